@@ -11,6 +11,7 @@ import pytest
 
 from manytruths.analyses.rows import Row
 from manytruths.reporting import page as page_module
+from manytruths.reporting.building import number_cell, text_cell
 from manytruths.reporting.elements import (
     Beside,
     Cases,
@@ -24,7 +25,6 @@ from manytruths.reporting.elements import (
     plain_text,
     spell_intervals,
 )
-from manytruths.reporting.numbers import number_cell, text_cell
 from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")

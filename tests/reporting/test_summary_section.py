@@ -18,8 +18,8 @@ from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rows import Table
 from manytruths.analyses.summaries import Settings
 from manytruths.io import write_map
+from manytruths.reporting.building import csv_text
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.numbers import csv_text
 from manytruths.reporting.sections import agreement, cases, raters, summary
 from manytruths.reporting.sections.raters import error_dependence
 from manytruths.study import Study
@@ -86,7 +86,7 @@ def files(found):
 
 
 def test_every_number_stands_in_a_table(found):
-    from manytruths.reporting.numbers import address
+    from manytruths.reporting.building import address
 
     lines = {address(file, row): row for file, table in files(found).items() for row in table.rows}
     for module in EVERY:

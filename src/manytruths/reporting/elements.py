@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from string import Formatter
-from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +44,6 @@ class Column:
     number: bool = True
 
 
-def text_column(title: str, help: str = "") -> Column:
-    """The head of a column of names or texts."""
-    return Column(title, help, number=False)
-
-
 @dataclass(frozen=True)
 class PageTable:
     """A table that can be sorted, copied and saved as CSV."""
@@ -65,32 +58,6 @@ class PageTable:
     """Whether there is a box to filter rows by a word."""
     closed: bool = False
     """Whether the table is collapsed at first."""
-
-
-T = TypeVar("T")
-ColumnOf = tuple[Column, Callable[[T], Cell]]
-"""A column, and the function that makes its cell from the item of a row."""
-
-
-def make_table(
-    name: str, title: str, items: Iterable[T], columns: Iterable[ColumnOf[T]], note: str = "", *,
-    filter: bool = False, closed: bool = False,
-) -> PageTable:  # fmt: skip
-    """A table with a row for each item."""
-    heads, makers = zip(*columns, strict=True)
-    rows = tuple(tuple(make(item) for make in makers) for item in items)
-    return PageTable(name, title, heads, rows, note, filter, closed)
-
-
-def text_table(
-    name: str, title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], note: str = "", *,
-    filter: bool = False, closed: bool = False,
-) -> PageTable:  # fmt: skip
-    """A table of texts."""
-    columns = tuple(text_column(head) for head in heads)
-    return PageTable(
-        name, title, columns, tuple(tuple(Cell(str(value)) for value in row) for row in rows), note, filter, closed
-    )
 
 
 @dataclass(frozen=True)
@@ -183,22 +150,6 @@ def _spell_blocks(blocks: tuple[Block, ...], interval: str) -> tuple[Block, ...]
             block = replace(block, sentences=tuple(spell_intervals(s, interval) for s in block.sentences))
         spelled.append(block)
     return tuple(spelled)
-
-
-def compose(text: str, *parts: str | Cell | Sentence, **named: str | Cell | Sentence) -> Sentence:
-    """The text with numbers, names and parts of sentences in place of its ``{}`` and ``{name}``.
-
-    >>> plain_text(compose("kappa is {} in {case}", Cell("0.44"), case=("p1", " and ", "p2")))
-    'kappa is 0.44 in p1 and p2'
-    """
-    sentence: list[str | Cell] = []
-    unnamed = iter(parts)
-    for literal, field_name, *_ in Formatter().parse(text):
-        sentence += [literal] if literal else []
-        if field_name is not None:
-            part = named[field_name] if field_name else next(unnamed)
-            sentence += part if isinstance(part, tuple) else (part,)
-    return tuple(sentence)
 
 
 def plain_text(sentence: Sequence[str | Cell]) -> str:

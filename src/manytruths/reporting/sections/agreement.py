@@ -12,22 +12,10 @@ from ...analyses.summaries import groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Entry, grouped_bars
 from ...core.undefined import reason
-from ..elements import (
-    Beside,
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnOf,
-    PageTable,
-    Section,
-    Sentence,
-    compose,
-    make_table,
-    text_column,
-)
+from ..building import ColumnOf, compose, make_table, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined, text_cell, undefined_share
+from ..numbers import TableIndex, is_defined, undefined_share
 from .cases import why_no_kappa
 from .vocabulary import (
     MEANINGS,

@@ -25,34 +25,19 @@ from ...core.notes import code_of
 from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance
 from ...io import safe_name
-from ..elements import (
-    Beside,
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnOf,
-    PageTable,
-    Paragraphs,
-    Sentence,
-    compose,
-    make_table,
-    text_column,
-)
+from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence
 from ..findings import Findings
-from ..numbers import number_cell, text_cell
-from .vocabulary import (
+from .standards import (
     INTERSECTION,
     UNION,
     consensus_methods,
     given_references,
-    mean_over,
     method_name,
-    rater_cell,
-    sd_column,
     standard_cell,
     standard_name,
 )
+from .vocabulary import mean_over, rater_cell, sd_column
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 

@@ -20,23 +20,10 @@ from ...analyses.rows import Row
 from ...evaluation.ranking.by_reference import ReferenceRanking
 from ...evaluation.ranking.ranking import format_p
 from ...io import safe_name
-from ..elements import (
-    Beside,
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnOf,
-    PageTable,
-    Paragraphs,
-    Section,
-    Sentence,
-    compose,
-    make_table,
-    text_column,
-)
+from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from ..numbers import is_defined, number_cell, text_cell
+from ..numbers import is_defined
 from .algorithm_scores import (
     SCORES,
     VERDICTS,
@@ -55,7 +42,8 @@ from .algorithm_scores import (
     verdict_table,
     verdict_text,
 )
-from .vocabulary import given_references, join_names, join_parts, note_block, plain_note, spell_count, standard_name
+from .standards import given_references, standard_name
+from .vocabulary import join_names, join_parts, note_block, plain_note, spell_count
 
 MOST_SENTENCES = 4
 """Most algorithms that get a sentence each."""

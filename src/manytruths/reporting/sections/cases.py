@@ -12,22 +12,14 @@ from ...analyses.rows import Row
 from ...core.labels import VOID
 from ...core.tally import Tally
 from ...core.undefined import reason
-from ..elements import Cases, Cell, Column, ColumnOf, PageTable, Section, Sentence, make_table, plain_text, text_column
+from ..building import ColumnOf, make_table, text_cell, text_column
+from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined, text_cell
+from ..numbers import TableIndex, is_defined
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
-from .vocabulary import (
-    MEANINGS,
-    as_title,
-    case_cell,
-    join_names,
-    join_parts,
-    level_column,
-    rater_cell,
-    spell_count,
-    standard_name,
-)
+from .standards import as_title, standard_name
+from .vocabulary import MEANINGS, case_cell, join_names, join_parts, level_column, rater_cell, spell_count
 
 MOST_ALGORITHMS = 4
 """With more algorithms, the table of cases leaves their scores out."""

@@ -14,9 +14,10 @@ from ...analyses.printing import counted
 from ...analyses.rows import Row
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
-from ..elements import Cell, PageTable, text_column
+from ..building import text_cell, text_column
+from ..elements import Cell, PageTable
 from ..findings import Findings
-from ..numbers import StudyCounts, has_interval, text_cell
+from ..numbers import has_interval
 from .raters import possible_copies
 from .vocabulary import SHARES, join_names
 
@@ -83,28 +84,40 @@ def _row(item: str, asked: str, answer: Answer) -> tuple[Cell, ...]:
 
 
 def _answers(findings: Findings) -> Iterator[Answer]:
-    counts = findings.counts
-    yield Answer(f"{NOT_THERE} This is a study of {_study_kind(findings, counts)}.")
+    within = " and intra-rater" if _readings(findings) else ""
+    yield Answer(f"{NOT_THERE} This is a study of inter-rater{within} agreement of segmentations.")
     yield _measurement(findings)
-    yield _subjects(counts, "which patients, and how they were chosen")
-    yield _raters(findings, "who they stand for")
+    yield _partly(_groups(findings), "which patients, and how they were chosen")
+    yield _partly(_properties(findings), "who they stand for")
     yield Answer()
-    yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings, counts)}")
+    yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings)}")
     yield Answer()
-    yield _rating_process(findings, counts)
+    repeats = _readings(findings)
+    text = f"Repeated readings: {repeats}." if repeats else ""
+    yield _partly(text, "the time between them, what raters knew, blinding")
     yield _independence(findings)
     yield Answer("See the methods text above: statistics, intervals, software and references.", ANSWERED)
-    yield Answer(_study_numbers(findings, counts), ANSWERED)
-    yield _included_subjects(findings, counts)
+    yield Answer(_study_numbers(findings), ANSWERED)
+    described = " ".join(filter(None, [_properties(findings), _groups(findings)]))
+    yield _partly(described, "age, sex, severity and the like")
     yield _estimate_answer(findings)
     yield Answer(f"{NOT_THERE} The sections before this one summarise the results.")
     yield Answer("Tables by case, group, label, pair and rater can be saved from this page as CSV.", ANSWERED)
 
 
-def _study_kind(findings: Findings, counts: StudyCounts) -> str:
-    """Inter-rater, and intra-rater where there are repeated readings."""
-    within = " and intra-rater" if counts.repeated and not findings.study.options.exchangeable else ""
-    return f"inter-rater{within} agreement of segmentations"
+def _partly(text: str, lacks: str) -> Answer:
+    """What the data say, and what they lack; nothing is answered without a text."""
+    return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
+
+
+def _readings(findings: Findings) -> str:
+    """Who read cases repeatedly; empty where nobody did, or where raters are exchangeable."""
+    repeated = {} if findings.study.options.exchangeable else findings.counts.repeated
+    return join_names([f"rater {name} of {counted(cases, 'case')}" for name, cases in repeated.items()])
+
+
+def _groups(findings: Findings) -> str:
+    return f"Cases by group: {_counts_text(findings.counts.groups)}." if findings.counts.groups else ""
 
 
 def _measurement(findings: Findings) -> Answer:
@@ -112,22 +125,11 @@ def _measurement(findings: Findings) -> Answer:
     names = [labels.names[code] for code in labels.marks]
     named = join_names([f"“{name}”" for name in names])
     text = f"Masks with {counted(len(names), 'label')} besides background: {named}." if names else "Empty masks."
-    return Answer(f"{text} Not in the data: the imaging, the drawing tool, the instructions.", PARTLY)
-
-
-def _subjects(counts: StudyCounts, lacks: str) -> Answer:
-    if not counts.groups:
-        return Answer()
-    return Answer(f"Cases by group: {_counts_text(counts.groups)}. Not in the data: {lacks}.", PARTLY)
+    return _partly(text, "the imaging, the drawing tool, the instructions")
 
 
 def _counts_text(by: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in by.items())
-
-
-def _raters(findings: Findings, lacks: str) -> Answer:
-    text = _properties(findings)
-    return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
 
 
 def _properties(findings: Findings) -> str:
@@ -142,19 +144,6 @@ def _properties(findings: Findings) -> str:
     return f"Raters by {'; by '.join(texts)}."
 
 
-def _rating_process(findings: Findings, counts: StudyCounts) -> Answer:
-    if not counts.repeated or findings.study.options.exchangeable:
-        return Answer()
-    text = f"Repeated readings: {_repeats(counts)}."
-    return Answer(f"{text} Not in the data: the time between them, what raters knew, blinding.", PARTLY)
-
-
-def _repeats(counts: StudyCounts) -> str:
-    if not counts.repeated:
-        return "none"
-    return join_names([f"rater {name} of {counted(cases, 'case')}" for name, cases in counts.repeated.items()])
-
-
 def _independence(findings: Findings) -> Answer:
     raters = findings.agreement.raters
     if raters is None:
@@ -167,33 +156,25 @@ def _independence(findings: Findings) -> Answer:
     elif named:
         text = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
                 "where what is marked is large or easy to see.")  # fmt: skip
-    edits = sum(len(case.edits) for case in findings.study)
-    if edits:
-        return Answer(
-            f"{text} According to the reading log, {counted(edits, 'reading')} started from another rater's mask.",
-            PARTLY,
-        )
-    return Answer(f"{text} Not in the data: whether raters saw each other's marks.", PARTLY)
+    if count := sum(len(case.edits) for case in findings.study):
+        edits = counted(count, "reading")
+        return Answer(f"{text} According to the reading log, {edits} started from another rater's mask.", PARTLY)
+    return _partly(text, "whether raters saw each other's marks")
 
 
-def _study_numbers(findings: Findings, counts: StudyCounts) -> str:
+def _study_numbers(findings: Findings) -> str:
+    counts = findings.counts
     exchangeable = findings.study.options.exchangeable
-    raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
     cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
     alone = f"{cases}, no patients named" if counts.cases > 1 else cases
-    parts = [raters, f"{patients} with {cases}" if findings.subject_word == "patient" else alone]
-    parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
-    parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
-    return (
-        "; ".join([*parts, *([counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else [])])
-        + "."
-    )
-
-
-def _included_subjects(findings: Findings, counts: StudyCounts) -> Answer:
-    groups = f"Cases by group: {_counts_text(counts.groups)}." if counts.groups else ""
-    text = " ".join(filter(None, [_properties(findings), groups]))
-    return Answer(f"{text} Not in the data: age, sex, severity and the like.", PARTLY) if text else Answer()
+    parts = [
+        f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater"),
+        f"{patients} with {cases}" if findings.subject_word == "patient" else alone,
+        f"{counts.there:,} of {counts.wanted:,} masks",
+        f"repeated readings: {_readings(findings) or 'none'}",
+    ]
+    parts += [counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else []
+    return "; ".join(parts) + "."
 
 
 ESTIMATES = {

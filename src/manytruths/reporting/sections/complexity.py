@@ -11,23 +11,10 @@ from ...analyses.printing import counted, number
 from ...analyses.rows import Row
 from ...complexity import STATISTICS
 from ...core.undefined import reason
-from ..elements import (
-    Beside,
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnOf,
-    PageTable,
-    Paragraphs,
-    Section,
-    Sentence,
-    compose,
-    make_table,
-    text_column,
-)
+from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from ..numbers import is_defined, number_cell, text_cell, undefined_share
+from ..numbers import is_defined, undefined_share
 from .vocabulary import case_cell, case_links, join_parts, sd_column, spell_count
 
 FILE = "fuse/complexity.csv"

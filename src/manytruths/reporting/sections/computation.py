@@ -17,14 +17,15 @@ from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...study.options import PATHS
-from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_column, text_table
+from ..building import text_cell, text_column, text_table
+from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text
 from ..findings import FileRead, Findings
-from ..numbers import text_cell
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table
 from .paper_texts import methods_text, results_text
-from .vocabulary import join_names, method_options, scale_name
+from .standards import method_options
+from .vocabulary import join_names, scale_name
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."

@@ -17,7 +17,8 @@ from pathlib import Path
 import manytruths
 
 from ...fusion.registry import estimator
-from ..elements import PageTable, text_table
+from ..building import text_table
+from ..elements import PageTable
 from ..findings import Findings
 
 

@@ -22,15 +22,17 @@ from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
 from ...evaluation.ranking.score_tables import PERFECT
 from ...inference.intervals import MIN_SUBJECTS
+from ..building import compose
 from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
-from ..numbers import StudyCounts, has_interval, is_defined
+from ..numbers import has_interval, is_defined
 from .algorithm_scores import area_range, empty_masks, judged_label, range_text, tolerances, verdict_text
 from .algorithms import main_orders, rater_comparison
 from .cases import cases_by_kappa, why_no_overlap
 from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
 from .raters import error_dependence
-from .vocabulary import SHARES, capitalise, cite_method, join_names, join_parts, most_different, scale_name
+from .standards import cite_method, most_different
+from .vocabulary import SHARES, capitalise, join_names, join_parts, scale_name
 
 REGIONS = {
     "whole": "over all {item}s that were rated",
@@ -87,32 +89,26 @@ SCALE_SOURCES = {
 def methods_text(findings: Findings) -> str:
     """Paragraphs by subject; every reference of the formulas is cited once."""
     parts = {
-        "Agreement": " ".join(
-            [*_material(findings, findings.counts), *_agreement_methods(findings), *_rater_methods(findings)]
-        ),
-        "Reference standard": " ".join(_standard_methods(findings)),
-        "Algorithms": " ".join(_evaluation_methods(findings, findings.evaluation, findings.counts))
-        if findings.evaluation
-        else "",
-        "Statistics": " ".join(_statistical_methods(findings)),
+        "Agreement": [*_material(findings), *_agreement_methods(findings), *_rater_methods(findings)],
+        "Reference standard": list(_standard_methods(findings)),
+        "Algorithms": list(_evaluation_methods(findings, findings.evaluation)) if findings.evaluation else [],
+        "Statistics": list(_statistical_methods(findings)),
     }
-    text = "\n\n".join(f"{about}. {paragraph}" for about, paragraph in parts.items() if paragraph)
-    left = {reference for formula in used_formulas(findings).values() for reference in formula.cited} - set(
-        cited_in(text)
-    )
+    text = "\n\n".join(" ".join([f"{about}.", *sentences]) for about, sentences in parts.items() if sentences)
+    needed = {reference for formula in used_formulas(findings).values() for reference in formula.cited}
+    left = needed - set(cited_in(text))
     more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
     return cite_once(" ".join([text, *more, _software_sentence(findings)]))
 
 
 def _statistical_methods(findings: Findings) -> Iterator[str]:
-    yield from _averages(findings, findings.counts)
+    yield from _averages(findings)
     if findings.ranking is not None:
         yield _ranking_methods(findings, findings.ranking)
     if findings.plan is not None:
         drawn = any(has_interval(row) for row in findings.plan.table.rows)
-        sure = (
-            f", with percentile bootstrap intervals ({findings.plan.settings.resamples:,} resamples)" if drawn else ""
-        )
+        resamples = f"{findings.plan.settings.resamples:,} resamples"
+        sure = f", with percentile bootstrap intervals ({resamples})" if drawn else ""
         yield (
             f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
             f"{findings.pixel_word}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
@@ -123,8 +119,8 @@ def _cite_statistic(name: str) -> str:
     return cite(*FORMULAS[name].cited)
 
 
-def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
-    exchangeable = findings.study.options.exchangeable
+def _material(findings: Findings) -> Iterator[str]:
+    exchangeable, counts = findings.study.options.exchangeable, findings.counts
     who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
     subjects = f" of {counted(counts.subjects, 'patient')}" if findings.subject_word == "patient" else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
@@ -144,14 +140,13 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     here = {row.statistic for row in findings.table("agree/agreement").rows if is_defined(row)}
     region = region_of(findings.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
-    kappa = (
-        f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[findings.settings.scale])})"
-    )
-    names = ALL_RATER_NAMES | {"fleiss_kappa": kappa}
+    scale = cite(SCALE_SOURCES[findings.settings.scale])
+    names = ALL_RATER_NAMES | {
+        "fleiss_kappa": f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{scale})"
+    }
     if "positive_agreement" in here:
         del names["percent_agreement"]
-    of_all = _join_cited(names, here)
-    of_pairs = _join_cited(PAIR_NAMES, here)
+    of_all, of_pairs = _join_cited(names, here), _join_cited(PAIR_NAMES, here)
     pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
     yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=findings.pixel_word)
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
@@ -169,8 +164,8 @@ def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
     return join_names(parts, len(parts))
 
 
-def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
-    each = findings.subject_word
+def _averages(findings: Findings) -> Iterator[str]:
+    each, counts = findings.subject_word, findings.counts
     if counts.cases > 1:
         means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
@@ -196,8 +191,7 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
         return
     yield (
         "With all cases pooled, outliers were raters whose mean Dice distance (1 − Dice) to the others lay more than "
-        "one standard "
-        f"deviation above the raters' mean{_cite_statistic('outlier')}."
+        f"one standard deviation above the raters' mean{_cite_statistic('outlier')}."
     )
     more = [f"Ward clustering{cite('Ward 1963')}"]
     more += [f"Williams' index{_cite_statistic('williams_index')}"] if "williams_index" in here else []
@@ -226,7 +220,7 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
         )
 
 
-def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCounts) -> Iterator[str]:
+def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
     kind = "Predicted probabilities" if findings.study.options.probability else "Segmentations"
     who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
@@ -241,7 +235,7 @@ def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCou
         yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
     if judged.plan.threshold is not None:
         yield f"Probabilities were thresholded at {judged.plan.threshold:g}."
-    if counts.predictions_missing:
+    if findings.counts.predictions_missing:
         how = "got the worst score" if judged.missing == "worst" else "excluded their case for all algorithms"
         yield f"Missing predictions {how}."
     if empty_masks(findings):
@@ -278,9 +272,9 @@ def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
     return (
         f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
-        f"τ_b{_cite_statistic('kendall_tau')} "
-        f"between rankings, and compared in pairs by one-sided {exact}Wilcoxon signed-rank tests"
-        f"{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, α = {ranking.alpha:g}."
+        f"τ_b{_cite_statistic('kendall_tau')} between rankings, and compared in pairs by one-sided {exact}Wilcoxon "
+        f"signed-rank tests{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, "
+        f"α = {ranking.alpha:g}."
     )
 
 
@@ -343,10 +337,10 @@ def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
 
 
 def _kappa_range(findings: Findings) -> Iterator[Sentence]:
-    rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
-    table = findings.table("agree/agreement")
+    rows = list(filter(is_defined, cases_by_kappa(findings)))
     if len(rows) > 1:
-        yield ("Fleiss' kappa of single cases ranged from ", table.quote(rows[0]), " to ", table.quote(rows[-1]), ".")
+        ends = [findings.table("agree/agreement").quote(row) for row in (rows[0], rows[-1])]
+        yield compose("Fleiss' kappa of single cases ranged from {} to {}.", *ends)
 
 
 def _standard_results(findings: Findings) -> Iterator[Sentence]:
@@ -355,15 +349,15 @@ def _standard_results(findings: Findings) -> Iterator[Sentence]:
         which = ", the reference standards that differed most," if pair.several else ""
         value = findings.table("fuse/differences").quote(pair.row, level=findings.interval_name)
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
-        yield (f"{pair.names}{which} overlapped by a {mean} of ", value, ".")
+        yield compose("{}{} overlapped by a {} of {}.", pair.names, which, mean, value)
 
 
 def _dependence_results(findings: Findings) -> Iterator[Sentence]:
     errors = error_dependence(findings)
     if errors is not None:
         weight = tuple(p.replace(" weigh ", " weighed ") if isinstance(p, str) else p for p in errors.weight)
-        yield (f"Given STAPLE's estimate, the raters' errors were {errors.words} (mean correlation ",
-               errors.correlation, "); ", *weight, ".")  # fmt: skip
+        text = "Given STAPLE's estimate, the raters' errors were {} (mean correlation {}); {}."
+        yield compose(text, errors.words, errors.correlation, weight)
 
 
 def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
@@ -373,13 +367,12 @@ def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
     rows = rater_comparison(findings) if hard is not None else []
     if hard is not None and rows:
         human = hard.ranges[judged_label(findings), OTHERS, "dice"]
-        parts: list[Sentence] = [
-            (f"{row['algorithm']} ", table.quote(row, level=findings.interval_name),
-             f", {verdict_text(human, str(row['algorithm']))}")
-            for row in rows
-        ]  # fmt: skip
-        start = f"Against the raters, whose own mean Dice coefficients were {range_text(human, 2)}, mean Dice was: "
-        yield (start, *join_parts(parts, "; ", "; "), ".")
+        parts = []
+        for row in rows:
+            name, value = str(row["algorithm"]), table.quote(row, level=findings.interval_name)
+            parts.append(compose("{} {}, {}", name, value, verdict_text(human, name)))
+        text = "Against the raters, whose own mean Dice coefficients were {}, mean Dice was: {}."
+        yield compose(text, range_text(human, 2), join_parts(parts, "; ", "; "))
     if findings.evaluation.probability_scores is not None:
         yield from _area_results(findings)
 
@@ -389,9 +382,10 @@ def _area_results(findings: Findings) -> Iterator[Sentence]:
     assert findings.evaluation.probability_scores is not None
     table, grey = findings.table("evaluate/scores"), findings.evaluation.probability_scores
     ends = {column.name: both for column in grey.counts if (both := area_range(grey, column.name))}
-    parts: list[Sentence] = [(f"{name} ", table.quote(a), " to ", table.quote(b)) for name, (a, b) in ends.items()]
+    parts = [compose("{} {} to {}", name, table.quote(a), table.quote(b)) for name, (a, b) in ends.items()]
     if parts:
-        yield ("Depending on the reference standard, the area under the P̄-R curve was: ", *join_parts(parts), ".")
+        text = "Depending on the reference standard, the area under the P̄-R curve was: {}."
+        yield compose(text, join_parts(parts))
 
 
 def _order_results(findings: Findings) -> Iterator[Sentence]:

@@ -15,23 +15,10 @@ from typing import Any
 from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ...raters.dependence import PossibleCopy
-from ..elements import (
-    Beside,
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnOf,
-    PageTable,
-    Paragraphs,
-    Section,
-    Sentence,
-    compose,
-    make_table,
-    text_column,
-)
+from ..building import ColumnOf, compose, make_table, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined, text_cell
+from ..numbers import TableIndex, is_defined
 from .vocabulary import join_parts, rater_cell, rater_names, spell_count
 
 PERFORMANCE = {

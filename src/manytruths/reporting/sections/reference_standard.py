@@ -10,45 +10,26 @@ from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import COMPLEXITY
 from ...analyses.rows import Row
 from ...core.notes import code_of
-from ..elements import (
-    Beside,
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnOf,
-    PageTable,
-    Paragraphs,
-    Section,
-    Sentence,
-    compose,
-    make_table,
-    text_column,
-)
+from ..building import ColumnOf, compose, make_table, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined, text_cell
+from ..numbers import TableIndex, is_defined
 from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
 from .raters import LEAST_RATERS, error_dependence
-from .vocabulary import (
+from .standards import (
     UNION,
     StandardPair,
     as_title,
-    case_cell,
     given_references,
-    join_names,
-    join_parts,
-    mean_over,
     method_name,
     method_pairs,
     method_sentence,
     most_different,
-    note_block,
-    rater_cell,
-    sd_column,
     standard_cell,
     standard_name,
 )
+from .vocabulary import case_cell, join_names, join_parts, mean_over, note_block, rater_cell, sd_column
 
 MethodPair = tuple[str, str]
 

@@ -11,7 +11,8 @@ from ...analyses.summaries import region_of
 from ...core.notes import code_of
 from ...core.tally import Tally
 from ...inference.intervals import MIN_SUBJECTS
-from ..elements import Block, Cell, Paragraphs, Section, Sentence, compose
+from ..building import compose
+from ..elements import Block, Cell, Paragraphs, Section, Sentence
 from ..findings import Findings
 from ..numbers import TableIndex, has_interval, is_defined
 from .algorithms import algorithm_summary
@@ -37,12 +38,12 @@ from .raters import (
     size_sentences,
     turned_raters,
 )
+from .standards import most_different
 from .vocabulary import (
     capitalise,
     case_cell,
     case_links,
     join_parts,
-    most_different,
     note_sentences,
     rater_cell,
     rater_names,
