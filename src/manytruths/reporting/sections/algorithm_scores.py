@@ -9,11 +9,11 @@ Predicted probabilities have curves under every reference standard, their areas,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ...analyses.evaluate.case_scores import EVERYBODY
 from ...analyses.evaluate.charts import charts
-from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import OTHERS, HumanRange
 from ...analyses.evaluate.mask_scores import MEAN, LabelScores
 from ...analyses.evaluate.missing_scores import UNMARKED
@@ -28,6 +28,7 @@ from ...io import safe_name
 from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence
 from ..findings import Findings
+from ..numbers import is_defined
 from .standards import (
     INTERSECTION,
     UNION,
@@ -43,6 +44,8 @@ SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 
 Rows = dict[tuple[str, str, str, str], Row]
 """Rows by label, algorithm, reference and statistic."""
+Item = tuple[str, str, str]
+"""Label, algorithm and reference: what a row of scores is about."""
 
 METRICS = {
     "dice": "Overlap. 1: the same mask; 0: nothing in common",
@@ -69,11 +72,11 @@ MOST_ACROSS = 8
 LONG = 12
 
 
-def rows_of(evaluation: Evaluation, scope: str) -> Rows:
+def rows_of(rows: Iterable[Row], scope: str) -> Rows:
     """Scores of a scope, over all groups."""
     return {
         (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
-        for r in evaluation.table("scores").rows
+        for r in rows
         if r.scope == scope and not r.group
     }
 
@@ -193,7 +196,7 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     evaluation = findings.evaluation
     if evaluation is None or evaluation.mask_scores is None:
         return
-    means, deviations = rows_of(evaluation, "mean"), rows_of(evaluation, "std")
+    means, deviations = (rows_of(evaluation.table("scores").rows, scope) for scope in ("mean", "std"))
     parts = evaluation.mask_scores.parts
     for i, part in enumerate(parts):
         title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
@@ -204,73 +207,70 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     yield from _extended_dice_table(findings, parts, means, deviations)
 
 
+def _item_columns(findings: Findings, items: Iterable[Item]) -> list[ColumnOf[Item]]:
+    """The first columns of rows of scores; the label where there are several."""
+    columns: list[ColumnOf[Item]] = [
+        (text_column("Label", "What was marked"), lambda item: text_cell(item[0] or "all")),
+        (ALGORITHM, lambda item: algorithm_cell(findings, item[1])),
+        (JUDGED_BY, lambda item: judge_cell(findings, item[2])),
+    ]
+    return columns if len({label for label, _, _ in items}) > 1 else columns[1:]
+
+
+def _score(rows: Rows, statistic: str, digits: int, **how: Any) -> Callable[[Item], Cell]:
+    """The cells of a statistic; a dash where there is none."""
+
+    def cell(item: Item) -> Cell:
+        row = rows.get((*item, statistic))
+        return text_cell("–") if row is None else number_cell(SCORES, row, digits, **how)
+
+    return cell
+
+
+def _mean_and_sd(
+    findings: Findings, means: Rows, deviations: Rows, statistic: str, head: Column, title: str
+) -> list[ColumnOf[Item]]:
+    """The mean, and the standard deviation where there are several subjects."""
+    digits = digits_of(statistic)
+    columns = [(head, _score(means, statistic, digits))]
+    if len(findings.study.subjects) > 1:
+        columns.append((sd_column(findings, title), _score(deviations, statistic, digits)))
+    return columns
+
+
 def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows) -> PageTable:
-    """A row for every algorithm and reference standard; standard deviations where there are several subjects."""
-    shown = [s for s in METRICS if any(key[3] == s for key in means)]
-    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
-    lines = tuple(
-        (
-            *_label_cells(parts, part),
-            algorithm_cell(findings, algorithm),
-            judge_cell(findings, standard),
-            *(_score_cell(scope, (part.label, algorithm, standard, s)) for s in shown for scope in scopes),
-            text_cell(means[part.label, algorithm, standard, "dice"].n),
-        )
+    """A row for every algorithm and reference standard."""
+    items = [
+        (part.label, algorithm, standard)
         for part in parts
         for standard in standards_of(findings, means)
         for algorithm in algorithms_of(findings)
         if (part.label, algorithm, standard, "dice") in means
-    )
-    columns = [*_label_heads(parts), ALGORITHM, JUDGED_BY]
-    for s in shown:
-        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_sd_columns(findings, f"{NAMES[s]} SD")]
-    columns.append(Column("n", f"{findings.subject_word.capitalize()}s for which Dice is defined"))
+    ]
+    columns = _item_columns(findings, items)
+    for s in (s for s in METRICS if any(key[3] == s for key in means)):
+        head = Column(with_unit(parts[0], s), METRICS[s])
+        columns += _mean_and_sd(findings, means, deviations, s, head, f"{NAMES[s]} SD")
+    count = Column("n", f"{findings.subject_word.capitalize()}s for which Dice is defined")
+    columns.append((count, lambda item: text_cell(means[*item, "dice"].n)))
     title = f"All scores: algorithm by reference standard, {mean_over(findings)}"
-    return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(findings), filter=True, closed=True)
-
-
-def _score_cell(rows: Rows, key: tuple[str, str, str, str]) -> Cell:
-    return number_cell(SCORES, rows[key], digits_of(key[3])) if key in rows else text_cell("–")
-
-
-def _sd_columns(findings: Findings, title: str = "SD") -> list[Column]:
-    return [sd_column(findings, title)] if len(findings.study.subjects) > 1 else []
-
-
-def _label_heads(parts: Sequence[LabelScores]) -> list[Column]:
-    return [text_column("Label", "What was marked")] if len(parts) > 1 else []
-
-
-def _label_cells(parts: Sequence[LabelScores], part: LabelScores) -> list[Cell]:
-    return [text_cell(part.label or "all")] if len(parts) > 1 else []
+    return make_table("algorithm-scores", title, items, columns, empty_masks(findings), filter=True, closed=True)
 
 
 def _extended_dice_table(
     findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows
 ) -> Iterator[PageTable]:
     """Extended Dice (Zeng 2021): pixels that some raters marked are no error."""
-    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
-    lines = tuple(
-        (
-            *_label_cells(parts, part),
-            algorithm_cell(findings, algorithm),
-            *(_score_cell(scope, (part.label, algorithm, EVERYBODY.name, "extended_dice")) for scope in scopes),
-            number_cell(SCORES, means[part.label, algorithm, EVERYBODY.name, "inner_outer_ratio"], interval=False),
-        )
-        for part in parts
-        for algorithm in algorithms_of(findings)
-        if (part.label, algorithm, EVERYBODY.name, "extended_dice") in means
-    )
-    if lines:
-        columns = (
-            *_label_heads(parts),
-            ALGORITHM,
-            Column("Extended Dice", VERDICT_METRICS["extended_dice"]),
-            *_sd_columns(findings),
-            Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1"),
-        )
+    items = [(part.label, algorithm, EVERYBODY.name) for part in parts for algorithm in algorithms_of(findings)]
+    items = [item for item in items if (*item, "extended_dice") in means]
+    if items:
+        *names, _ = _item_columns(findings, items)
+        head = Column("Extended Dice", VERDICT_METRICS["extended_dice"])
+        dice = _mean_and_sd(findings, means, deviations, "extended_dice", head, "SD")
+        ratio = Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1")
+        columns = [*names, *dice, (ratio, _score(means, "inner_outer_ratio", 2, interval=False))]
         note = "Only pixels that no rater marked, or that every rater marked, count as errors here."
-        yield PageTable("extended-dice", "Within what raters accept: extended Dice", columns, lines, note)
+        yield make_table("extended-dice", "Within what raters accept: extended Dice", items, columns, note)
 
 
 def verdict_table(findings: Findings) -> Iterator[PageTable]:
@@ -402,7 +402,10 @@ def range_text(human: HumanRange, digits: int) -> str:
 
 
 CORRELATIONS = "evaluate/correlations.csv"
-LOOSE, STRICT = "vote:any", "vote:0.75"
+BOUNDS = {
+    "vote:any": "By what any rater marked: meant as a lower bound",
+    "vote:0.75": "By what 75% of the raters marked: meant as an upper bound",
+}
 """The consensus methods that Lampert (2016) takes as bounds."""
 MOST_DRAWN = 8
 """Largest number of algorithms whose curves are drawn."""
@@ -413,24 +416,19 @@ AREAS = {
 }
 
 
-def pooled_areas(grey: ProbabilityScores) -> Rows:
-    """Areas of the pooled cases."""
-    return {
-        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in grey.scores.rows if r.scope == "pooled"
-    }
-
-
-def area_range(grey: ProbabilityScores, algorithm: str) -> tuple[Row, Row] | None:
-    """The rows with the smallest and the largest area over all reference standards."""
-    rows = pooled_areas(grey)
-    own = [row for t in grey.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)]
-    return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
+def area_ranges(grey: ProbabilityScores) -> dict[str, tuple[Row, Row]]:
+    """By algorithm, the rows with the smallest and the largest area over all reference standards."""
+    rows, ranges = rows_of(grey.scores.rows, "pooled"), {}
+    for name in (column.name for column in grey.counts):
+        areas = list(filter(is_defined, (rows.get(("", name, truth, "pbar_area")) for truth in grey.truths)))
+        if areas:
+            ranges[name] = min(areas, key=lambda r: r.value), max(areas, key=lambda r: r.value)
+    return ranges
 
 
 def curve_lead(findings: Findings, grey: ProbabilityScores) -> Iterator[Sentence]:
     """The range of the area of the best algorithm over the reference standards."""
-    names = [c.name for c in grey.counts]
-    ends = {name: both for name in names if (both := area_range(grey, name))}
+    ends = area_ranges(grey)
     if not ends:
         yield ("No algorithm can be evaluated: nothing is marked under any reference standard.",)
         return
@@ -459,97 +457,66 @@ def curve_blocks(findings: Findings) -> Iterator[Block]:
     yield Paragraphs(((text,),))
     yield _bounds_table(findings, grey)
     title = "Area under P̄-R by each reference standard, all cases together"
-    yield from cross_table(findings, "algorithm-areas", title, pooled_areas(grey), "", "pbar_area", digits=3)
+    yield from cross_table(
+        findings, "algorithm-areas", title, rows_of(grey.scores.rows, "pooled"), "", "pbar_area", digits=3
+    )
     yield _area_table(findings, grey)
     yield from _curve_charts(findings, grey)
 
 
 def _bounds_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
-    rows = pooled_areas(grey)
-    bounds = [t for t in (LOOSE, STRICT) if t in grey.kinds]
-    outside = any(r.region == EXCLUDED for r in grey.correlations.rows)
-    lines = tuple(
-        (*_bounds_row(findings, grey, rows, a.name, bounds), *_correlation_cells(grey, a.name, outside))
-        for a in grey.counts
-    )
-    help = {
-        LOOSE: "By what any rater marked: meant as a lower bound",
-        STRICT: "By what 75% of the raters marked: meant as an upper bound",
-    }
-    columns = (
-        ALGORITHM,
-        *(Column(f"Area by {standard_name(findings, t)}", help[t]) for t in bounds),
-        Column("Smallest area", "Over all reference standards"),
-        text_column("smallest by", "The reference standard that gives it"),
-        Column("Largest area", "Over all reference standards"),
-        text_column("largest by", "The reference standard that gives it"),
-        Column("CCO", "Correlation of the response with the number of raters who marked, where any did; 1 at best"),
-        Column("CCI", "The same over the whole image"),
-        *([Column("CCO, rest", "The same without what the algorithm was trained on")] if outside else []),
-        *([Column("CCI, rest", "The same without what the algorithm was trained on")] if outside else []),
-    )
+    rows, ends, correlations = rows_of(grey.scores.rows, "pooled"), area_ranges(grey), grey.correlations.rows
+    by = {(r["algorithm"], r.region == EXCLUDED, r.statistic): r for r in correlations if r.scope == "pooled"}
+
+    def bound(standard: str) -> Callable[[str], Cell]:
+        return lambda name: number_cell(SCORES, rows["", name, standard, "pbar_area"], 3)
+
+    def end(which: int, make: Callable[[Row], Cell]) -> Callable[[str], Cell]:
+        return lambda name: make(ends[name][which]) if name in ends else text_cell("–")
+
+    def area(row: Row) -> Cell:
+        return number_cell(SCORES, row, 3)
+
+    def judge(row: Row) -> Cell:
+        return judge_cell(findings, str(row["against"]))
+
+    def correlation(statistic: str, excluded: bool) -> Callable[[str], Cell]:
+        def cell(name: str) -> Cell:
+            row = by.get((name, excluded, statistic))
+            return text_cell("") if row is None else number_cell(CORRELATIONS, row, 4)
+
+        return cell
+
+    which, rest = "The reference standard that gives it", "The same without what the algorithm was trained on"
+    cco = "Correlation of the response with the number of raters who marked, where any did; 1 at best"
+    bounds = [standard for standard in BOUNDS if standard in grey.kinds]
+    columns: list[ColumnOf[str]] = [
+        (ALGORITHM, lambda name: algorithm_cell(findings, name)),
+        *((Column(f"Area by {standard_name(findings, t)}", BOUNDS[t]), bound(t)) for t in bounds),
+        (Column("Smallest area", "Over all reference standards"), end(0, area)),
+        (text_column("smallest by", which), end(0, judge)),
+        (Column("Largest area", "Over all reference standards"), end(1, area)),
+        (text_column("largest by", which), end(1, judge)),
+        (Column("CCO", cco), correlation("cco", False)),
+        (Column("CCI", "The same over the whole image"), correlation("cci", False)),
+    ]
+    if any(r.region == EXCLUDED for r in correlations):
+        columns += [(Column(f"{s.upper()}, rest", rest), correlation(s, True)) for s in ("cco", "cci")]
     note = "The two votes are often taken as bounds, but a single rater can score an algorithm lower or higher still."
-    title = "Range of the area under P̄-R"
-    return PageTable("algorithm-area-bounds", title, columns, lines, note if bounds else "")
-
-
-def _bounds_row(
-    findings: Findings, grey: ProbabilityScores, rows: Rows, name: str, bounds: list[str]
-) -> Iterator[Cell]:
-    yield algorithm_cell(findings, name)
-    for truth in bounds:
-        yield number_cell(SCORES, rows["", name, truth, "pbar_area"], 3)
-    ends = area_range(grey, name)
-    for row in ends or ():
-        yield number_cell(SCORES, row, 3)
-        yield judge_cell(findings, str(row["against"]))
-    if ends is None:
-        yield from [text_cell("–")] * 4
-
-
-def _correlation_cells(grey: ProbabilityScores, algorithm: str, outside: bool) -> Iterator[Cell]:
-    """Correlations over all pixels, and without the areas that an algorithm was trained on."""
-    rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
-    for excluded in (False, True) if outside else (False,):
-        own = {r.statistic: r for r in rows if (r.region == EXCLUDED) == excluded}
-        for name in ("cco", "cci"):
-            yield number_cell(CORRELATIONS, own[name], 4) if name in own else text_cell("")
+    title, names = "Range of the area under P̄-R", [column.name for column in grey.counts]
+    return make_table("algorithm-area-bounds", title, names, columns, note if bounds else "")
 
 
 def _area_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
-    rows, several = pooled_areas(grey), len(findings.study) > 1
-    means = {
-        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r
-        for r in grey.scores.rows
-        if r.scope == "mean" and not r.group
-    }
-    lines = tuple(
-        (
-            algorithm_cell(findings, a.name),
-            judge_cell(findings, t),
-            *(
-                number_cell(SCORES, own["", a.name, t, name], 3)
-                for name in AREAS
-                for own in ((rows, means) if several else (rows,))
-            ),
-        )
-        for t in standards_of(findings, rows)
-        for a in grey.counts
-    )
-    columns = [ALGORITHM, JUDGED_BY]
+    pooled, means = (rows_of(grey.scores.rows, scope) for scope in ("pooled", "mean"))
+    items = [("", column.name, standard) for standard in standards_of(findings, pooled) for column in grey.counts]
+    columns = _item_columns(findings, items)
     for name, help in AREAS.items():
-        columns.append(Column(NAMES[name], f"{help}; all cases together"))
-        columns += (
-            [
-                Column(
-                    f"{NAMES[name]}, mean",
-                    f"The same, mean over {findings.subject_word}s, with its {findings.interval_name}",
-                )
-            ]
-            if several
-            else []
-        )
-    return PageTable("algorithm-all-areas", "All areas", tuple(columns), lines, filter=True, closed=True)
+        columns.append((Column(NAMES[name], f"{help}; all cases together"), _score(pooled, name, 3)))
+        if len(findings.study) > 1:
+            help = f"The same, mean over {findings.subject_word}s, with its {findings.interval_name}"
+            columns.append((Column(f"{NAMES[name]}, mean", help), _score(means, name, 3)))
+    return make_table("algorithm-all-areas", "All areas", items, columns, filter=True, closed=True)
 
 
 def _curve_charts(findings: Findings, grey: ProbabilityScores) -> Iterator[Block]:

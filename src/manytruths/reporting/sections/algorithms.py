@@ -29,7 +29,7 @@ from .algorithm_scores import (
     VERDICTS,
     algorithm_cell,
     algorithms_of,
-    area_range,
+    area_ranges,
     curve_blocks,
     curve_lead,
     judged_label,
@@ -79,7 +79,7 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
 
 def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """Dice against the first reference standard."""
-    rows, label = rows_of(evaluation, "mean"), judged_label(findings)
+    rows, label = rows_of(evaluation.table("scores").rows, "mean"), judged_label(findings)
     order = [*given_references(findings.study), *main_standards(findings), *standards_of(findings, rows)]
     standard = next((s for s in order if s in standards_of(findings, rows)), "")
     dice = {a: rows.get((label, a, standard, "dice")) for a in algorithms_of(findings)}
@@ -231,18 +231,17 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
     """Probabilities: the range of areas over all reference standards, in the most common order."""
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
-    table, orders = findings.table("evaluate/scores"), main_orders(findings)
-    names = orders.rankings[0].order if orders else [c.name for c in findings.evaluation.probability_scores.counts]
-    ends = {name: both for name in names if (both := area_range(findings.evaluation.probability_scores, name))}
-    if not ends:
+    ends, orders = area_ranges(findings.evaluation.probability_scores), main_orders(findings)
+    names = [name for name in (orders.rankings[0].order if orders else ends) if name in ends]
+    if not names:
         yield (NOT_JUDGED,)
         return
-    parts: list[Sentence] = [
-        (algorithm_cell(findings, name), " " if i else " reaches ", table.quote(low), " to ", table.quote(high))
-        for i, (name, (low, high)) in enumerate(list(ends.items())[:MOST_NAMED])
-    ]
+    parts = []
+    for i, name in enumerate(names[:MOST_NAMED]):
+        areas = [number_cell(SCORES, row) for row in ends[name]]
+        parts.append(compose("{} {} to {}" if i else "{} reaches {} to {}", algorithm_cell(findings, name), *areas))
     text = "By the {}, depending on the reference standard, {}{}."
-    yield compose(text, PBAR, join_parts(parts), _more_algorithms(len(ends)))
+    yield compose(text, PBAR, join_parts(parts), _more_algorithms(len(names)))
 
 
 def _order_summary(findings: Findings) -> Iterator[Sentence]:

@@ -26,7 +26,7 @@ from ..building import compose
 from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
 from ..numbers import has_interval, is_defined
-from .algorithm_scores import area_range, empty_masks, judged_label, range_text, tolerances, verdict_text
+from .algorithm_scores import area_ranges, empty_masks, judged_label, range_text, tolerances, verdict_text
 from .algorithms import main_orders, rater_comparison
 from .cases import cases_by_kappa, why_no_overlap
 from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
@@ -381,8 +381,8 @@ def _area_results(findings: Findings) -> Iterator[Sentence]:
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
     table, grey = findings.table("evaluate/scores"), findings.evaluation.probability_scores
-    ends = {column.name: both for column in grey.counts if (both := area_range(grey, column.name))}
-    parts = [compose("{} {} to {}", name, table.quote(a), table.quote(b)) for name, (a, b) in ends.items()]
+    ends = area_ranges(grey).items()
+    parts = [compose("{} {} to {}", name, table.quote(a), table.quote(b)) for name, (a, b) in ends]
     if parts:
         text = "Depending on the reference standard, the area under the P̄-R curve was: {}."
         yield compose(text, join_parts(parts))
