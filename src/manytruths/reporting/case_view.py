@@ -6,7 +6,7 @@ import io
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -63,8 +63,9 @@ def layer_case(reading: Reading, fusing: CaseMaps, plan: MapOptions, *, response
 
     Predicted probabilities can reveal as much as the image: they are left out where images are not shown.
     """
-    masks, predictions, references = _columns(reading, fusing)
     case, options = reading.case, reading.case.options
+    masks, predictions = dict(reading.masks), {} if options.probability else reading.predictions
+    references = reading.references | {consensus_column(method): array for method, array in fusing.decided.items()}
     table = tally(
         masks, predictions=predictions, references=references, labels=case.labels, void=options.void,
         foreground=options.foreground, raters="exchangeable" if options.exchangeable else None,
@@ -72,26 +73,12 @@ def layer_case(reading: Reading, fusing: CaseMaps, plan: MapOptions, *, response
     everybody = {**masks, **predictions, **references}
     codes = paint(np.arange(len(table.counts)), everybody, table, void=options.void, foreground=options.foreground)
     maps, layers = [codes], list(_pattern_layers(table))
-    for layer, own in (
-        *_ranking_layer(reading, plan),
-        *_consensus_layers(reading, fusing, table, codes),
-        *(_response_layers(reading) if responses else ()),
-    ):
-        if own is None:
-            layers.append(layer)
-        else:
-            layers.append(Layer(layer.name, layer.title, layer.kind, layer.values, layer.most, len(maps)))
-            maps.append(own)
+    more = [*_ranking_layer(reading, plan), *_consensus_layers(reading, fusing, table, codes)]
+    more += _response_layers(reading) if responses else []
+    for layer, map in more:
+        layers.append(layer if map is None else replace(layer, map=len(maps)))
+        maps += [] if map is None else [map]
     return LayeredCase(table, tuple(maps), tuple(layers))
-
-
-def _columns(
-    reading: Reading, fusing: CaseMaps
-) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
-    """The masks of raters and algorithms, and the reference standards: given ones, then consensus."""
-    predictions = {} if reading.case.options.probability else reading.predictions
-    consensus = {consensus_column(method): array for method, array in fusing.decided.items()}
-    return dict(reading.masks), predictions, reading.references | consensus
 
 
 def count_votes(table: Tally) -> NDArray[np.int64]:
@@ -121,8 +108,8 @@ def _ranking_layer(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, 
         table, ranks = reading.rank_tally
         worth = ranking_worth(reading, plan)
         top = round(float(plan.base ** (1 - plan.shift)))
-        own = paint(np.arange(len(table.counts)), ranks, table)
-        yield Layer("ranking", "Severity (ranking heatmap)", "value", np.asarray(worth), top), own
+        map = paint(np.arange(len(table.counts)), ranks, table)
+        yield Layer("ranking", "Severity (ranking heatmap)", "value", np.asarray(worth), top), map
 
 
 def _consensus_layers(
@@ -160,8 +147,8 @@ def _shaded_layer(name: str, title: str, values: Array, most: float) -> tuple[La
     """A map in 256 shades."""
     low, high = min(0.0, float(values.min(initial=0))), max(most, 1e-12)
     shades = np.linspace(low, high, SHADES)
-    own = np.rint((np.clip(values, low, high) - low) / (high - low) * (SHADES - 1)).astype(np.uint8)
-    return Layer(name, title, "probability", shades, high), own
+    map = np.rint((np.clip(values, low, high) - low) / (high - low) * (SHADES - 1)).astype(np.uint8)
+    return Layer(name, title, "probability", shades, high), map
 
 
 SIDES = (2048, 1400, 1000, 720, 512, 384, 256, 160)
@@ -229,11 +216,7 @@ def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterato
     if len(reading.grid.shape) == 3 and display.letters is None:
         yield "the files do not give the orientation of the volume: left and right are unknown"
     if step > 1:
-        yield f"every {_ordinal(step)} row and column is shown"
-
-
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+        yield f"every {({2: 'second', 3: 'third'}).get(step, f'{step}th')} row and column is shown"
 
 
 def _marked_slices(marked: NDArray[np.bool_]) -> slice:
@@ -347,17 +330,18 @@ class Display:
             return cls((0, 1), (False, False), grid.spacing)
         across, _ = best_slice(np.zeros(grid.shape, bool), spacing=grid.spacing)
         rows, columns = (axis for axis in range(3) if axis != across)
-        if grid.affine is None or not grid.oriented:
-            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
-        return cls._in_patient(grid, across, rows, columns)
+        if grid.affine is not None and grid.oriented:
+            matrix = np.array(grid.affine)[:3, :3]
+            space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
+            if len(set(space)) == 3:
+                return cls._in_patient(grid, matrix, space, across, rows, columns)
+        return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
 
     @classmethod
-    def _in_patient(cls, grid: Grid, across: int, rows: int, columns: int) -> Display:
+    def _in_patient(
+        cls, grid: Grid, matrix: Array, space: Sequence[int], across: int, rows: int, columns: int
+    ) -> Display:
         """The patient's right at the left, anterior or head at the top; in sagittal views, anterior at the left."""
-        matrix = np.array(grid.affine)[:3, :3]
-        space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
-        if len(set(space)) < 3:
-            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
         if space[rows] < space[columns]:
             rows, columns = columns, rows  # columns run along the axis nearer to x
         rising = [matrix[space[axis], axis] > 0 for axis in range(3)]
@@ -380,14 +364,12 @@ class Display:
 
     def places(self, shape: tuple[int, ...], first: int, step: int) -> list[dict[str, int]]:
         """For slices (of volumes), rows and columns: the axis of the file, the index it starts at, and the step."""
-        steps = (1, step, step)[-len(self.axes) :]
-        starts = (first, 0, 0)[-len(self.axes) :]
-        axes = []
-        for axis, back, by, start in zip(self.axes, self.flipped, steps, starts, strict=True):
-            axes.append(
-                {"axis": axis, "start": shape[axis] - 1 - start if back else start, "step": -by if back else by}
-            )
-        return axes
+        places = []
+        ranges = ((first, 1), (0, step), (0, step))[-len(self.axes) :]
+        for axis, back, (start, by) in zip(self.axes, self.flipped, ranges, strict=True):
+            start, by = (shape[axis] - 1 - start, -by) if back else (start, by)
+            places.append({"axis": axis, "start": start, "step": by})
+        return places
 
 
 def _along(spacing: tuple[float, ...] | None, *axes: int) -> tuple[float, ...] | None:
@@ -411,14 +393,12 @@ def encode_picture(image: Array, ends: tuple[float, float] | None, longest: int,
     from PIL import Image
 
     scale = Scale.of(image.shape[:2], longest, 1)
-    small = scale.mean(image[..., :3] if image.ndim == 3 and image.shape[2] >= 3 else _first_channel(image))
+    if image.ndim == 3:
+        image = image[..., :3] if image.shape[2] >= 3 else image[..., 0]
+    small = scale.mean(image)
     buffer = io.BytesIO()
     Image.fromarray(as_bytes(small, image.dtype, ends)).save(buffer, "WEBP", quality=quality, method=2)
     return buffer.getvalue()
-
-
-def _first_channel(image: Array) -> Array:
-    return image if image.ndim == 2 else image[..., 0]
 
 
 def data_url(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -219,7 +219,8 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), *views]
-        write_summary(stage, _summary(findings), files)
+        about = {"cases": len(study), "raters": list(study.rater_names), "settings": findings.settings}
+        write_summary(stage, summary_of("report", (), **about), files)
         write_text(page, render_page(findings))
         run["seconds_by_step"] = findings.seconds
     return Report(path, folder, key, findings, tuple(folder / file.relative_to(stage) for file in files))
@@ -269,8 +270,3 @@ def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) ->
     if findings.plan is not None:
         paths += findings.plan.write_into(folder / "plan", pictures=pictures)
     return paths
-
-
-def _summary(findings: Findings) -> Mapping[str, Any]:
-    study = {"cases": len(findings.study), "raters": list(findings.study.rater_names), "settings": findings.settings}
-    return summary_of("report", (), **study)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from importlib.metadata import version
 from typing import Any
 
@@ -63,17 +63,16 @@ def _file_blocks(findings: Findings) -> Iterator[Block]:
         return
     heads = (text_column(head) for head in ("Path", "Kind", "Case"))
     columns = (*heads, Column("Bytes"), text_column("SHA-256"))
-    rows = tuple(_file_row(file_read) for file_read in findings.files)
+    rows = tuple(
+        (text_cell(f.path), text_cell(f.kind), text_cell(f.case, case=f.case), text_cell(f"{f.bytes:,}"),
+         text_cell(f.sha256))
+        for f in findings.files
+    )  # fmt: skip
     title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
     yield PageTable("files", title, columns, rows, filter=True, closed=True)
     sums = "".join(_checksum_line(file_read) for file_read in findings.files)
     file = "SHA256SUMS.txt"  # browsers add this ending to a text that has none
     yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
-
-
-def _file_row(file: FileRead) -> tuple[Cell, ...]:
-    case = text_cell(file.case, case=file.case)
-    return (text_cell(file.path), text_cell(file.kind), case, text_cell(f"{file.bytes:,}"), text_cell(file.sha256))
 
 
 def _checksum_line(file: FileRead) -> str:
@@ -221,47 +220,29 @@ WHERE = {
 }
 
 
-@dataclass
-class _Gap:
-    """Values of one file that are missing for one reason."""
-
-    count: int = 0
-    statistics: dict[str, None] = field(default_factory=dict)
-    cases: dict[str, None] = field(default_factory=dict)
-    scopes: dict[str, None] = field(default_factory=dict)
-
-    def add(self, row: Row, unit: str) -> None:
-        self.count += 1
-        self.statistics[row.statistic] = None
-        if row.scope == "case":
-            self.cases[row.case] = None
-        else:
-            where = WHERE.get(row.scope, row.scope).format(unit)
-            self.scopes[where + (", by group" if row.group else "")] = None
-
-
 def undefined_block(findings: Findings) -> Block:
     """A row for every file and reason, with the statistics and cases that it applies to."""
-    gaps = dict(_gaps(findings))
+    gaps = _gaps(findings)
     if not gaps:
         return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
     columns = (
         text_column("Numbers", "By their names in the file."), text_column("Missing"),
         text_column("Why"), Column("How many"), text_column("Where"), text_column("File"),
     )  # fmt: skip
-    rows = tuple(_gap_row(*key, gap) for key, gap in gaps.items())
+    rows = tuple(_gap_row(findings, *key, missing) for key, missing in gaps.items())
     note = "Undefined values are left out of means and counted; they are not replaced by other values."
     many = len(rows) > MANY_ROWS
     return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
 
 
-def _gaps(findings: Findings) -> Iterable[tuple[Key, _Gap]]:
-    gaps: dict[Key, _Gap] = {}
+def _gaps(findings: Findings) -> dict[Key, list[Row]]:
+    """Rows without a value, then rows without an interval, by file and reason."""
+    gaps: dict[Key, list[Row]] = {}
     for index in findings.tables.values():
         for row in index.rows:
             for missing, why in _missing_parts(row):
-                gaps.setdefault((index.file, missing, why), _Gap()).add(row, findings.subject_word)
-    return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
+                gaps.setdefault((index.file, missing, why), []).append(row)
+    return dict(sorted(gaps.items(), key=lambda item: item[0][1] != "value"))
 
 
 def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
@@ -271,14 +252,15 @@ def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
         yield "interval", REASONS[code(row.low)]
 
 
-def _gap_row(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
-    titles = list(gap.statistics)
-    where = [*([few(list(gap.cases), MOST_CASES)] if gap.cases else []), *gap.scopes]
-    return (
-        text_cell(few(titles, MOST_STATISTICS), why=", ".join(titles) if len(titles) > MOST_STATISTICS else ""),
-        text_cell(missing),
-        text_cell(why),
-        text_cell(f"{gap.count:,}"),
-        text_cell("; ".join(where)),
-        text_cell(file),
+def _gap_row(findings: Findings, file: str, missing: str, why: str, rows: Sequence[Row]) -> tuple[Cell, ...]:
+    titles = list(dict.fromkeys(row.statistic for row in rows))
+    cases = list(dict.fromkeys(row.case for row in rows if row.scope == "case"))
+    scopes = dict.fromkeys(
+        WHERE.get(row.scope, row.scope).format(findings.subject_word) + (", by group" if row.group else "")
+        for row in rows
+        if row.scope != "case"
     )
+    where = "; ".join([*([few(cases, MOST_CASES)] if cases else []), *scopes])
+    every = ", ".join(titles) if len(titles) > MOST_STATISTICS else ""
+    named = text_cell(few(titles, MOST_STATISTICS), why=every)
+    return (named, *map(text_cell, (missing, why, f"{len(rows):,}", where, file)))

@@ -98,7 +98,12 @@ def methods_text(findings: Findings) -> str:
     needed = {reference for formula in used_formulas(findings).values() for reference in formula.cited}
     left = needed - set(cited_in(text))
     more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
-    return cite_once(" ".join([text, *more, _software_sentence(findings)]))
+    software = (
+        f"All computations were done with manytruths {manytruths.__version__}{cite(SOFTWARE)} "
+        f"(Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}; "
+        f"seed {findings.settings.seed})."
+    )
+    return cite_once(" ".join([text, *more, software]))
 
 
 def _statistical_methods(findings: Findings) -> Iterator[str]:
@@ -282,12 +287,6 @@ def _has_empty_agreement(findings: Findings) -> bool:
     """Whether a prediction was correctly empty."""
     rows = findings.table("evaluate/scores").rows
     return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
-
-
-def _software_sentence(findings: Findings) -> str:
-    parts = f"Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}"
-    used_for = f"manytruths {manytruths.__version__}{cite(SOFTWARE)}"
-    return f"All computations were done with {used_for} ({parts}; seed {findings.settings.seed})."
 
 
 # --- results

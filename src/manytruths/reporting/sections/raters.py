@@ -140,7 +140,10 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
         "rater in it."
     )
     yield make_table("rater-performance", "Each rater against the vote of all", names, [*head, *means], note)
-    others = {f"{s}_against_others": (f"{t}, others", _help_of_others(help)) for s, (t, help) in PERFORMANCE.items()}
+    others = {}
+    for statistic, (title, help) in PERFORMANCE.items():
+        help = help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
+        others[f"{statistic}_against_others"] = f"{title}, others", help
     pooled = PERFORMANCE | others | STAPLE_RATES
     rates = [(Column(*titles), value(statistic, "pooled")) for statistic, titles in pooled.items()]
     title, note = (
@@ -148,10 +151,6 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
         f"Every {findings.pixel_word} counts the same, so that large cases weigh more.",
     )
     yield make_table("rater-performance-pooled", title, names, [*head, *rates], note, closed=True)
-
-
-def _help_of_others(help: str) -> str:
-    return help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
 
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:

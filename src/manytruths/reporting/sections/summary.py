@@ -83,15 +83,10 @@ def _blocks(findings: Findings) -> Iterator[Block]:
         yield Paragraphs(sentences, "What to do next", listed=True)
     yield coverage_table(findings) or Paragraphs((coverage_sentence(findings),))
     others = (note for note in findings.agreement.notes if code_of(note) != "turned_mask")
-    notes = tuple((note,) for note in (*_unnamed_patients(findings), *note_sentences(findings, others)))
+    notes = [UNNAMED_PATIENTS] if len(findings.study) > 1 and findings.subject_word == "case" else []
+    notes += note_sentences(findings, others)
     if notes:
-        yield Paragraphs(notes, "Notes", listed=True, kind="note")
-
-
-def _unnamed_patients(findings: Findings) -> Iterator[str]:
-    """A note where no patient is named: cases of one patient count as several."""
-    if len(findings.study) > 1 and all(case.subject == case.name for case in findings.study):
-        yield UNNAMED_PATIENTS
+        yield Paragraphs(tuple((note,) for note in notes), "Notes", listed=True, kind="note")
 
 
 def _turned_masks(findings: Findings) -> Iterator[Sentence]:
