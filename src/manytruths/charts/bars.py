@@ -131,7 +131,7 @@ def grouped_bars(groups: Mapping[str, Mapping[str, Entry]], xlabel: str, title: 
     A list is drawn as one point a value, without a number. Series have the same colour and place in every group; one
     that a group lacks leaves its place empty, and nan draws a dash.
     """
-    series = list(dict.fromkeys(key for own in groups.values() for key in own))
+    series = list(dict.fromkeys(key for entries in groups.values() for key in entries))
     if not series:
         raise CallError("groups is empty; give one group with one value or more")
     paints = {key: PAPER_COLOURS[i % len(PAPER_COLOURS)] for i, key in enumerate(series)}
@@ -141,19 +141,19 @@ def grouped_bars(groups: Mapping[str, Mapping[str, Entry]], xlabel: str, title: 
     bottom = top + (high + GROUP_GAP) * len(groups)
     axis = Axis.over([0.0, 1.0, *_numbers(groups)], left, left + WIDE)
     parts = [*legend, *svg.bottom_axis(axis, top, bottom, xlabel)]
-    for i, (group, own) in enumerate(groups.items()):
+    for i, (group, entries) in enumerate(groups.items()):
         start = top + (high + GROUP_GAP) * i
         parts += [svg.line(20, start, left + WIDE, start, RULE)] if i else []
         parts.append(svg.name(left - 12, start + (high + GROUP_GAP) / 2 + 4, group, text_anchor="end"))
         for k, key in enumerate(series):
             y = start + GROUP_GAP / 2 + GROUP_ROW * (k + 0.5)
-            parts += _entry(own[key], f"{group}, {key}", axis, y, paints[key], digits) if key in own else []
+            parts += _entry(entries[key], f"{group}, {key}", axis, y, paints[key], digits) if key in entries else []
     parts.append(svg.line(axis(0), top, axis(0), bottom, PALE_INK))
     return svg.document(left + WIDE + 30 + 7 * (digits + 3), bottom + 52, title, parts)
 
 
 def _numbers(groups: Mapping[str, Mapping[str, Entry]]) -> list[float]:
-    entries = [entry for own in groups.values() for entry in own.values()]
+    entries = [entry for by_series in groups.values() for entry in by_series.values()]
     return [float(n) for e in entries for n in ([e] if isinstance(e, float | int) else e)]
 
 

@@ -29,6 +29,8 @@ NAMED = 3
 """Most faint curves with their own names in the legend; more become one entry."""
 Values = NDArray[np.float64]
 Limits = tuple[float, float]
+Curve = tuple[ArrayLike, ArrayLike]
+"""x and y, or the lower and the upper edge of a band."""
 Drawn = tuple[Values, Values, Values | None, Values | None]
 """x, y, and the lower and upper edge of a band."""
 
@@ -85,23 +87,19 @@ def curve(
             back = [f"{across(xs[i]):.2f},{up(band[1][i]):.2f}" for i in run[::-1]]
             parts.append(svg.tag("polygon", points=" ".join(edge + back), fill=BLUE, fill_opacity=0.16))
         parts.append(svg.tag("polyline", points=" ".join(points), fill="none", stroke=BLUE, stroke_width=2.2))
-        parts += _dots(points) if len(xs) <= 40 else []
+        places = [point.split(",") for point in points] if len(xs) <= 40 else []
+        parts += [svg.tag("circle", cx=x, cy=y, r=3.2, fill=BLUE, stroke="#ffffff") for x, y in places]
     return svg.document(left + WIDE + 28, bottom + 52, title, parts)
 
 
-def _dots(points: Sequence[str]) -> list[str]:
-    places = [point.split(",") for point in points]
-    return [svg.tag("circle", cx=x, cy=y, r=3.2, fill=BLUE, stroke="#ffffff") for x, y in places]
-
-
 def line_chart(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    curves: Mapping[str, Curve],
     xlabel: str,
     ylabel: str,
     title: str,
     *,
     step: bool = False,
-    bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    bands: Mapping[str, Curve] | None = None,
     points: Mapping[str, tuple[float, float]] | None = None,
     notes: Mapping[str, str] | None = None,
     diagonal: bool = False,
@@ -135,11 +133,12 @@ def line_chart(
     xlim, ylim
         What the axes show at least; they grow with what lies beyond.
     """
-    if not curves:
-        raise CallError("curves is empty; give one or more")
-    drawn = {key: _pair(key, xy, bands) for key, xy in curves.items()}
+    drawn = as_drawn(curves, bands)
     marks = {key: (float(x), float(y)) for key, (x, y) in (points or {}).items() if np.isfinite([x, y]).all()}
-    across, up = _axes(drawn, marks, xlim, ylim)
+    heights = [values for _, *rest in drawn.values() for values in rest if values is not None]
+    xs = np.concatenate([xlim, *(x for x, *_ in drawn.values()), [x for x, _ in marks.values()]])
+    ys = np.concatenate([ylim, *heights, [y for _, y in marks.values()]])
+    across, up = Axis.over(xs.tolist(), LEFT, LEFT + SIDE), Axis.over(ys.tolist(), TOP + SIDE, TOP)
     parts = svg.bottom_axis(across, TOP, TOP + SIDE, xlabel) + svg.left_axis(up, LEFT, LEFT + SIDE, ylabel)
     if diagonal:
         ends = across(across.low), up(up.low), across(across.high), up(up.high)
@@ -157,30 +156,24 @@ def line_chart(
     listed = list(drawn) if len(pale) <= NAMED else [*strong, f"{faint_name} ({len(pale)})"]
     chosen.setdefault(listed[-1], FAINT)
     shown_notes = {key: words for key, words in (notes or {}).items() if key in listed}
-    wide, entries = legend(listed, chosen, LEFT + SIDE + 22, TOP + 8, shown_notes, _empty(drawn))
+    empty = {key for key, (x, y, *_) in drawn.items() if not (np.isfinite(x) & np.isfinite(y)).any()}
+    wide, entries = legend(listed, chosen, LEFT + SIDE + 22, TOP + 8, shown_notes, empty)
     bottom = max(TOP + SIDE + 52, TOP + ROW * len(listed) + 24)
     return svg.document(LEFT + SIDE + 22 + wide + 16, bottom, title, parts + entries)
 
 
-def _pair(key: str, xy: tuple[ArrayLike, ArrayLike], bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None) -> Drawn:
-    x, y = (np.atleast_1d(np.asarray(values, np.float64)) for values in xy)
-    low, high = (np.asarray(edge, np.float64) for edge in (bands or {}).get(key, (y, y)))
-    if x.ndim != 1 or any(values.shape != x.shape for values in (y, low, high)):
-        raise CallError(f"{key}: x has shape {x.shape} and y {y.shape}; they go in pairs, and so does a band")
-    return (x, y, low, high) if key in (bands or {}) else (x, y, None, None)
-
-
-def _empty(drawn: Mapping[str, Drawn]) -> set[str]:
-    return {key for key, (x, y, *_) in drawn.items() if not (np.isfinite(x) & np.isfinite(y)).any()}
-
-
-def _axes(
-    drawn: Mapping[str, Drawn], marks: Mapping[str, tuple[float, float]], xlim: Limits, ylim: Limits
-) -> tuple[Axis, Axis]:
-    xs = np.concatenate([xlim, *(x for x, *_ in drawn.values()), [x for x, _ in marks.values()]])
-    ys = np.concatenate([ylim, *(v for _, *rest in drawn.values() for v in rest if v is not None),
-                         [y for _, y in marks.values()]])  # fmt: skip
-    return Axis.over(xs.tolist(), LEFT, LEFT + SIDE), Axis.over(ys.tolist(), TOP + SIDE, TOP)
+def as_drawn(curves: Mapping[str, Curve], bands: Mapping[str, Curve] | None = None) -> dict[str, Drawn]:
+    """Curves and their bands as arrays; one curve or more, all values of a curve in pairs."""
+    if not curves:
+        raise CallError("curves is empty; give one or more")
+    drawn: dict[str, Drawn] = {}
+    for key, xy in curves.items():
+        x, y = (np.atleast_1d(np.asarray(values, np.float64)) for values in xy)
+        low, high = (np.asarray(edge, np.float64) for edge in (bands or {}).get(key, (y, y)))
+        if x.ndim != 1 or any(values.shape != x.shape for values in (y, low, high)):
+            raise CallError(f"{key}: x has shape {x.shape} and y {y.shape}; they go in pairs, and so does a band")
+        drawn[key] = (x, y, low, high) if key in (bands or {}) else (x, y, None, None)
+    return drawn
 
 
 def _marks(at: Mapping[str, Place]) -> list[str]:

@@ -266,7 +266,10 @@ def contour_slices(
     chosen = _spread_slices(_marked_by_slice(held, axis), best)
     shown = f"slice{'s' if len(chosen) > 1 else ''} " + ", ".join(str(i + 1) for i in chosen)
     flat = {name: mosaic([np.take(mask, i, axis) for i in chosen], False) for name, mask in arrays.items()}
-    ground = None if image is None else mosaic([np.take(image, i, axis) for i in chosen], _white_value(image))
+    ground = None
+    if image is not None:
+        white = 255 if image.dtype == np.uint8 else np.nanmax(image)
+        ground = mosaic([np.take(image, i, axis) for i in chosen], white)
     subtitle = f"{subtitle}; {shown}" if subtitle else shown
     return contour_overlay(ground, flat, title=title, subtitle=subtitle, colours=colours)
 
@@ -299,11 +302,6 @@ def mosaic(panels: Sequence[Array], fill: Any) -> Array:
         row, column = index // columns * (high + GAP), index % columns * (wide + GAP)
         paper[row : row + high, column : column + wide] = panel
     return paper
-
-
-def _white_value(image: Array) -> Any:
-    """The value that is drawn as white, or nearly."""
-    return 255 if image.dtype == np.uint8 else np.nanmax(image)
 
 
 # -- masks sorted by a score --------------------------------------------------------------------------
@@ -425,7 +423,7 @@ def closeup(
     cut = {name: view(mask) for name, mask in arrays.items()}
     names = [name for name, mask in cut.items() if mask.any()] or list(cut)[:1]
     paints = dict(zip(cut, colours or rater_colours(len(cut)), strict=True))
-    bare = _grey(view, image, cut[names[0]].shape)
+    bare = background(None if image is None else view(image), cut[names[0]].shape, Scale(1, 1))[..., 0]
     ground, bar = bare.copy(), view.bar()
     dashes = _dashes([view(mask) for mask in others], bare.shape)
     ground[dashes] = np.where(bare[dashes] < 128, 255, 0)
@@ -440,11 +438,6 @@ def closeup(
     if view.plane is not None:
         subtitle = f"{subtitle or ''}; slice {view.plane + 1}".removeprefix("; ")
     return contour_overlay(ground, marks, title=title, subtitle=subtitle, colours=[paints[name] for name in marks])
-
-
-def _grey(view: _View, image: Array | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """The image behind everything, in bytes."""
-    return background(None if image is None else view(image), shape, Scale(1, 1))[..., 0]
 
 
 @dataclass(frozen=True)

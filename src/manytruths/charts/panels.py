@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..core.errors import CallError
+from . import curves as lines
 from . import svg
-from .curves import ROW, Drawn, LineStyle, draw_band, draw_line, legend, line_styles, ordered_line_styles
+from .curves import ROW, Curve, Drawn, LineStyle
 from .svg import ALARM, BLUE, HALO, INK, LETTER, PALE_INK, TOP, Axis
 
 LEFT, WIDE, TALL = 78.0, 430.0, 320.0
 SIDE, GAP, HEAD = 300.0, 34.0, 32.0
 """The sides of the two squares, what lies between, and what above for their names."""
 PALE = "#9aa5b1"
-Curve = tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -71,19 +70,21 @@ def panel_chart(
     ordered
         Whether the lines are levels of one thing, so that colours run from dark to light.
     """
-    drawn = _as_arrays(curves, bands or {})
+    drawn = lines.as_drawn(curves, bands)
     most = max(float(x.max()) for x, *_ in drawn.values())
     heights = np.concatenate([v[np.isfinite(v)] for _, *rest in drawn.values() for v in rest if v is not None])
     across = Odd(1, max(most, 3), LEFT + 8, LEFT + WIDE - 8)
     up = Axis.over([*heights.tolist(), *([] if wanted is None else [wanted])], TOP + TALL, TOP)
     parts = svg.bottom_axis(across, TOP, TOP + TALL, "raters") + svg.left_axis(up, LEFT, LEFT + WIDE, ylabel)
-    styles = dict(zip(drawn, (ordered_line_styles if ordered else line_styles)(len(drawn)), strict=True))
+    styles = dict(zip(drawn, (lines.ordered_line_styles if ordered else lines.line_styles)(len(drawn)), strict=True))
     for key, values in drawn.items():
-        parts += draw_band(values, across, up, styles[key].colour)
+        parts += lines.draw_band(values, across, up, styles[key].colour)
     for key, values in drawn.items():
-        parts += draw_line(key, values, across, up, styles[key]) + _dots(values, across, up, styles[key])
+        parts += lines.draw_line(key, values, across, up, styles[key]) + _dots(values, across, up, styles[key])
     if wanted is not None:
-        parts += _level(up(wanted), f"wanted: {svg.format_number(wanted, 3).rstrip('0')}")
+        words = f"wanted: {svg.format_number(wanted, 3).rstrip('0')}"
+        parts.append(svg.line(LEFT, up(wanted), LEFT + WIDE, up(wanted), INK, stroke_width=1.2))
+        parts.append(haloed(LEFT + WIDE - 6, up(wanted) + 15, words, anchor="end", size=11.5))
     if chosen is not None:
         who = f"{chosen[0]} rater{'s' * (chosen[0] > 1)}"
         parts += _choice(across(chosen[0]), up(chosen[1]), f"{who}: {svg.format_number(chosen[1], 3)}")
@@ -101,14 +102,14 @@ def ratio_chart(
     words: str = "",
 ) -> str:
     """Counts on a scale of equal ratios: raters needed against their accuracy (Fig. 1), in steps."""
-    drawn = _as_arrays(curves, {})
+    drawn = lines.as_drawn(curves)
     heights = np.concatenate([y[np.isfinite(y)] for _, y, *_ in drawn.values()] + [np.array([1.0])])
     across = Axis.over(np.concatenate([x for x, *_ in drawn.values()]).tolist(), LEFT, LEFT + WIDE)
     up = Ratios(float(heights.min()), float(heights.max()) * 1.15, TOP + TALL, TOP, marks=tuple(marks))
     parts = svg.bottom_axis(across, TOP, TOP + TALL, xlabel) + svg.left_axis(up, LEFT, LEFT + WIDE, ylabel)
-    styles = dict(zip(drawn, line_styles(len(drawn)), strict=True))
+    styles = dict(zip(drawn, lines.line_styles(len(drawn)), strict=True))
     for key, values in drawn.items():
-        parts += draw_line(key, values, across, up, styles[key], step=True)
+        parts += lines.draw_line(key, values, across, up, styles[key], step=True)
     if chosen is not None and up.low <= chosen[1] <= up.high:
         x, y = across(chosen[0]), up(chosen[1])
         corner = f"M{x:.2f} {TOP + TALL:.2f}V{y:.2f}H{LEFT:.2f}"
@@ -118,26 +119,11 @@ def ratio_chart(
     return _with_legend(parts, styles, title)
 
 
-def _as_arrays(curves: Mapping[str, Curve], bands: Mapping[str, Curve]) -> dict[str, Drawn]:
-    if not curves:
-        raise CallError("curves is empty; give one or more")
-    drawn = {}
-    for key, (x, y) in curves.items():
-        edges = [np.asarray(edge, np.float64) for edge in bands[key]] if key in bands else [None, None]
-        drawn[key] = (np.asarray(x, np.float64), np.asarray(y, np.float64), edges[0], edges[1])
-    return drawn
-
-
 def _dots(curve: Drawn, across: Axis, up: Axis, style: LineStyle) -> list[str]:
     if len(curve[0]) > 40:
         return []
     places = [(x, y) for x, y in zip(curve[0].tolist(), curve[1].tolist(), strict=True) if math.isfinite(y)]
     return [svg.tag("circle", cx=across(x), cy=up(y), r=3.0, fill=style.colour, stroke="#ffffff") for x, y in places]
-
-
-def _level(y: float, words: str) -> list[str]:
-    label = haloed(LEFT + WIDE - 6, y + 15, words, anchor="end", size=11.5)
-    return [svg.line(LEFT, y, LEFT + WIDE, y, INK, stroke_width=1.2), label]
 
 
 def _choice(x: float, y: float, words: str) -> list[str]:
@@ -159,7 +145,7 @@ def _choice(x: float, y: float, words: str) -> list[str]:
 def _with_legend(parts: list[str], styles: Mapping[str, LineStyle], title: str) -> str:
     if len(styles) == 1:
         return svg.document(LEFT + WIDE + 28, TOP + TALL + 52, title, parts)
-    wide, entries = legend(list(styles), styles, LEFT + WIDE + 22, TOP + 8, {})
+    wide, entries = lines.legend(list(styles), styles, LEFT + WIDE + 22, TOP + 8, {})
     bottom = max(TOP + TALL + 52, TOP + ROW * len(styles) + 24)
     return svg.document(LEFT + WIDE + 22 + wide + 16, bottom, title, parts + entries)
 
@@ -228,7 +214,7 @@ def nomogram_chart(
 
 def _panel(curve: Curve, across: Axis, up: Axis, words: str, bold: bool) -> list[str]:
     x, y = (np.asarray(values, np.float64) for values in curve)
-    parts = draw_line(f"{words} raters", (x, y, None, None), across, up, _stroke(bold))
+    parts = lines.draw_line(f"{words} raters", (x, y, None, None), across, up, _stroke(bold))
     # names stand on a diagonal, where the lines lie apart
     at = int(np.abs((x - across.low) / (across.high - across.low) - (1 - (y - 0.5) / 0.5)).argmin())
     fill = BLUE if bold else PALE_INK
@@ -243,10 +229,10 @@ def _report(value: float, actual: Axis, up: Axis, bold: bool) -> list[str]:
     """The line x g; that of the user beside x g + (1 − x) (1 − g), dashed."""
     g = np.linspace(0.5, 1, 51)
     shown = value * g >= actual.low
-    parts = draw_line(f"{value:g}", ((value * g)[shown], g[shown], None, None), actual, up, _stroke(bold))
+    parts = lines.draw_line(f"{value:g}", ((value * g)[shown], g[shown], None, None), actual, up, _stroke(bold))
     if bold:
         other = value * g + (1 - value) * (1 - g)
-        parts += draw_line("independent errors", (other, g, None, None), actual, up, LineStyle(BLUE, "6 4", 1.6))
+        parts += lines.draw_line("independent errors", (other, g, None, None), actual, up, LineStyle(BLUE, "6 4", 1.6))
     fill = BLUE if bold else PALE_INK
     return [
         *parts,

@@ -229,12 +229,12 @@ def _result(target: Tensor, present: Tensor | None, table: Patterns, fit: TableF
     if present is not None:
         hard = torch.where(expand_presence(present, target).any(dim=1), hard, 0).to(hard.dtype)
     probability = [_look_up(weight[:, k].float(), table, target) for k in ([1] if labels == 2 else range(labels))]
-    own = fit.confusion.diagonal(dim1=2, dim2=3)
+    diagonal = fit.confusion.diagonal(dim1=2, dim2=3)
     return BatchStaple(
         probability=probability[0] if labels == 2 else torch.stack(probability, dim=1),
         hard=hard,
         confusion=fit.confusion.to(device),
-        sensitivity=(own[..., 1] if labels == 2 else own).to(device),
+        sensitivity=(diagonal[..., 1] if labels == 2 else diagonal).to(device),
         specificity=_specificity(fit).to(device),
         iterations=fit.iterations.to(device),
         converged=fit.converged.to(device),
@@ -293,12 +293,13 @@ def code_pixels(target: Tensor, present: Tensor | None, labels: int) -> Patterns
 
 def _digit(target: Tensor, present: Tensor | None, rater: int, labels: int, kind: torch.dtype) -> Tensor:
     """(N, pixels): the decisions of one rater."""
-    own = target[:, rater].flatten(1)
-    if own.dtype == torch.bool:
-        own = own.view(torch.uint8)
+    labels_given = target[:, rater].flatten(1)
+    if labels_given.dtype == torch.bool:
+        labels_given = labels_given.view(torch.uint8)
     if present is not None:
-        own = torch.where(expand_presence(present, target)[:, rater].flatten(1), own, labels if present.ndim > 2 else 0)
-    return own.to(kind)
+        rated = expand_presence(present, target)[:, rater].flatten(1)
+        labels_given = torch.where(rated, labels_given, labels if present.ndim > 2 else 0)
+    return labels_given.to(kind)
 
 
 def _codes(target: Tensor, present: Tensor | None, labels: int, base: int) -> Tensor:
@@ -408,8 +409,8 @@ class TableFit:
 def fit_step_by_step(tables: Tables, prior: Tensor, estimate: bool, tol: float, max_iter: int) -> TableFit:
     """Alternate both steps, starting from the votes, until no rate of a table changes by more than ``tol``."""
     run = _Run.start(tables, prior, estimate)
-    while run.done < max_iter and not bool(run.ended.all()):
-        run.check(*run.iterate(min(STEPS_PER_CHECK, max_iter - run.done)), tol)
+    while run.iterations < max_iter and not bool(run.ended.all()):
+        run.check(*run.iterate(min(STEPS_PER_CHECK, max_iter - run.iterations)), tol)
     return run.result()
 
 
@@ -430,7 +431,7 @@ class _Run:
     priors: Tensor
     ended: Tensor
     """(N): the iteration of convergence, from 1; 0 if not converged yet."""
-    done: int = 0
+    iterations: int = 0
 
     @classmethod
     def start(cls, tables: Tables, prior: Tensor, estimate: bool) -> _Run:
@@ -457,14 +458,14 @@ class _Run:
         step = torch.where(here, settled.int().argmax(dim=0) + 1, len(settled))
         self.rates = torch.where(going, _pick(rates, step), self.rates)
         self.priors = torch.where(going, _pick(priors, step), self.priors)
-        self.ended = torch.where(going & here, self.done + step, self.ended)
-        self.last, self.prior, self.done = rates[-1], priors[-1], self.done + len(settled)
+        self.ended = torch.where(going & here, self.iterations + step, self.ended)
+        self.last, self.prior, self.iterations = rates[-1], priors[-1], self.iterations + len(settled)
 
     def result(self) -> TableFit:
         """The estimates, with the weights that follow from the rates."""
         converged = self.ended > 0
         weight = e_step(self.tables, self.rates, self.priors)
-        iterations = torch.where(converged, self.ended, self.done)
+        iterations = torch.where(converged, self.ended, self.iterations)
         return TableFit(weight, self.rates.permute(3, 0, 2, 1), self.priors, iterations, converged)
 
 
@@ -535,9 +536,9 @@ def fit_in_kernel(tables: Tables, prior: Tensor, estimate: bool, tol: float, max
     warps = max(1, min(8, _cells(patterns, raters, labels) // 1024))
     sizes = {"ESTIMATE": estimate, "NEVER": NEVER, "P": patterns, "R": raters, "L": labels, "num_warps": warps}
     _kernel[(images,)](*given, rates, last, moved, steps, max_iter, **sizes)
-    own = rates[:, : tables.raters, : tables.labels, : tables.labels].permute(1, 2, 3, 0).contiguous()
+    estimated = rates[:, : tables.raters, : tables.labels, : tables.labels].permute(1, 2, 3, 0).contiguous()
     at = last[:, : tables.labels].T.contiguous()
-    return TableFit(e_step(tables, own, at), own.permute(3, 0, 2, 1), at, steps.long(), moved <= tol)
+    return TableFit(e_step(tables, estimated, at), estimated.permute(3, 0, 2, 1), at, steps.long(), moved <= tol)
 
 
 def _pad(values: Tensor, sizes: tuple[int, ...]) -> Tensor:

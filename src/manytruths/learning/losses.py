@@ -386,9 +386,9 @@ class ConfusionMatrixLoss(nn.Module):
 
     def _loss(self, probability: Tensor, target: Tensor, there: Tensor | None, rater: int) -> Tensor:
         """Sum over the pixels (N, *spatial, labels) that a rater rated."""
-        own = target[:, rater]
+        given = target[:, rater]
         rated = None if there is None else there[:, rater]
-        place = (own if rated is None else torch.where(rated, own, 0)).long().unsqueeze(-1)
+        place = (given if rated is None else torch.where(rated, given, 0)).long().unsqueeze(-1)
         losses = -probability.gather(-1, place).squeeze(-1).clamp(min=LEAST).log()
         return (losses if rated is None else torch.where(rated, losses, 0)).sum()
 

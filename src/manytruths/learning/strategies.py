@@ -116,7 +116,7 @@ def single_rater(rater: str, position: int) -> Strategy:
     """Training on one rater alone."""
 
     def reference(codes: Tensor, present: Tensor | None, labels: int) -> Tensor:
-        own = codes[:, position]
-        return own if present is None else torch.where(present[:, position], own, VOID)
+        given = codes[:, position]
+        return given if present is None else torch.where(present[:, position], given, VOID)
 
     return Strategy(f"rater-{safe_name(rater)}", f"rater {rater} alone", reference)

@@ -269,13 +269,13 @@ def predict(
             f"template {images!r} matches several images of case {twice}; give each image its own case name"
         )
     paths: list[Path] = []
-    for done, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
+    for count, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
         try:
             paths += _predict_case(trained, file.location, case, Path(folder), write_probability, suffix)
         except ManytruthsError as error:
             raise type(error)(f"case {case}: {error}") from None
         if progress:
-            progress(done, len(files))
+            progress(count, len(files))
     return paths
 
 

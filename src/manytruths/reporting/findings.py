@@ -208,7 +208,7 @@ class Findings:
             "rank": self.ranking.tables.values() if self.ranking else (),
             "plan": (self.plan.table,) if self.plan else (),
         }
-        tables = [(command, t) for command, own in by_command.items() for t in own if isinstance(t, Table)]
+        tables = [(command, t) for command, results in by_command.items() for t in results if isinstance(t, Table)]
         return {f"{command}/{t.name}": TableIndex(f"{command}/{t.name}.csv", t) for command, t in tables}
 
     def table(self, name: str) -> TableIndex:
@@ -367,8 +367,8 @@ def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult |
         ranking = rank_scores(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # no algorithm has a score
-    own = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
-    return tabulate_ranking(ranking, own, resampled=bool(evaluation.moved.cases))
+    rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
+    return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases))
 
 
 def _plan_more_raters(agreement: Agreement, settings: Settings) -> Plan | None:

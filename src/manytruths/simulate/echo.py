@@ -78,12 +78,12 @@ class EchoRater:
 
     def _guess(self, seed: int, subject: int, frame: int, side: str) -> Curve:
         """Mostly the same in all frames of a subject, and partly that of the school."""
-        own, taught = (
+        personal, taught = (
             np.sqrt(0.85) * wave(generator(seed, who, subject, side))
             + np.sqrt(0.15) * wave(generator(seed, who, subject, frame, side))
             for who in (self.name, f"school {self.school}")
         )
-        return np.asarray(np.sqrt(1 - self.like) * own + np.sqrt(self.like) * taught)
+        return np.asarray(np.sqrt(1 - self.like) * personal + np.sqrt(self.like) * taught)
 
 
 ECHO_RATERS = (

@@ -116,12 +116,16 @@ class Heart:
 
 def heart(seed: int, subject: int, frame: int) -> Heart:
     """The ventricle of a subject as it is in one frame."""
-    own, now = generator(seed, "heart", subject), generator(seed, "beat", subject, frame)
-    pose, contraction = _pose(own), _contraction(float(own.uniform(0, BEAT)), frame)
-    thick = float(own.uniform(0.044, 0.066)) * (1 + 0.10 * wave(own)) * (1 - 0.22 * np.exp(-((ANGLES / 0.45) ** 2)))
-    shape = 1 + 0.035 * wave(own, 2.5) + 0.03 * np.cos(ANGLES) ** 3
-    ends = own.uniform(1.85, 2.08, 2) - 0.06 * contraction
-    beating = float(own.uniform(0.14, 0.24))
+    constant, now = generator(seed, "heart", subject), generator(seed, "beat", subject, frame)
+    pose, contraction = _pose(constant), _contraction(float(constant.uniform(0, BEAT)), frame)
+    thick = (
+        float(constant.uniform(0.044, 0.066))
+        * (1 + 0.10 * wave(constant))
+        * (1 - 0.22 * np.exp(-((ANGLES / 0.45) ** 2)))
+    )
+    shape = 1 + 0.035 * wave(constant, 2.5) + 0.03 * np.cos(ANGLES) ** 3
+    ends = constant.uniform(1.85, 2.08, 2) - 0.06 * contraction
+    beating = float(constant.uniform(0.14, 0.24))
     pose = Pose(
         pose.x + float(now.normal(0, 0.003)),
         pose.y + float(now.normal(0, 0.003)) + 0.012 * contraction,
@@ -291,33 +295,33 @@ class View:
 
 def view(seed: int, subject: int, frame: int, heart: Heart, poor: float) -> View:
     """The view of a heart; ``poor``, from 0 to 1, is how difficult a subject is to scan."""
-    own, now = generator(seed, "view", subject), generator(seed, "view", subject, frame)
-    arrived = 1 - np.exp(-(frame + own.uniform(0, 2)) / own.uniform(2.5, 5))
-    blood = 0.68 + own.normal(0, 0.025) + now.normal(0, 0.012) - 0.05 * poor
-    perfused = own.uniform(0.44, 0.54)
-    level = own.uniform(0.20, 0.28) * (1 - arrived) + perfused * arrived
-    muscle = level + 0.035 * wave(own) - 0.07 * np.clip(wave(own, 2) - 0.8, 0, 1)
-    thin = (0.08 + 0.06 * poor) * np.clip(wave(own, 2.5) + 0.4 * wave(now, 4) - 0.1, 0, 1.5)
+    constant, now = generator(seed, "view", subject), generator(seed, "view", subject, frame)
+    arrived = 1 - np.exp(-(frame + constant.uniform(0, 2)) / constant.uniform(2.5, 5))
+    blood = 0.68 + constant.normal(0, 0.025) + now.normal(0, 0.012) - 0.05 * poor
+    perfused = constant.uniform(0.44, 0.54)
+    level = constant.uniform(0.20, 0.28) * (1 - arrived) + perfused * arrived
+    muscle = level + 0.035 * wave(constant) - 0.07 * np.clip(wave(constant, 2) - 0.8, 0, 1)
+    thin = (0.08 + 0.06 * poor) * np.clip(wave(constant, 2.5) + 0.4 * wave(now, 4) - 0.1, 0, 1.5)
     return View(
         heart=heart,
-        shadows=_shadows(own, now, poor),
+        shadows=_shadows(constant, now, poor),
         blood=float(blood),
         thin=thin,
         muscle=np.minimum(muscle, blood - thin - 0.03),
-        tissue=float(own.uniform(0.26, 0.36)),
-        gain=float(own.normal(0, 0.03) + now.normal(0, 0.01)),
-        loss=float(own.uniform(0.05, 0.13) + 0.06 * poor),
-        clutter=float(np.clip(0.25 + 0.55 * poor + own.normal(0, 0.1), 0.05, 0.9)),
-        rim=0.22 * np.clip(0.4 * wave(own) + 0.5 * np.sin(ANGLES), 0, 1) * (1 - 0.5 * poor),
-        patches=(smooth_noise(own, COARSE, 3.5), smooth_noise(now, COARSE, 1.2), smooth_noise(now, COARSE, 2.0)),
-        valve=float(own.uniform(0.1, 0.3) + now.normal(0, 0.08)),
-        papillary=_papillary(own),
+        tissue=float(constant.uniform(0.26, 0.36)),
+        gain=float(constant.normal(0, 0.03) + now.normal(0, 0.01)),
+        loss=float(constant.uniform(0.05, 0.13) + 0.06 * poor),
+        clutter=float(np.clip(0.25 + 0.55 * poor + constant.normal(0, 0.1), 0.05, 0.9)),
+        rim=0.22 * np.clip(0.4 * wave(constant) + 0.5 * np.sin(ANGLES), 0, 1) * (1 - 0.5 * poor),
+        patches=(smooth_noise(constant, COARSE, 3.5), smooth_noise(now, COARSE, 1.2), smooth_noise(now, COARSE, 2.0)),
+        valve=float(constant.uniform(0.1, 0.3) + now.normal(0, 0.08)),
+        papillary=_papillary(constant),
     )
 
 
-def _shadows(own: np.random.Generator, now: np.random.Generator, poor: float) -> tuple[Shadow, ...]:
+def _shadows(constant: np.random.Generator, now: np.random.Generator, poor: float) -> tuple[Shadow, ...]:
     """The lateral wall is behind the lung more often than the septum behind a rib."""
-    drawn = own.uniform(size=(4, 4))
+    drawn = constant.uniform(size=(4, 4))
     shift = now.normal(0, 0.012, 4)
     sides = ((0.18, 0.50), (-0.55, -0.15), (-0.1, 0.3), (0.35, 0.7))
     count = 1 + int(poor > 0.3) + int(poor > 0.55) + int(poor > 0.8)

@@ -309,7 +309,7 @@ def compare_groups(findings: Findings) -> Iterator[Chart]:
     if len(groups) < 2 or not any(entries.values()):
         return
     svg = grouped_bars(entries, f"mean over {findings.subject_word}s", "Groups side by side")
-    bars = [bar for own in entries.values() for bar in own.values() if isinstance(bar, tuple)]
+    bars = [bar for by_statistic in entries.values() for bar in by_statistic.values() if isinstance(bar, tuple)]
     caption = [f"Bars: means over {findings.subject_word}s."]
     caption += [f"Whiskers: {findings.interval_name}."] if any(not math.isnan(low) for _, low, _ in bars) else []
     caption += ["Each dot is one rater: the overlap (IoU) with STAPLE."] if "staple" in findings.fusion.methods else []

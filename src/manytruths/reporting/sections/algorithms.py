@@ -120,7 +120,7 @@ def _verdict_sentences(findings: Findings, human: HumanRange) -> Iterator[Senten
         by: dict[str, list[str]] = {}
         for name in names:
             by.setdefault(verdict_text(human, name), []).append(name)
-        text = "; ".join(f"{words}: {join_names(own)}" for words, own in by.items())
+        text = "; ".join(f"{words}: {join_names(algorithms)}" for words, algorithms in by.items())
         yield (f"Compared with the raters, both judged by the other raters (Dice): {text}.",)
         return
     for i, row in enumerate(rater_comparison(findings)):
@@ -279,42 +279,40 @@ NAMED = 3
 
 def listed_orders(findings: Findings) -> Iterator[tuple[str, str, Orders]]:
     """Label, metric and rankings, for the metrics that are listed."""
-    for (label, metric), own in findings.evaluation.orders.items() if findings.evaluation else ():
-        if metric in COMPARED and own.rankings:
-            yield label, metric, own
+    for (label, metric), orders in findings.evaluation.orders.items() if findings.evaluation else ():
+        if metric in COMPARED and orders.rankings:
+            yield label, metric, orders
 
 
 def order_sentences(findings: Findings) -> Iterator[Sentence]:
     """Whether the order depends on the reference standard, by the main metric of all labels together."""
-    for metric, own in _main_orders(findings):
-        yield (_order_sentence(own, NAMES[metric]),)
+    for metric, orders in _main_orders(findings):
+        yield (_order_sentence(orders, NAMES[metric]),)
 
 
 def _main_orders(findings: Findings) -> Iterator[tuple[str, Orders]]:
     """Metric and rankings by the main metric of all labels together."""
     yield from (
-        (metric, own)
-        for label, metric, own in listed_orders(findings)
+        (metric, orders)
+        for label, metric, orders in listed_orders(findings)
         if metric in MAIN and label == judged_label(findings)
     )
 
 
-def _order_sentence(own: Orders, metric: str) -> str:
-    count = sum(len(r.truths) for r in own.rankings)
-    best = own.rankings[0]
-    if len(own.rankings) == 1:
+def _order_sentence(orders: Orders, metric: str) -> str:
+    count = sum(len(r.truths) for r in orders.rankings)
+    best = orders.rankings[0]
+    if len(orders.rankings) == 1:
         which = "under the one reference standard" if count == 1 else f"the same under all {count} reference standards"
         text = str(best) if len(best.order) <= SHORT else f"{join_names(best.places[0])} first, {best.order[-1]} last"
         return f"By {metric}, the order is {which}: {text}."
     firsts: Counter[str] = Counter()
-    for ranking in own.rankings:
+    for ranking in orders.rankings:
         firsts[join_names(ranking.places[0])] += len(ranking.truths)
     text = join_names([f"{name} under {n}" for name, n in firsts.most_common()])
     who = f"; first is {text}" if len(firsts) > 1 else f", but {next(iter(firsts))} is first under all of them"
-    return (
-        f"By {metric}, the order depends on the choice: {count} reference standards give {len(own.rankings)} different "
-        f"orders{who}."
-    )
+    different = f"{count} reference standards give {len(orders.rankings)} different orders"
+    return f"By {metric}, the order depends on the choice: {different}{who}."
 
 
 def winner_sentence(findings: Findings, ranked: RankResult) -> Sentence:
@@ -411,22 +409,22 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
         "best, and no prediction as the worst; so they can differ a little from the means above."
     )
     hard = findings.evaluation is not None and findings.evaluation.mask_scores is not None
-    items = [(label, metric, ranking) for label, metric, own in orders for ranking in own.rankings]
+    items = [(label, metric, ranking) for label, metric, ranked in orders for ranking in ranked.rankings]
     title = "Order under every reference standard"
     yield make_table("algorithm-orders", title, items, columns if several else columns[1:], note if hard else "")
 
 
 def _separation_block(findings: Findings) -> Iterator[Block]:
     """For each pair, whether one algorithm is ahead under every reference standard."""
-    sentences = tuple((line,) for _, own in _main_orders(findings) for line in _pair_sentences(own))
+    sentences = tuple((line,) for _, orders in _main_orders(findings) for line in _pair_sentences(orders))
     if sentences:
         title = "Who is ahead whatever the reference standard, ignoring statistical uncertainty?"
         yield Paragraphs(sentences, title, listed=True)
 
 
-def _pair_sentences(own: Orders) -> Iterator[str]:
-    for first, second in combinations(own.rankings[0].order[:SHORT], 2):
-        pair = own.separate(first, second)
+def _pair_sentences(orders: Orders) -> Iterator[str]:
+    for first, second in combinations(orders.rankings[0].order[:SHORT], 2):
+        pair = orders.separate(first, second)
         standards = f"all {pair.of} standards" if pair.of > 1 else "the one standard"
         if pair.whatever and pair.of > 1:
             yield f"{first} is ahead of {second} under {standards}, even if each is judged by another one."
@@ -442,10 +440,10 @@ def _pair_sentences(own: Orders) -> Iterator[str]:
 def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
     """Ranks and mean ranks; shares of resamples only where there are enough subjects to resample."""
     ranking, rows = ranked.ranking, ranked.tables["rankings"].rows
-    own = [
+    overall = [
         r for r in rows if r.scope == "overall" and (r["scheme"], r["against"], r["metric"]) == (ranking.scheme, "", "")
     ]
-    by = {(str(r["algorithm"]), r.statistic): r for r in own}
+    by = {(str(r["algorithm"]), r.statistic): r for r in overall}
     drawn = not ranking.overall.refusal
 
     def value(statistic: str, digits: int = 2, **how: Any) -> Callable[[str], Cell]:

@@ -143,15 +143,15 @@ def _value_text(findings: Findings, name: str, value: Any) -> str:
 
 
 def _resampling_settings(findings: Findings) -> Iterator[Line]:
-    own, part = findings.settings, "intervals"
-    drawn = f"bias-corrected and accelerated, {own.resamples:,} resamples"
+    settings, part = findings.settings, "intervals"
+    drawn = f"bias-corrected and accelerated, {settings.resamples:,} resamples"
     none = f"none: too few {findings.subject_word}s have a value"
     yield part, f"bootstrap over {findings.subject_word}s", drawn if findings.resampled else none
-    yield part, "level", f"{own.level:.0%}"
-    yield part, "seed", str(own.seed)
+    yield part, "level", f"{settings.level:.0%}"
+    yield part, "seed", str(settings.seed)
     yield "words", "scale for kappa", scale_name(findings)
-    if own.without:
-        yield "means", "also without groups", ", ".join(own.without)
+    if settings.without:
+        yield "means", "also without groups", ", ".join(settings.without)
 
 
 def _consensus_settings(findings: Findings) -> Iterator[Line]:

@@ -81,9 +81,9 @@ def _computed_names(findings: Findings) -> Iterator[str]:
 
 def formula_names(table: str, statistic: str) -> list[str]:
     """The names of the formulas of a statistic: its own, and that of its suffix."""
-    own = f"{table}.{statistic}"
-    if own in FORMULAS:
-        return [own]
+    prefixed = f"{table}.{statistic}"
+    if prefixed in FORMULAS:
+        return [prefixed]
     for suffix, meaning in SUFFIXES.items():
         if statistic.endswith(suffix):
             return [meaning, *formula_names(table, statistic.removesuffix(suffix))]

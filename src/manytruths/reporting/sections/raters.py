@@ -93,7 +93,7 @@ def _name_columns(findings: Findings) -> list[ColumnOf[str]]:
     def value(name: str) -> Callable[[str], Cell]:
         return lambda rater: text_cell(known.get(rater, {}).get(name, ""))
 
-    names = dict.fromkeys(name for own in known.values() for name in own)
+    names = dict.fromkeys(name for properties in known.values() for name in properties)
     head: ColumnOf[str] = (text_column("Rater"), lambda rater: rater_cell(findings, rater))
     return [head, *((text_column(name), value(name)) for name in names)]
 

@@ -164,8 +164,8 @@ def _most_different_cases(findings: Findings, table: TableIndex, most: int = 3) 
     """The rows of the cases on which two methods overlap least."""
     if len(findings.study) < 2:
         return []
-    own = set(method_pairs(findings))
-    rows = [row for row in table.all("dice", "case") if row.extra in own and row.value < DIFFERENT]
+    pairs = set(method_pairs(findings))
+    rows = [row for row in table.all("dice", "case") if row.extra in pairs and row.value < DIFFERENT]
     least: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.value):
         least.setdefault(row.case, row)

@@ -149,8 +149,8 @@ def method_pairs(findings: Findings) -> list[tuple[str, str]]:
 
 def method_options(findings: Findings, method: str) -> dict[str, Any]:
     """The options of a consensus method that were given."""
-    chosen, own = estimator(method)
-    asked = {**findings.options.get(chosen.name, {}), **own}
+    chosen, given = estimator(method)
+    asked = {**findings.options.get(chosen.name, {}), **given}
     return {name: value for name, value in asked.items() if value is not None}
 
 
