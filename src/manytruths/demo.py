@@ -221,7 +221,7 @@ def _true_areas(whole: Tally) -> list[float]:
     tables = [whole.pair(whole.columns[i], TRUTH) for i in whole.raters]
     pairs = [t.restrict((t.patterns != 255).all(axis=1)) for t in tables]
     areas = [[int(t.counts[t.patterns[:, k] == 1].sum()) for k in (0, 1)] for t in pairs]
-    return [own / true if true else float("nan") for own, true in areas]
+    return [area / true if true else float("nan") for area, true in areas]
 
 
 def _consensus_grid(table: Table) -> Any:

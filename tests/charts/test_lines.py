@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from test_charts import SVG, assert_tidy, read, words
 
-from manytruths.charts.closeups import LIGHT, closeup
 from manytruths.charts.curves import LEFT, SIDE, distinct_names, frame_chart, line_chart, line_styles
-from manytruths.charts.overlays import contour_slices
+from manytruths.charts.overlays import LIGHT, closeup, contour_slices
 from manytruths.core.errors import CallError
 
 TOP = 44.0

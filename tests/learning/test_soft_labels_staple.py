@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, painted, tally
 from manytruths.core.errors import CallError
-from manytruths.learning import batch_staple, staple, staple_em
+from manytruths.learning import batch_staple, staple
 from manytruths.learning.batch_staple import code_pixels
 
 
@@ -72,10 +72,10 @@ def test_priors(prior):
 
 def test_more_iterations_than_are_looked_at_together():
     target = drawn((4, 30, 30), 3, seed=2)
-    assert int(same(target, tol=1e-12).iterations.max()) > 2 * staple_em.STEPS_PER_CHECK
+    assert int(same(target, tol=1e-12).iterations.max()) > 2 * batch_staple.STEPS_PER_CHECK
 
 
-@pytest.mark.parametrize("max_iter", [1, 5, staple_em.STEPS_PER_CHECK, staple_em.STEPS_PER_CHECK + 1])
+@pytest.mark.parametrize("max_iter", [1, 5, batch_staple.STEPS_PER_CHECK, batch_staple.STEPS_PER_CHECK + 1])
 def test_stopped(max_iter):
     found = same(drawn((3, 30, 30), 3), max_iter=max_iter, tol=0)
     assert not found.converged.any()

@@ -21,9 +21,8 @@ from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.tables import Settings
 from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.io import write_csv, write_map
-from manytruths.reporting.case_findings import FileRead
 from manytruths.reporting.elements import Beside, PageTable, Paragraphs, Section, Text
-from manytruths.reporting.findings import Findings
+from manytruths.reporting.findings import FileRead, Findings
 from manytruths.reporting.sections import computation
 from manytruths.simulate import simulate_study
 

@@ -14,14 +14,12 @@ from computed_studies import STUDIES, block, blocks, findings, masks, said, simu
 import manytruths as mt
 from manytruths.analyses.result import Tables
 from manytruths.analyses.tables import Table
-from manytruths.reporting.case_findings import FileRead
 from manytruths.reporting.elements import Paragraphs
-from manytruths.reporting.findings import Findings
+from manytruths.reporting.findings import FileRead, Findings
 from manytruths.reporting.sections import computation
 from manytruths.reporting.sections.checklist import ANSWERED, PARTLY, YOURS
 from manytruths.reporting.sections.computation import undefined_block
 from manytruths.reporting.sections.formulas import FORMULAS, formula_names, used_formulas
-from manytruths.reporting.sections.numbers import all_tables
 
 COUNTS = {"missing", "undefined", "both_empty", "mean", "mean_kendall_tau", "gain", "rater_accuracy"}
 """Statistics that need no formula of their own."""
@@ -41,7 +39,7 @@ def found(request, demo) -> Findings:
 
 
 def test_every_statistic_has_a_formula(demo):
-    for file, table in all_tables(demo):
+    for file, table in ((index.file, index.table) for index in demo.tables.values()):
         for statistic in {row.statistic for row in table.rows}:
             named = formula_names(table.name, statistic)
             assert named or statistic in COUNTS or statistic.startswith("accuracy_by_"), (file, statistic)
@@ -151,7 +149,7 @@ def test_undefined_values_are_listed_with_cases():
 def test_every_undefined_value_is_counted(demo):
     table = block(demo, "undefined")
     counted = sum(int(row[3].shown.replace(",", "")) for row in table.rows if row[1].shown == "value")
-    values = [r.value for _, t in all_tables(demo) for r in t.rows if r.scope != "subject"]
+    values = [r.value for t in demo.tables.values() for r in t.rows if r.scope != "subject"]
     assert counted == int(np.isnan(values).sum()) > 0
 
 
@@ -217,5 +215,4 @@ def test_names_are_unique(found):
     names = [b.name for b in blocks(computation.section(found)) if hasattr(b, "name")]
     assert len(set(names)) == len(names)
     assert computation.section(found).name == "how-it-was-computed"
-    for by in FORMULAS.values():
-        assert all(one.title and one.formula and one.meaning for one in by.values())
+    assert all(formula.title and formula.formula and formula.meaning for formula in FORMULAS.values())

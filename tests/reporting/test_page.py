@@ -11,6 +11,7 @@ import pytest
 
 from manytruths.analyses.tables import Row
 from manytruths.reporting import page as page_module
+from manytruths.reporting.building import number_cell, text_cell
 from manytruths.reporting.elements import (
     Beside,
     Cases,
@@ -21,10 +22,8 @@ from manytruths.reporting.elements import (
     Paragraphs,
     Section,
     Text,
-    number_cell,
     plain_text,
     spell_intervals,
-    text_cell,
 )
 from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
 

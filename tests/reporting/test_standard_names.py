@@ -14,7 +14,7 @@ from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.reporting.elements import Cases, plain_text
 from manytruths.reporting.sections import cases
 from manytruths.reporting.sections.reference_standard import SOFT
-from manytruths.reporting.sections.vocabulary import UNION, method_help, method_name, method_sentence
+from manytruths.reporting.sections.standards import UNION, method_help, method_name, method_sentence
 from manytruths.study import Study
 
 

@@ -17,10 +17,9 @@ from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.tables import Settings, Table
 from manytruths.io import write_map
-from manytruths.reporting.elements import csv_text
+from manytruths.reporting.building import csv_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, raters, summary
-from manytruths.reporting.sections.numbers import find_table
 from manytruths.reporting.sections.raters import error_dependence
 from manytruths.study import Study
 
@@ -86,7 +85,7 @@ def files(found):
 
 
 def test_every_number_stands_in_a_table(found):
-    from manytruths.reporting.elements import address
+    from manytruths.reporting.building import address
 
     lines = {address(file, row): row for file, table in files(found).items() for row in table.rows}
     for module in EVERY:
@@ -287,7 +286,7 @@ def test_nearly_independent_errors_are_not_told_at_the_top():
 )
 def test_correlation_has_words(correlation, words):
     table = STUDIES["five"]()
-    rows = find_table(table, "agree", "raters")
+    rows = table.table("agree/raters")
     row = replace(rows.row("error_correlation", "pooled", ""), value=correlation)
     rows._rows[rows._key(row)] = row
     assert error_dependence(table).words == words

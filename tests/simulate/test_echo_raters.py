@@ -10,7 +10,7 @@ import pytest
 from scipy import ndimage
 
 from manytruths.simulate import ECHO_RATERS, EchoRater, EchoStudy, simulate_echo
-from manytruths.simulate.echo_heart import ANGLES, heart
+from manytruths.simulate.echo_image import ANGLES, heart
 
 ONE_PIECE = np.ones((3, 3))
 NAMES = [rater.name for rater in ECHO_RATERS]

@@ -8,9 +8,8 @@ from scipy import ndimage
 
 from manytruths.core.errors import CallError
 from manytruths.simulate import EchoFrame, simulate_echo
-from manytruths.simulate.echo_heart import ANGLES, heart, wave
-from manytruths.simulate.echo_image import echoes
-from manytruths.simulate.randomness import generator
+from manytruths.simulate.echo_image import ANGLES, echoes, heart, wave
+from manytruths.simulate.phantoms import generator
 
 ONE_PIECE = np.ones((3, 3))
 

@@ -7,7 +7,7 @@ import pytest
 
 from manytruths.core.errors import CallError
 from manytruths.simulate import GROUPS, Phantom, SimulatedRater, phantom, simulate_study
-from manytruths.simulate.randomness import derive, generator, smooth_noise
+from manytruths.simulate.phantoms import derive, generator, smooth_noise
 
 
 def perimeter(found: Phantom) -> float:

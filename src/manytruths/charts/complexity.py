@@ -9,30 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
+from . import svg
 from .colours import OKABE_ITO, hexadecimal, rater_colours
-from .svg import (
-    HALO,
-    INK,
-    LETTER,
-    PALE_INK,
-    TOP,
-    WIDE,
-    Axis,
-    Place,
-    Side,
-    bottom_axis,
-    clean,
-    document,
-    format_number,
-    free_sides,
-    left_axis,
-    line,
-    name,
-    rect,
-    shorten,
-    tag,
-    text,
-)
+from .svg import INK, PALE_INK, TOP, WIDE, Axis, Place, Side
 
 LEFT, HIGH, PANEL = 78.0, 330.0, 92.0
 GREY = "#8a8a92"
@@ -67,24 +46,24 @@ def complexity_plane(
     up = Axis(0.0, 1.0, bottom, TOP)
     at = {case: (across(entropy), up(mean)) for case, (entropy, mean) in placed.items()}
     size = float(np.clip(12 / math.sqrt(len(at) + 1), 0.7, 1))
-    parts = bottom_axis(across, TOP, bottom, "entropy inside the union")
-    parts += left_axis(up, LEFT, LEFT + WIDE, "mean inside the union")
+    parts = svg.bottom_axis(across, TOP, bottom, "entropy inside the union")
+    parts += svg.left_axis(up, LEFT, LEFT + WIDE, "mean inside the union")
     parts += [
         _mark(at[case], members[case], size, _title(case, placed[case], members[case]), case=case) for case in placed
     ]
-    parts += _names(at, _extremes(placed, named))
+    parts += svg.point_names(at, _extremes(placed, named), SIDES, (LEFT, TOP, LEFT + WIDE, TOP + HIGH))
     parts += _legend(list(members.values()), len(points) - len(placed), LEFT + WIDE + 22)
-    return document(LEFT + WIDE + 156, bottom + 52, title, parts)
+    return svg.document(LEFT + WIDE + 156, bottom + 52, title, parts)
 
 
 def _title(case: str, place: Place, group: str) -> str:
-    entropy, mean = map(format_number, place)
-    return tag("title", clean(f"{case}: entropy {entropy}, mean {mean}" + (f", group {group}" if group else "")))
+    entropy, mean = map(svg.format_number, place)
+    return svg.tooltip(f"{case}: entropy {entropy}, mean {mean}" + (f", group {group}" if group else ""))
 
 
 def _mark(at: Place, group: str, size: float, *content: str, case: str | None = None) -> str:
     """The mark of a case; a page may open the case that it names."""
-    return tag(
+    return svg.tag(
         "path",
         *content,
         d=SHAPES.get(group, DIAMOND if group else DISC),
@@ -93,7 +72,7 @@ def _mark(at: Place, group: str, size: float, *content: str, case: str | None = 
         fill_opacity=0.75,
         stroke="#ffffff",
         stroke_width=0.8,
-        data_case=None if case is None else clean(case, escaped=False),
+        data_case=None if case is None else svg.clean(case, escaped=False),
     )
 
 
@@ -108,26 +87,15 @@ def _extremes(placed: Mapping[str, Place], count: int) -> list[str]:
     return list(dict.fromkeys(farthest))[:count]
 
 
-def _names(at: Mapping[str, Place], chosen: Sequence[str]) -> list[str]:
-    """Names beside their points, at the first of four sides that is free; none where all are taken."""
-    widths = {case: len(shorten(case)) * 11 * LETTER for case in chosen}
-    parts = []
-    for case, (dx, dy, share) in free_sides(at, widths, SIDES, (LEFT, TOP, LEFT + WIDE, TOP + HIGH)).items():
-        x, y = at[case]
-        anchor = {0: "start", 0.5: "middle", 1: "end"}[share]
-        parts.append(name(x + dx, y + dy, case, size=11, text_anchor=anchor, **HALO))
-    return parts
-
-
 def _legend(members: Sequence[str], undefined: int, x: float) -> list[str]:
     parts, y = [], TOP + 12.0
     for group in sorted(set(members), key=lambda letter: (not letter, letter)):
         words = f"{group}: {MEANINGS[group]}" if group in MEANINGS else group or "cases"
         count = members.count(group)
-        parts += [_mark((x + 5, y), group, 1), text(x + 18, y + 4, shorten(words, 16))]
-        parts.append(text(x + 18, y + 19, f"{count} case{'' if count == 1 else 's'}", size=11, fill=PALE_INK))
+        parts += [_mark((x + 5, y), group, 1), svg.text(x + 18, y + 4, svg.shorten(words, 16))]
+        parts.append(svg.text(x + 18, y + 19, f"{count} case{'' if count == 1 else 's'}", size=11, fill=PALE_INK))
         y += 42
-    return [*parts, text(x, y + 4, f"{undefined} undefined", size=11, fill=PALE_INK)] if undefined else parts
+    return [*parts, svg.text(x, y + 4, f"{undefined} undefined", size=11, fill=PALE_INK)] if undefined else parts
 
 
 def histograms(
@@ -148,13 +116,13 @@ def histograms(
     shares = {task: _shares(numbers, edges) for task, numbers in values.items()}
     tallest = max(float(heights.max(initial=0)) for heights in shares.values()) or 1.0
     bottom = TOP + (PANEL + 24) * len(tasks)
-    parts = bottom_axis(axis, TOP, bottom, xlabel)
+    parts = svg.bottom_axis(axis, TOP, bottom, xlabel)
     for row, (task, paint) in enumerate(zip(tasks, rater_colours(len(tasks)), strict=True)):
         ground = TOP + (PANEL + 24) * (row + 1)
         up = Axis(0.0, tallest, ground, ground - PANEL)
         parts += _shares_axis(up) + _columns(shares[task], edges, axis, up, hexadecimal(paint))
         parts += _summary(task, values[task], len(tasks[task]) - len(values[task]), axis, ground, digits)
-    return document(LEFT + WIDE + 140, bottom + 52, title, parts)
+    return svg.document(LEFT + WIDE + 140, bottom + 52, title, parts)
 
 
 def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -166,18 +134,21 @@ def _shares_axis(up: Axis) -> list[str]:
     """The highest round share, and whose share it is."""
     value, _ = up.ticks[-1]
     y = up(value)
-    parts = [line(LEFT, y, LEFT + WIDE, y), text(LEFT - 8, y + 4, f"{100 * value:.3g}%", size=11, text_anchor="end")]
-    return [*parts, text(LEFT - 8, y + 18, "of cases", size=11, fill=PALE_INK, text_anchor="end")]
+    parts = [
+        svg.line(LEFT, y, LEFT + WIDE, y),
+        svg.text(LEFT - 8, y + 4, f"{100 * value:.3g}%", size=11, text_anchor="end"),
+    ]
+    return [*parts, svg.text(LEFT - 8, y + 18, "of cases", size=11, fill=PALE_INK, text_anchor="end")]
 
 
 def _columns(shares: NDArray[np.float64], edges: NDArray[np.float64], across: Axis, up: Axis, paint: str) -> list[str]:
     sides = [across(edge) for edge in edges.tolist()]
     parts = [
-        rect(left + 0.5, up(share), right - left - 1, up.start - up(share), paint)
+        svg.rect(left + 0.5, up(share), right - left - 1, up.start - up(share), paint)
         for share, left, right in zip(shares.tolist(), sides[:-1], sides[1:], strict=True)
         if share
     ]
-    return [*parts, line(across.start, up.start, across.end, up.start, PALE_INK)]
+    return [*parts, svg.line(across.start, up.start, across.end, up.start, PALE_INK)]
 
 
 def _summary(
@@ -187,13 +158,13 @@ def _summary(
     right, mean = axis.end + 12, float(values.mean()) if len(values) else math.nan
     beyond = int((values > axis.high).sum())
     lines = [
-        f"mean {format_number(mean, digits)}",
+        f"mean {svg.format_number(mean, digits)}",
         f"n = {len(values)}" + (f", {undefined} undef." if undefined else ""),
     ]
     lines += [f"{beyond} above {axis.ticks[-1][1]}"] if beyond else []
     top = ground - 16 * len(lines) - 6
-    parts = [name(right, top, task, font_weight="bold")]
+    parts = [svg.name(right, top, task, font_weight="bold")]
     for i, words in enumerate(lines, start=1):
-        parts.append(text(right, top + 16 * i, words, size=11, fill=PALE_INK if i > 1 else INK))
+        parts.append(svg.text(right, top + 16 * i, words, size=11, fill=PALE_INK if i > 1 else INK))
     x = axis(min(mean, axis.high)) if len(values) else 0
-    return [*parts, line(x, ground - PANEL - 8, x, ground, INK, stroke_width=2)] if len(values) else parts
+    return [*parts, svg.line(x, ground - PANEL - 8, x, ground, INK, stroke_width=2)] if len(values) else parts

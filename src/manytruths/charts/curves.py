@@ -14,28 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
+from . import svg
 from .colours import PAPER_COLOURS, colour_map, hexadecimal
-from .svg import (
-    BLUE,
-    HALO,
-    INK,
-    LETTER,
-    PALE_INK,
-    TOP,
-    WIDE,
-    Axis,
-    Place,
-    Side,
-    bottom_axis,
-    clean,
-    document,
-    free_sides,
-    left_axis,
-    line,
-    shorten,
-    tag,
-    text,
-)
+from .svg import BLUE, HALO, INK, LETTER, PALE_INK, TOP, WIDE, Axis, Place, Side
 
 LEFT, SIDE, ROW = 78.0, 400.0, 20.0
 PANEL_WIDE, PANEL_HIGH = 320.0, 280.0
@@ -48,6 +29,8 @@ NAMED = 3
 """Most faint curves with their own names in the legend; more become one entry."""
 Values = NDArray[np.float64]
 Limits = tuple[float, float]
+Curve = tuple[ArrayLike, ArrayLike]
+"""x and y, or the lower and the upper edge of a band."""
 Drawn = tuple[Values, Values, Values | None, Values | None]
 """x, y, and the lower and upper edge of a band."""
 
@@ -96,31 +79,27 @@ def curve(
     whole = float(bool(np.isfinite(xs).all() and (xs % 1 == 0).all()))
     across = Axis.over(xs.tolist(), left, left + WIDE, whole)
     up = Axis(*ylim, bottom, TOP) if ylim else Axis.over(np.concatenate([ys, *band]).tolist(), bottom, TOP)
-    parts = bottom_axis(across, TOP, bottom, xlabel) + left_axis(up, left, left + WIDE, ylabel)
+    parts = svg.bottom_axis(across, TOP, bottom, xlabel) + svg.left_axis(up, left, left + WIDE, ylabel)
     for run in _runs(np.isfinite(xs) & np.isfinite(ys) & np.isfinite(band[0]) & np.isfinite(band[1])):
         points = [f"{across(xs[i]):.2f},{up(ys[i]):.2f}" for i in run]
         if low is not None or high is not None:
             edge = [f"{across(xs[i]):.2f},{up(band[0][i]):.2f}" for i in run]
             back = [f"{across(xs[i]):.2f},{up(band[1][i]):.2f}" for i in run[::-1]]
-            parts.append(tag("polygon", points=" ".join(edge + back), fill=BLUE, fill_opacity=0.16))
-        parts.append(tag("polyline", points=" ".join(points), fill="none", stroke=BLUE, stroke_width=2.2))
-        parts += _dots(points) if len(xs) <= 40 else []
-    return document(left + WIDE + 28, bottom + 52, title, parts)
-
-
-def _dots(points: Sequence[str]) -> list[str]:
-    places = [point.split(",") for point in points]
-    return [tag("circle", cx=x, cy=y, r=3.2, fill=BLUE, stroke="#ffffff") for x, y in places]
+            parts.append(svg.tag("polygon", points=" ".join(edge + back), fill=BLUE, fill_opacity=0.16))
+        parts.append(svg.tag("polyline", points=" ".join(points), fill="none", stroke=BLUE, stroke_width=2.2))
+        places = [point.split(",") for point in points] if len(xs) <= 40 else []
+        parts += [svg.tag("circle", cx=x, cy=y, r=3.2, fill=BLUE, stroke="#ffffff") for x, y in places]
+    return svg.document(left + WIDE + 28, bottom + 52, title, parts)
 
 
 def line_chart(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    curves: Mapping[str, Curve],
     xlabel: str,
     ylabel: str,
     title: str,
     *,
     step: bool = False,
-    bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    bands: Mapping[str, Curve] | None = None,
     points: Mapping[str, tuple[float, float]] | None = None,
     notes: Mapping[str, str] | None = None,
     diagonal: bool = False,
@@ -154,15 +133,16 @@ def line_chart(
     xlim, ylim
         What the axes show at least; they grow with what lies beyond.
     """
-    if not curves:
-        raise CallError("curves is empty; give one or more")
-    drawn = {key: _pair(key, xy, bands) for key, xy in curves.items()}
+    drawn = as_drawn(curves, bands)
     marks = {key: (float(x), float(y)) for key, (x, y) in (points or {}).items() if np.isfinite([x, y]).all()}
-    across, up = _axes(drawn, marks, xlim, ylim)
-    parts = bottom_axis(across, TOP, TOP + SIDE, xlabel) + left_axis(up, LEFT, LEFT + SIDE, ylabel)
+    heights = [values for _, *rest in drawn.values() for values in rest if values is not None]
+    xs = np.concatenate([xlim, *(x for x, *_ in drawn.values()), [x for x, _ in marks.values()]])
+    ys = np.concatenate([ylim, *heights, [y for _, y in marks.values()]])
+    across, up = Axis.over(xs.tolist(), LEFT, LEFT + SIDE), Axis.over(ys.tolist(), TOP + SIDE, TOP)
+    parts = svg.bottom_axis(across, TOP, TOP + SIDE, xlabel) + svg.left_axis(up, LEFT, LEFT + SIDE, ylabel)
     if diagonal:
         ends = across(across.low), up(up.low), across(across.high), up(up.high)
-        parts.append(line(*ends, "#b4b4bb", stroke_width=1.2))
+        parts.append(svg.line(*ends, "#b4b4bb", stroke_width=1.2))
     pale = [key for key in drawn if key in faint]
     strong = [key for key in drawn if key not in faint]
     chosen = dict(
@@ -176,41 +156,35 @@ def line_chart(
     listed = list(drawn) if len(pale) <= NAMED else [*strong, f"{faint_name} ({len(pale)})"]
     chosen.setdefault(listed[-1], FAINT)
     shown_notes = {key: words for key, words in (notes or {}).items() if key in listed}
-    wide, entries = legend(listed, chosen, LEFT + SIDE + 22, TOP + 8, shown_notes, _empty(drawn))
+    empty = {key for key, (x, y, *_) in drawn.items() if not (np.isfinite(x) & np.isfinite(y)).any()}
+    wide, entries = legend(listed, chosen, LEFT + SIDE + 22, TOP + 8, shown_notes, empty)
     bottom = max(TOP + SIDE + 52, TOP + ROW * len(listed) + 24)
-    return document(LEFT + SIDE + 22 + wide + 16, bottom, title, parts + entries)
+    return svg.document(LEFT + SIDE + 22 + wide + 16, bottom, title, parts + entries)
 
 
-def _pair(key: str, xy: tuple[ArrayLike, ArrayLike], bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None) -> Drawn:
-    x, y = (np.atleast_1d(np.asarray(values, np.float64)) for values in xy)
-    low, high = (np.asarray(edge, np.float64) for edge in (bands or {}).get(key, (y, y)))
-    if x.ndim != 1 or any(values.shape != x.shape for values in (y, low, high)):
-        raise CallError(f"{key}: x has shape {x.shape} and y {y.shape}; they go in pairs, and so does a band")
-    return (x, y, low, high) if key in (bands or {}) else (x, y, None, None)
-
-
-def _empty(drawn: Mapping[str, Drawn]) -> set[str]:
-    return {key for key, (x, y, *_) in drawn.items() if not (np.isfinite(x) & np.isfinite(y)).any()}
-
-
-def _axes(
-    drawn: Mapping[str, Drawn], marks: Mapping[str, tuple[float, float]], xlim: Limits, ylim: Limits
-) -> tuple[Axis, Axis]:
-    xs = np.concatenate([xlim, *(x for x, *_ in drawn.values()), [x for x, _ in marks.values()]])
-    ys = np.concatenate([ylim, *(v for _, *rest in drawn.values() for v in rest if v is not None),
-                         [y for _, y in marks.values()]])  # fmt: skip
-    return Axis.over(xs.tolist(), LEFT, LEFT + SIDE), Axis.over(ys.tolist(), TOP + SIDE, TOP)
+def as_drawn(curves: Mapping[str, Curve], bands: Mapping[str, Curve] | None = None) -> dict[str, Drawn]:
+    """Curves and their bands as arrays; one curve or more, all values of a curve in pairs."""
+    if not curves:
+        raise CallError("curves is empty; give one or more")
+    drawn: dict[str, Drawn] = {}
+    for key, xy in curves.items():
+        x, y = (np.atleast_1d(np.asarray(values, np.float64)) for values in xy)
+        low, high = (np.asarray(edge, np.float64) for edge in (bands or {}).get(key, (y, y)))
+        if x.ndim != 1 or any(values.shape != x.shape for values in (y, low, high)):
+            raise CallError(f"{key}: x has shape {x.shape} and y {y.shape}; they go in pairs, and so does a band")
+        drawn[key] = (x, y, low, high) if key in (bands or {}) else (x, y, None, None)
+    return drawn
 
 
 def _marks(at: Mapping[str, Place]) -> list[str]:
     """Discs with their names at the first of four sides that is free; where none is, only under the pointer."""
     style = {"fill": "#ffffff", "stroke": INK, "stroke_width": 1.6}
-    parts = [tag("circle", _title(key), cx=x, cy=y, r=4.0, **style) for key, (x, y) in at.items()]
+    parts = [svg.tag("circle", svg.tooltip(key), cx=x, cy=y, r=4.0, **style) for key, (x, y) in at.items()]
     words = {key: shorten_middle(key, 16) for key in at}
     widths = {key: len(short) * 11 * LETTER for key, short in words.items()}
-    for key, (dx, dy, share) in free_sides(at, widths, SIDES, (LEFT, TOP, LEFT + SIDE, TOP + SIDE)).items():
+    for key, (dx, dy, share) in svg.free_sides(at, widths, SIDES, (LEFT, TOP, LEFT + SIDE, TOP + SIDE)).items():
         x, y = at[key]
-        parts.append(text(x + dx - share * widths[key], y + dy, words[key], size=11, **HALO))
+        parts.append(svg.text(x + dx - share * widths[key], y + dy, words[key], size=11, **HALO))
     return parts
 
 
@@ -247,8 +221,8 @@ def frame_chart(
     label = f"frame, from {shorten_middle(frames[0], 14)} to {shorten_middle(frames[-1], 14)}"
     for heading, curves in (("raters", raters), ("algorithms", algorithms)):
         across = FrameAxis(1.0, float(max(len(frames), 2)), left, left + PANEL_WIDE)
-        parts += bottom_axis(across, TOP + 22, bottom, label) + left_axis(up, left, left + PANEL_WIDE, ylabel)
-        parts.append(text(left, TOP + 10, heading, font_weight="bold"))
+        parts += svg.bottom_axis(across, TOP + 22, bottom, label) + svg.left_axis(up, left, left + PANEL_WIDE, ylabel)
+        parts.append(svg.text(left, TOP + 10, heading, font_weight="bold"))
         chosen = dict(zip(curves, line_styles(len(curves), [c for c in PAPER_COLOURS if c != INK]), strict=True))
         whole = {"mean of raters": mean, **curves}
         chosen["mean of raters"] = LineStyle(INK, None, 4.0)
@@ -259,7 +233,7 @@ def frame_chart(
         parts += key_parts
         left += PANEL_WIDE + 22 + wide + 24 + LEFT
     rows = 1 + max(len(raters), len(algorithms))
-    return document(left - LEFT, max(bottom + 52, TOP + 40 + ROW * rows), title, parts)
+    return svg.document(left - LEFT, max(bottom + 52, TOP + 40 + ROW * rows), title, parts)
 
 
 # -- lines and legends --------------------------------------------------------------------------------
@@ -274,10 +248,10 @@ def draw_line(key: str, curve: Drawn, across: Axis, up: Axis, stroke: LineStyle,
         route = _places(x[run], y[run], across, up, step)
         if len(route) == 1:
             at = route[0].split(",")
-            parts.append(tag("circle", _title(key), cx=at[0], cy=at[1], r=3, fill=stroke.colour))
+            parts.append(svg.tag("circle", svg.tooltip(key), cx=at[0], cy=at[1], r=3, fill=stroke.colour))
         else:
             shape = {"points": " ".join(route), "fill": "none", "stroke_linejoin": "round"}
-            parts.append(tag("polyline", _title(key), **shape, **style))
+            parts.append(svg.tag("polyline", svg.tooltip(key), **shape, **style))
     return parts
 
 
@@ -289,7 +263,7 @@ def draw_band(curve: Drawn, across: Axis, up: Axis, colour: str, step: bool = Fa
     parts = []
     for run in _runs(np.isfinite(x) & np.isfinite(low) & np.isfinite(high)):
         there, back = (_places(x[run], edge[run], across, up, step) for edge in (low, high))
-        parts.append(tag("polygon", points=" ".join(there + back[::-1]), fill=colour, fill_opacity=0.13))
+        parts.append(svg.tag("polygon", points=" ".join(there + back[::-1]), fill=colour, fill_opacity=0.13))
     return parts
 
 
@@ -307,10 +281,6 @@ def _places(x: Values, y: Values, across: Axis, up: Axis, step: bool) -> list[st
     return [place for i, place in enumerate(places) if i == 0 or place != places[i - 1]]
 
 
-def _title(words: str) -> str:
-    return tag("title", clean(words))
-
-
 def legend(
     names: Sequence[str], chosen: Mapping[str, LineStyle], x: float, y: float, notes: Mapping[str, str],
     empty: set[str] | frozenset[str] = frozenset(),
@@ -322,13 +292,13 @@ def legend(
     for row, key in enumerate(names):
         level, stroke = y + ROW * row, chosen[key]
         style = {"stroke_width": stroke.width, "stroke_dasharray": stroke.dashes}
-        parts.append(line(x, level - 4, x + 32, level - 4, stroke.colour, **style))
+        parts.append(svg.line(x, level - 4, x + 32, level - 4, stroke.colour, **style))
         if key in empty:
-            parts.append(tag("path", d=f"M{x + 11:.2f} {level - 9:.2f}l10 10m0 -10l-10 10", stroke=INK))
-        whole = [_title(key)] if shown[key] != key else []
-        parts.append(tag("text", *whole, clean(shown[key]), x=x + 40, y=level, font_size=12, fill=INK))
+            parts.append(svg.tag("path", d=f"M{x + 11:.2f} {level - 9:.2f}l10 10m0 -10l-10 10", stroke=INK))
+        whole = [svg.tooltip(key)] if shown[key] != key else []
+        parts.append(svg.tag("text", *whole, svg.clean(shown[key]), x=x + 40, y=level, font_size=12, fill=INK))
         if notes.get(key):
-            parts.append(text(column, level, notes[key], size=11, fill=PALE_INK))
+            parts.append(svg.text(column, level, notes[key], size=11, fill=PALE_INK))
     longest = max((len(words) for words in notes.values()), default=0) * 11 * LETTER
     return column - x + longest, parts
 
@@ -358,5 +328,5 @@ def distinct_names(names: Sequence[str], longest: int = LONGEST) -> dict[str, st
             # first and last in the alphabet share what all of them have in common
             pairs = zip(min(same), max(same), strict=False)
             start = max(0, next((i for i, (a, b) in enumerate(pairs) if a != b), 0) - longest // 2)
-            shown |= {key: ("…" if start else "") + shorten(key[start:], longest - 1) for key in same}
+            shown |= {key: ("…" if start else "") + svg.shorten(key[start:], longest - 1) for key in same}
     return shown

@@ -1,31 +1,18 @@
-"""Heatmaps, outlines and masks over an image; of a volume, over the slices that show most."""
+"""Heatmaps, outlines and masks over an image; of a volume, over the slices that show most; close-ups of a place."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError, GridError
-from .canvas import (
-    INK,
-    LONGEST,
-    SHORTEST,
-    Scale,
-    background,
-    blank_page,
-    count_bar,
-    drawing_on,
-    fit_text,
-    font,
-    frame_picture,
-    legend,
-    letter_size,
-    size_text,
-    value_bar,
-)
+from . import canvas
+from .canvas import INK, LONGEST, SHORTEST, Scale, background
 from .colours import colour_map, count_colours, rater_colours
 
 if TYPE_CHECKING:
@@ -75,7 +62,7 @@ def heat_overlay(
     """
     heat = check_heat(heat, most, dimensions=2)
     picture = heat_panel(image, heat, most, discrete, opacity, Scale.of(heat.shape))
-    return frame_picture(picture, heat_bar(picture, most, discrete, caption), title, subtitle)
+    return canvas.frame_picture(picture, heat_bar(picture, most, discrete, caption), title, subtitle)
 
 
 def check_heat(heat: NDArray[Any], most: float, dimensions: int) -> NDArray[Any]:
@@ -96,7 +83,7 @@ def heat_panel(
     image: NDArray[Any] | None, heat: NDArray[Any], most: float, discrete: bool, opacity: float, scale: Scale
 ) -> Picture:
     """The picture alone, without anything around it."""
-    ground = background(image, heat.shape, scale)
+    ground = canvas.background(image, heat.shape, scale)
     heat = scale.most(heat)
     marked = heat > 0
     values = heat[marked]
@@ -111,8 +98,8 @@ def heat_panel(
 
 def heat_bar(picture: Picture, most: float, discrete: bool, caption: str) -> Image.Image:
     """The colour bar that belongs to a picture."""
-    em, room = letter_size(picture), picture.shape[0]
-    return count_bar(int(most), caption, em, room) if discrete else value_bar(most, caption, em, room)
+    em, room = canvas.letter_size(picture), picture.shape[0]
+    return canvas.count_bar(int(most), caption, em, room) if discrete else canvas.value_bar(most, caption, em, room)
 
 
 def montage(
@@ -134,7 +121,7 @@ def montage(
     """
     heat = check_heat(heat, most, dimensions=3)
     if image is not None and np.shape(image)[:3] != heat.shape:
-        raise GridError(f"the image is {size_text(np.shape(image))} but heat is {size_text(heat.shape)}")
+        raise GridError(f"the image is {canvas.size_text(np.shape(image))} but heat is {canvas.size_text(heat.shape)}")
     axis, best = best_slice(heat, axis, spacing)
     chosen = _spread_slices(_marked_by_slice(heat, axis), best)
     side = np.take(heat, best, axis).shape
@@ -145,7 +132,7 @@ def montage(
         ground = None if image is None else np.take(image, index, axis)
         panels.append(heat_panel(ground, np.take(heat, index, axis), most, discrete, opacity, scale))
     picture = _tile_panels(panels, [f"slice {index + 1}" for index in chosen], columns)
-    return frame_picture(picture, heat_bar(picture, most, discrete, caption), title, subtitle, edge=False)
+    return canvas.frame_picture(picture, heat_bar(picture, most, discrete, caption), title, subtitle, edge=False)
 
 
 def _tile_panels(panels: Sequence[NDArray[np.uint8]], labels: Sequence[str], columns: int) -> NDArray[np.uint8]:
@@ -156,11 +143,11 @@ def _tile_panels(panels: Sequence[NDArray[np.uint8]], labels: Sequence[str], col
     size = int(np.clip(columns * wide / 55, 13, 24))
     gap, line = size // 2, round(1.6 * size)
     rows = -(-len(panels) // columns)
-    paper = blank_page(columns * (wide + gap) - gap, rows * (high + line + gap) - gap)
-    draw = drawing_on(paper)
+    paper = canvas.blank_page(columns * (wide + gap) - gap, rows * (high + line + gap) - gap)
+    draw = canvas.drawing_on(paper)
     for index, (panel, label) in enumerate(zip(panels, labels, strict=True)):
         x, y = index % columns * (wide + gap), index // columns * (high + line + gap)
-        draw.text((x + gap, y + line // 2), label, INK, font(size), anchor="lm")
+        draw.text((x + gap, y + line // 2), label, INK, canvas.font(size), anchor="lm")
         paper.paste(Image.fromarray(panel), (x, y + line))
     return np.array(paper)
 
@@ -181,7 +168,9 @@ def best_slice(heat: NDArray[Any], axis: int | None = None, spacing: Sequence[fl
     """
     heat = np.asarray(heat)
     if heat.ndim != 3 or not heat.size:
-        raise CallError(f"heat is {size_text(heat.shape) or 'a number'}; a volume has three axes and some voxels")
+        raise CallError(
+            f"heat is {canvas.size_text(heat.shape) or 'a number'}; a volume has three axes and some voxels"
+        )
     if axis is None:
         coarse = [0.0] * 3 if spacing is None else [round(float(step), 6) for step in spacing]
         axis = max(range(3), key=lambda a: (coarse[a], -heat.shape[a], a))
@@ -224,12 +213,16 @@ def contour_overlay(
     first, shape = next((name, mask.shape) for name, mask in arrays.items())
     for name, mask in arrays.items():
         if mask.ndim != 2 or mask.shape != shape:
-            raise GridError(f"{name}'s mask is {size_text(mask.shape)} but {first}'s is {size_text(shape)}")
+            raise GridError(
+                f"{name}'s mask is {canvas.size_text(mask.shape)} but {first}'s is {canvas.size_text(shape)}"
+            )
     scale = Scale.of(shape)
-    picture = background(image, shape, scale)
+    picture = canvas.background(image, shape, scale)
     chosen = list(colours) if colours else rater_colours(len(arrays))
     _paint_outlines(picture, [_outline(scale.most(mask)) for mask in arrays.values()], chosen)
-    return frame_picture(picture, legend(list(arrays), chosen, letter_size(picture), picture.shape[0]), title, subtitle)
+    return canvas.frame_picture(
+        picture, canvas.legend(list(arrays), chosen, canvas.letter_size(picture), picture.shape[0]), title, subtitle
+    )
 
 
 def _outline(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -273,7 +266,10 @@ def contour_slices(
     chosen = _spread_slices(_marked_by_slice(held, axis), best)
     shown = f"slice{'s' if len(chosen) > 1 else ''} " + ", ".join(str(i + 1) for i in chosen)
     flat = {name: mosaic([np.take(mask, i, axis) for i in chosen], False) for name, mask in arrays.items()}
-    ground = None if image is None else mosaic([np.take(image, i, axis) for i in chosen], _white_value(image))
+    ground = None
+    if image is not None:
+        white = 255 if image.dtype == np.uint8 else np.nanmax(image)
+        ground = mosaic([np.take(image, i, axis) for i in chosen], white)
     subtitle = f"{subtitle}; {shown}" if subtitle else shown
     return contour_overlay(ground, flat, title=title, subtitle=subtitle, colours=colours)
 
@@ -285,12 +281,14 @@ def check_masks(image: Array | None, masks: Mapping[str, Array]) -> dict[str, ND
     arrays = {name: np.ma.filled(mask, 0) != 0 for name, mask in masks.items()}
     shape = next(iter(arrays.values())).shape
     if len(shape) not in (2, 3):
-        raise CallError(f"masks are {size_text(shape)}; pictures and volumes have two or three axes")
+        raise CallError(f"masks are {canvas.size_text(shape)}; pictures and volumes have two or three axes")
     others = [(name, mask.shape) for name, mask in arrays.items()]
     others += [] if image is None else [("the image", image.shape[: len(shape)])]
     for name, other in others:
         if other != shape:
-            raise GridError(f"{name} is {size_text(other)}, other masks {size_text(shape)}; resample one of them")
+            raise GridError(
+                f"{name} is {canvas.size_text(other)}, other masks {canvas.size_text(shape)}; resample one of them"
+            )
     return arrays
 
 
@@ -304,11 +302,6 @@ def mosaic(panels: Sequence[Array], fill: Any) -> Array:
         row, column = index // columns * (high + GAP), index % columns * (wide + GAP)
         paper[row : row + high, column : column + wide] = panel
     return paper
-
-
-def _white_value(image: Array) -> Any:
-    """The value that is drawn as white, or nearly."""
-    return 255 if image.dtype == np.uint8 else np.nanmax(image)
 
 
 # -- masks sorted by a score --------------------------------------------------------------------------
@@ -334,9 +327,10 @@ def sorted_masks(
     scale = Scale.of(shape, SORTED_SIDE, SORTED_SIDE)
     colours = dict(zip(masks, rater_colours(len(masks)), strict=True))
     panels = {
-        name: _tinted_panel(background(ground, shape, scale), scale.most(m), colours[name]) for name, m in flat.items()
+        name: _tinted_panel(canvas.background(ground, shape, scale), scale.most(m), colours[name])
+        for name, m in flat.items()
     }
-    return frame_picture(_sorted_rows(panels, scores), blank_page(1, 1), title, subtitle, edge=False)
+    return canvas.frame_picture(_sorted_rows(panels, scores), canvas.blank_page(1, 1), title, subtitle, edge=False)
 
 
 def _flatten(
@@ -365,15 +359,163 @@ def _sorted_rows(
     high, wide = next(iter(panels.values())).shape[:2]
     size, gap = 15, 10
     line = round(1.7 * size)
-    paper = blank_page(len(panels) * (wide + gap) - gap, len(scores) * (high + 2 * line + gap) - gap)
-    draw = drawing_on(paper)
+    paper = canvas.blank_page(len(panels) * (wide + gap) - gap, len(scores) * (high + 2 * line + gap) - gap)
+    draw = canvas.drawing_on(paper)
     for row, (measure, by_rater) in enumerate(scores.items()):
         top = row * (high + 2 * line + gap)
-        draw.text((0, top + line // 2), f"by {measure}", INK, font(size + 1), anchor="lm")
+        draw.text((0, top + line // 2), f"by {measure}", INK, canvas.font(size + 1), anchor="lm")
         known = {r: v for r, v in by_rater.items() if r in panels and not np.isnan(v)}
         for place, rater in enumerate(sorted(known, key=lambda r: (-known[r], r))):
             x = place * (wide + gap)
-            words = fit_text(f"{rater}  {known[rater]:.3f}", size, wide)
-            draw.text((x, top + line + line // 2), words, INK, font(size), anchor="lm")
+            words = canvas.fit_text(f"{rater}  {known[rater]:.3f}", size, wide)
+            draw.text((x, top + line + line // 2), words, INK, canvas.font(size), anchor="lm")
             paper.paste(Image.fromarray(panels[rater]), (x, top + 2 * line))
     return np.array(paper)
+
+
+Flags = NDArray[np.bool_]
+Box = Sequence[tuple[int, int]]
+
+LARGE = 420
+"""Pixels along the longest side of a close-up, at least."""
+AROUND = 24
+"""Pixels of the image around a place, at least."""
+LIGHT: Colour = (245, 245, 245)
+"""Colour of scale bars, which have a dark rim."""
+GREY: Colour = (150, 150, 150)
+"""Stands in the legend for dashes, which are light on dark pixels and dark on light ones."""
+DASH = 6
+"""Pixels of the picture that a dash is long, and the gap after it."""
+BAR, MARGIN, RIM = 4, 12, 2
+"""Pixels of the picture: how thick a scale bar is, how far from the edge, and how wide what is dark around it."""
+
+
+def closeup(
+    image: Array | None,
+    masks: Mapping[str, Array],
+    box: Box,
+    point: Sequence[int],
+    *,
+    dashed: Mapping[str, Array] | None = None,
+    dashed_name: str = "algorithms",
+    spacing: Sequence[float] | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+    colours: Sequence[Colour] | None = None,
+) -> Image.Image:
+    """The image around a place, bare at the left and with outlines at the right; of a volume, the slice at ``point``.
+
+    Parameters
+    ----------
+    masks
+        Outlined in colour; a rater who marked nothing within the picture is left out.
+    box
+        Along each axis, the first item of the place and the one after its last.
+    dashed, dashed_name
+        Masks whose outlines are thin dashes without colour, and what they are called together in the legend.
+    spacing
+        The size of an item along each axis, in mm; the scale bar is in pixels where it is not known.
+    """
+    arrays = check_masks(image, masks)
+    first = next(iter(arrays.values()))
+    others = [*check_masks(None, {"other masks": first, **(dashed or {})}).values()][1:]
+    view = _View.of(box, point, first, spacing)
+    cut = {name: view(mask) for name, mask in arrays.items()}
+    names = [name for name, mask in cut.items() if mask.any()] or list(cut)[:1]
+    paints = dict(zip(cut, colours or rater_colours(len(cut)), strict=True))
+    bare = background(None if image is None else view(image), cut[names[0]].shape, Scale(1, 1))[..., 0]
+    ground, bar = bare.copy(), view.bar()
+    dashes = _dashes([view(mask) for mask in others], bare.shape)
+    ground[dashes] = np.where(bare[dashes] < 128, 255, 0)
+    ground[bar.rim] = 0
+    # dashes are in the picture already: an empty mask stands for them in the legend
+    added = ({dashed_name: np.zeros_like(dashes)} if dashes.any() else {}) | {bar.name: bar.mask}
+    marks = {name: cut[name] for name in names} | added
+    if image is not None:
+        ground = mosaic([bare, ground], 255)
+        marks = {name: mosaic([np.zeros_like(mask), mask], False) for name, mask in marks.items()}
+    paints |= {dashed_name: GREY, bar.name: LIGHT}
+    if view.plane is not None:
+        subtitle = f"{subtitle or ''}; slice {view.plane + 1}".removeprefix("; ")
+    return contour_overlay(ground, marks, title=title, subtitle=subtitle, colours=[paints[name] for name in marks])
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A scale bar, what it is called, and what is dark around it."""
+
+    name: str
+    mask: Flags
+    rim: Flags
+
+
+@dataclass(frozen=True)
+class _View:
+    """What of an array is shown, and how large."""
+
+    axis: int
+    plane: int | None
+    """Which slice of a volume."""
+    crop: tuple[slice, ...]
+    grow: int
+    side: float | None
+    """The width of an item in mm."""
+
+    @classmethod
+    def of(cls, box: Box, point: Sequence[int], mask: Array, spacing: Sequence[float] | None) -> _View:
+        ends, shape, sides = list(box), list(mask.shape), list(spacing or ())
+        axis, chosen = -1, None
+        if len(shape) == 3:
+            axis = best_slice(mask, spacing=spacing)[0]
+            chosen = int(point[axis])
+            for each in (ends, shape, sides):
+                del each[axis : axis + 1]
+        crop = _around(ends, shape)
+        longest = max(part.stop - part.start for part in crop)
+        return cls(axis, chosen, crop, max(1, -(-LARGE // longest)), sides[1] if sides else None)
+
+    def __call__(self, array: Array) -> Array:
+        flat = array if self.plane is None else np.take(array, self.plane, self.axis)
+        return flat[self.crop].repeat(self.grow, axis=0).repeat(self.grow, axis=1)
+
+    def bar(self) -> _Bar:
+        """About a quarter of the width: 1, 2 or 5 times a power of ten, at the lower left."""
+        high, wide = (self.grow * (part.stop - part.start) for part in self.crop)
+        item = self.side or 1.0
+        length = _round(wide / self.grow * item / 4)
+        long = max(1, round(length / item * self.grow))
+        mask, rim = np.zeros((2, high, wide), bool)
+        y, x = max(high - MARGIN - BAR, 0), min(MARGIN, max(wide - long, 0))
+        rim[max(y - RIM, 0) : y + BAR + RIM, max(x - RIM, 0) : x + long + RIM] = True
+        mask[y : y + BAR, x : x + long] = True
+        unit = "mm" if self.side else "pixel" if length == 1 else "pixels"
+        return _Bar(f"bar: {length:g} {unit}", mask, rim)
+
+
+def _round(length: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not longer.
+
+    >>> [_round(x) for x in (0.3, 1.0, 4.9, 61.0)]
+    [0.2, 1.0, 2.0, 50.0]
+    """
+    power = 10.0 ** math.floor(math.log10(length))
+    return round(max(n for n in (1, 2, 5) if n * power <= length * (1 + 1e-9)) * power, 12)
+
+
+def _around(box: Box, shape: Sequence[int]) -> tuple[slice, ...]:
+    """The same reach to all sides of the middle of a box."""
+    reach = round(0.75 * max(stop - start for start, stop in box)) + AROUND
+    middles = [(start + stop) // 2 for start, stop in box]
+    return tuple(slice(max(0, m - reach), min(n, m + reach + 1)) for m, n in zip(middles, shape, strict=True))
+
+
+def _dashes(masks: Sequence[Flags], shape: tuple[int, ...]) -> Flags:
+    """Every other piece of all outlines."""
+    from scipy.ndimage import binary_erosion
+
+    outline = np.zeros(shape, bool)
+    for mask in masks:
+        # a mask that goes on beyond the picture has no outline at its edge
+        outline |= mask & ~binary_erosion(mask, border_value=1)
+    stripe = np.add.outer(np.arange(outline.shape[0]), np.arange(outline.shape[1])) // DASH % 2 == 0
+    return np.asarray(outline & stripe)

@@ -8,27 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
+from . import svg
 from .colours import colour_map, hexadecimal, is_light, rater_colours
-from .svg import (
-    ALARM,
-    INK,
-    LETTER,
-    PALE_INK,
-    Axis,
-    bottom_axis,
-    clean,
-    document,
-    format_number,
-    legend_rows,
-    line,
-    name,
-    names_width,
-    rect,
-    shorten,
-    tag,
-    text,
-    triangle,
-)
+from .svg import ALARM, INK, LETTER, PALE_INK, Axis
 
 SLANT = 55
 READABLE = 27
@@ -46,21 +28,20 @@ def matrix(
     if not low < high:
         raise CallError(f"low is {low} and high {high}; low must be the smaller")
     cell = float(np.clip(620 / len(names), 14, 46))
-    left = 24 + names_width(names)
-    top = 52 + names_width(names) * np.sin(np.radians(SLANT))
-    overhang = names_width(names[-1:]) * np.cos(np.radians(SLANT))
+    left = 24 + svg.names_width(names)
+    top = 52 + svg.names_width(names) * np.sin(np.radians(SLANT))
+    overhang = svg.names_width(names[-1:]) * np.cos(np.radians(SLANT))
     wide = left + cell * len(names)
     paints = colour_map((table - low) / (high - low))
     parts = _headings(names, left, top, cell)
     for row, column in np.ndindex(table.shape):
         x, y, value = left + cell * column, top + cell * row, float(table[row, column])
-        hover = (
-            f"{names[row]}, {names[column]}: {format_number(value, digits + 1) if np.isfinite(value) else 'undefined'}"
-        )
-        parts += _cell(x, y, cell, value, paints[row, column], format_number(value, digits), hover)
+        exact = svg.format_number(value, digits + 1) if np.isfinite(value) else "undefined"
+        hover = f"{names[row]}, {names[column]}: {exact}"
+        parts += _cell(x, y, cell, value, paints[row, column], svg.format_number(value, digits), hover)
     bottom = top + cell * len(names)
     parts += _scale(left, bottom + 18, min(220.0, cell * len(names)), low, high)
-    return document(max(wide + max(24.0, overhang), 260.0), bottom + 58, title, parts)
+    return svg.document(max(wide + max(24.0, overhang), 260.0), bottom + 58, title, parts)
 
 
 def _headings(names: Sequence[str], left: float, top: float, cell: float) -> list[str]:
@@ -68,24 +49,24 @@ def _headings(names: Sequence[str], left: float, top: float, cell: float) -> lis
     size = min(12.0, cell * 0.7)
     for index, words in enumerate(names):
         middle = cell * (index + 0.5)
-        parts.append(name(left - 10, top + middle + 4, words, size=size, text_anchor="end"))
+        parts.append(svg.name(left - 10, top + middle + 4, words, size=size, text_anchor="end"))
         x, y = left + middle + 3, top - 8
-        parts.append(name(x, y, words, size=size, transform=f"rotate(-{SLANT} {x:.2f} {y:.2f})"))
+        parts.append(svg.name(x, y, words, size=size, transform=f"rotate(-{SLANT} {x:.2f} {y:.2f})"))
     return parts
 
 
 def _cell(x: float, y: float, cell: float, value: float, paint: object, words: str, hover: str) -> list[str]:
     fill = hexadecimal(paint) if np.isfinite(value) else "#ececef"
     size = {"width": cell - 1, "height": cell - 1}
-    parts = [tag("rect", tag("title", clean(hover)), x=x, y=y, fill=fill, **size)]
+    parts = [svg.tag("rect", svg.tooltip(hover), x=x, y=y, fill=fill, **size)]
     if not np.isfinite(value):
-        parts.append(line(x + 3, y + cell - 4, x + cell - 4, y + 3, "#c4c4cc"))
+        parts.append(svg.line(x + 3, y + cell - 4, x + cell - 4, y + 3, "#c4c4cc"))
     if cell >= READABLE:
         # As large as the cell allows, since tables with a minus or a third digit are wider.
         letters = min(13.0, (cell - 5) / (len(words) * LETTER))
         ink = PALE_INK if not np.isfinite(value) else "#000000" if is_light(paint) else "#ffffff"
         middle, base = x + (cell - 1) / 2, y + cell / 2 + letters * 0.34
-        parts.append(text(middle, base, words, size=letters, fill=ink, text_anchor="middle"))
+        parts.append(svg.text(middle, base, words, size=letters, fill=ink, text_anchor="middle"))
     return parts
 
 
@@ -93,9 +74,11 @@ def _scale(x: float, y: float, wide: float, low: float, high: float) -> list[str
     count = 40
     paints = [hexadecimal(c) for c in colour_map(np.linspace(0, 1, count))]
     patch = {"width": wide / count + 0.5, "height": 9.0, "shape_rendering": "crispEdges"}
-    parts = [tag("rect", x=x + wide * n / count, y=y, fill=paint, **patch) for n, paint in enumerate(paints)]
+    parts = [svg.tag("rect", x=x + wide * n / count, y=y, fill=paint, **patch) for n, paint in enumerate(paints)]
     ends = ((x, low, "start"), (x + wide, high, "end"))
-    return parts + [text(at, y + 24, f"{end:g}", size=11, fill=PALE_INK, text_anchor=side) for at, end, side in ends]
+    return parts + [
+        svg.text(at, y + 24, f"{end:g}", size=11, fill=PALE_INK, text_anchor=side) for at, end, side in ends
+    ]
 
 
 def dendrogram(
@@ -126,22 +109,24 @@ def dendrogram(
         raise CallError(f"{len(joins)} joins, {len(names)} names; n raters have n − 1 joins and n groups, if any")
     order = _leaves(joins, len(names))
     # Bold letters are a tenth wider.
-    left = 16 + 1.1 * names_width(names) + 26 + (18 if groups is not None else 0)
+    left = 16 + 1.1 * svg.names_width(names) + 26 + (18 if groups is not None else 0)
     bottom = TREE_TOP + LEAF * len(names)
     reach = [0.0, *joins[:, 2]] + ([cut] if cut is not None else [])
     axis = Axis.over(reach, left, left + TREE)
-    parts = bottom_axis(axis, TREE_TOP, bottom, axis_label)
+    parts = svg.bottom_axis(axis, TREE_TOP, bottom, axis_label)
     parts += _branches(joins, order, axis)
     if cut is not None:
-        parts.append(line(axis(cut), TREE_TOP - 4, axis(cut), bottom, ALARM, stroke_dasharray="5 4", stroke_width=1.5))
-        parts.append(text(axis(cut), TREE_TOP - 8, f"cut {cut:.2f}", size=11, fill=ALARM, text_anchor="middle"))
+        parts.append(
+            svg.line(axis(cut), TREE_TOP - 4, axis(cut), bottom, ALARM, stroke_dasharray="5 4", stroke_width=1.5)
+        )
+        parts.append(svg.text(axis(cut), TREE_TOP - 8, f"cut {cut:.2f}", size=11, fill=ALARM, text_anchor="middle"))
     colours = _group_colours(groups or [])
     for row, leaf in enumerate(order):
         square = colours[groups[leaf]] if groups is not None else None
         parts += _leaf(names[leaf], TREE_TOP + LEAF * row + LEAF / 2, left, square, names[leaf] in marked)
-    entries = [*((shorten(g), c) for g, c in colours.items()), *([("outlier", "")] if marked else [])]
-    rows, key = legend_rows(entries, left, bottom + 62, TREE)
-    return document(left + TREE + 28, bottom + 52 + 22 * rows, title, parts + key)
+    entries = [*((svg.shorten(g), c) for g, c in colours.items()), *([("outlier", "")] if marked else [])]
+    rows, key = svg.legend_rows(entries, left, bottom + 62, TREE)
+    return svg.document(left + TREE + 28, bottom + 52 + 22 * rows, title, parts + key)
 
 
 def _leaves(joins: NDArray[np.float64], count: int) -> list[int]:
@@ -163,18 +148,18 @@ def _branches(joins: NDArray[np.float64], order: Sequence[int], axis: Axis) -> l
         (y1, d1), (y2, d2) = place[int(first)], place[int(second)]
         place[len(order) + step] = ((y1 + y2) / 2, float(distance))
         route = f"M{axis(d1):.2f} {y1:.2f}H{axis(distance):.2f}V{y2:.2f}H{axis(d2):.2f}"
-        parts.append(tag("path", d=route, fill="none", stroke="#45454d", stroke_width=1.6, stroke_linejoin="round"))
+        parts.append(svg.tag("path", d=route, fill="none", stroke="#45454d", stroke_width=1.6, stroke_linejoin="round"))
     return parts
 
 
 def _leaf(words: str, y: float, left: float, square: str | None, stressed: bool) -> list[str]:
     end = left - 10 - (18 if square else 0)
     weight = "bold" if stressed else None
-    parts = [name(end - 16, y + 4, words, text_anchor="end", font_weight=weight, fill=ALARM if stressed else INK)]
+    parts = [svg.name(end - 16, y + 4, words, text_anchor="end", font_weight=weight, fill=ALARM if stressed else INK)]
     if stressed:
-        parts.append(triangle(end - 6, y))
+        parts.append(svg.triangle(end - 6, y))
     if square:
-        parts.append(rect(left - 22, y - 6, 12, 12, square, rx=2))
+        parts.append(svg.rect(left - 22, y - 6, 12, 12, square, rx=2))
     return parts
 
 

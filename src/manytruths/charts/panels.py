@@ -7,33 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..core.errors import CallError
-from .curves import ROW, Drawn, LineStyle, draw_band, draw_line, legend, line_styles, ordered_line_styles
-from .svg import (
-    ALARM,
-    BLUE,
-    HALO,
-    INK,
-    LETTER,
-    PALE_INK,
-    TOP,
-    Axis,
-    bottom_axis,
-    document,
-    format_number,
-    left_axis,
-    line,
-    tag,
-    text,
-)
+from . import curves as lines
+from . import svg
+from .curves import ROW, Curve, Drawn, LineStyle
+from .svg import ALARM, BLUE, HALO, INK, LETTER, PALE_INK, TOP, Axis
 
 LEFT, WIDE, TALL = 78.0, 430.0, 320.0
 SIDE, GAP, HEAD = 300.0, 34.0, 32.0
 """The sides of the two squares, what lies between, and what above for their names."""
 PALE = "#9aa5b1"
-Curve = tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -86,22 +70,24 @@ def panel_chart(
     ordered
         Whether the lines are levels of one thing, so that colours run from dark to light.
     """
-    drawn = _as_arrays(curves, bands or {})
+    drawn = lines.as_drawn(curves, bands)
     most = max(float(x.max()) for x, *_ in drawn.values())
     heights = np.concatenate([v[np.isfinite(v)] for _, *rest in drawn.values() for v in rest if v is not None])
     across = Odd(1, max(most, 3), LEFT + 8, LEFT + WIDE - 8)
     up = Axis.over([*heights.tolist(), *([] if wanted is None else [wanted])], TOP + TALL, TOP)
-    parts = bottom_axis(across, TOP, TOP + TALL, "raters") + left_axis(up, LEFT, LEFT + WIDE, ylabel)
-    styles = dict(zip(drawn, (ordered_line_styles if ordered else line_styles)(len(drawn)), strict=True))
+    parts = svg.bottom_axis(across, TOP, TOP + TALL, "raters") + svg.left_axis(up, LEFT, LEFT + WIDE, ylabel)
+    styles = dict(zip(drawn, (lines.ordered_line_styles if ordered else lines.line_styles)(len(drawn)), strict=True))
     for key, values in drawn.items():
-        parts += draw_band(values, across, up, styles[key].colour)
+        parts += lines.draw_band(values, across, up, styles[key].colour)
     for key, values in drawn.items():
-        parts += draw_line(key, values, across, up, styles[key]) + _dots(values, across, up, styles[key])
+        parts += lines.draw_line(key, values, across, up, styles[key]) + _dots(values, across, up, styles[key])
     if wanted is not None:
-        parts += _level(up(wanted), f"wanted: {format_number(wanted, 3).rstrip('0')}")
+        words = f"wanted: {svg.format_number(wanted, 3).rstrip('0')}"
+        parts.append(svg.line(LEFT, up(wanted), LEFT + WIDE, up(wanted), INK, stroke_width=1.2))
+        parts.append(haloed(LEFT + WIDE - 6, up(wanted) + 15, words, anchor="end", size=11.5))
     if chosen is not None:
         who = f"{chosen[0]} rater{'s' * (chosen[0] > 1)}"
-        parts += _choice(across(chosen[0]), up(chosen[1]), f"{who}: {format_number(chosen[1], 3)}")
+        parts += _choice(across(chosen[0]), up(chosen[1]), f"{who}: {svg.format_number(chosen[1], 3)}")
     return _with_legend(parts, styles, title)
 
 
@@ -116,50 +102,35 @@ def ratio_chart(
     words: str = "",
 ) -> str:
     """Counts on a scale of equal ratios: raters needed against their accuracy (Fig. 1), in steps."""
-    drawn = _as_arrays(curves, {})
+    drawn = lines.as_drawn(curves)
     heights = np.concatenate([y[np.isfinite(y)] for _, y, *_ in drawn.values()] + [np.array([1.0])])
     across = Axis.over(np.concatenate([x for x, *_ in drawn.values()]).tolist(), LEFT, LEFT + WIDE)
     up = Ratios(float(heights.min()), float(heights.max()) * 1.15, TOP + TALL, TOP, marks=tuple(marks))
-    parts = bottom_axis(across, TOP, TOP + TALL, xlabel) + left_axis(up, LEFT, LEFT + WIDE, ylabel)
-    styles = dict(zip(drawn, line_styles(len(drawn)), strict=True))
+    parts = svg.bottom_axis(across, TOP, TOP + TALL, xlabel) + svg.left_axis(up, LEFT, LEFT + WIDE, ylabel)
+    styles = dict(zip(drawn, lines.line_styles(len(drawn)), strict=True))
     for key, values in drawn.items():
-        parts += draw_line(key, values, across, up, styles[key], step=True)
+        parts += lines.draw_line(key, values, across, up, styles[key], step=True)
     if chosen is not None and up.low <= chosen[1] <= up.high:
         x, y = across(chosen[0]), up(chosen[1])
         corner = f"M{x:.2f} {TOP + TALL:.2f}V{y:.2f}H{LEFT:.2f}"
-        parts.append(tag("path", d=corner, fill="none", stroke=ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"))
+        parts.append(svg.tag("path", d=corner, fill="none", stroke=ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"))
         beside = (x + 6, y - 12) if y > TOP + 16 else (x + 12, y + 5)
         parts += [ring(x, y, 6.0), haloed(*beside, words, bold=True)]
     return _with_legend(parts, styles, title)
-
-
-def _as_arrays(curves: Mapping[str, Curve], bands: Mapping[str, Curve]) -> dict[str, Drawn]:
-    if not curves:
-        raise CallError("curves is empty; give one or more")
-    drawn = {}
-    for key, (x, y) in curves.items():
-        edges = [np.asarray(edge, np.float64) for edge in bands[key]] if key in bands else [None, None]
-        drawn[key] = (np.asarray(x, np.float64), np.asarray(y, np.float64), edges[0], edges[1])
-    return drawn
 
 
 def _dots(curve: Drawn, across: Axis, up: Axis, style: LineStyle) -> list[str]:
     if len(curve[0]) > 40:
         return []
     places = [(x, y) for x, y in zip(curve[0].tolist(), curve[1].tolist(), strict=True) if math.isfinite(y)]
-    return [tag("circle", cx=across(x), cy=up(y), r=3.0, fill=style.colour, stroke="#ffffff") for x, y in places]
-
-
-def _level(y: float, words: str) -> list[str]:
-    label = haloed(LEFT + WIDE - 6, y + 15, words, anchor="end", size=11.5)
-    return [line(LEFT, y, LEFT + WIDE, y, INK, stroke_width=1.2), label]
+    return [svg.tag("circle", cx=across(x), cy=up(y), r=3.0, fill=style.colour, stroke="#ffffff") for x, y in places]
 
 
 def _choice(x: float, y: float, words: str) -> list[str]:
     # below the line on its right, above it on its left, where a rising curve leaves room
     right = x + 12 + len(words) * 12 * LETTER < LEFT + WIDE
     return [
-        line(x, y, x, TOP + TALL, ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"),
+        svg.line(x, y, x, TOP + TALL, ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"),
         ring(x, y, 6.0),
         haloed(
             x + 12 if right else x - 6,
@@ -173,10 +144,10 @@ def _choice(x: float, y: float, words: str) -> list[str]:
 
 def _with_legend(parts: list[str], styles: Mapping[str, LineStyle], title: str) -> str:
     if len(styles) == 1:
-        return document(LEFT + WIDE + 28, TOP + TALL + 52, title, parts)
-    wide, entries = legend(list(styles), styles, LEFT + WIDE + 22, TOP + 8, {})
+        return svg.document(LEFT + WIDE + 28, TOP + TALL + 52, title, parts)
+    wide, entries = lines.legend(list(styles), styles, LEFT + WIDE + 22, TOP + 8, {})
     bottom = max(TOP + TALL + 52, TOP + ROW * len(styles) + 24)
-    return document(LEFT + WIDE + 22 + wide + 16, bottom, title, parts + entries)
+    return svg.document(LEFT + WIDE + 22 + wide + 16, bottom, title, parts + entries)
 
 
 # -- nomograms ----------------------------------------------------------------------------------------
@@ -224,12 +195,12 @@ def nomogram_chart(
     across = Axis.over(np.concatenate([np.asarray(m, float) for m, _ in panels.values()]).tolist(), LEFT, LEFT + SIDE)
     actual = Axis(0.4, 1.0, second, second + SIDE)
     parts = [
-        text(LEFT, TOP + 8, "majority of how many raters", size=11.5, fill=PALE_INK),
-        text(second, TOP + 8, "accuracy reported on that truth", size=11.5, fill=PALE_INK),
-        *bottom_axis(across, top, bottom, xlabel),
-        *left_axis(up, LEFT, LEFT + SIDE, "accuracy of the truth"),
-        *bottom_axis(actual, top, bottom, "actual accuracy of the algorithm"),
-        *(line(second, up(v), second + SIDE, up(v)) for v, _ in up.ticks),
+        svg.text(LEFT, TOP + 8, "majority of how many raters", size=11.5, fill=PALE_INK),
+        svg.text(second, TOP + 8, "accuracy reported on that truth", size=11.5, fill=PALE_INK),
+        *svg.bottom_axis(across, top, bottom, xlabel),
+        *svg.left_axis(up, LEFT, LEFT + SIDE, "accuracy of the truth"),
+        *svg.bottom_axis(actual, top, bottom, "actual accuracy of the algorithm"),
+        *(svg.line(second, up(v), second + SIDE, up(v)) for v, _ in up.ticks),
     ]
     for count, curve in panels.items():
         parts += _panel(curve, across, up, str(count), bold=count == raters)
@@ -238,12 +209,12 @@ def nomogram_chart(
         parts += _report(value, actual, up, bold=value == x)
     if way is not None:
         parts += _way(way, across, actual, up)
-    return document(second + SIDE + 56, bottom + 92, title, parts)
+    return svg.document(second + SIDE + 56, bottom + 92, title, parts)
 
 
 def _panel(curve: Curve, across: Axis, up: Axis, words: str, bold: bool) -> list[str]:
     x, y = (np.asarray(values, np.float64) for values in curve)
-    parts = draw_line(f"{words} raters", (x, y, None, None), across, up, _stroke(bold))
+    parts = lines.draw_line(f"{words} raters", (x, y, None, None), across, up, _stroke(bold))
     # names stand on a diagonal, where the lines lie apart
     at = int(np.abs((x - across.low) / (across.high - across.low) - (1 - (y - 0.5) / 0.5)).argmin())
     fill = BLUE if bold else PALE_INK
@@ -258,10 +229,10 @@ def _report(value: float, actual: Axis, up: Axis, bold: bool) -> list[str]:
     """The line x g; that of the user beside x g + (1 − x) (1 − g), dashed."""
     g = np.linspace(0.5, 1, 51)
     shown = value * g >= actual.low
-    parts = draw_line(f"{value:g}", ((value * g)[shown], g[shown], None, None), actual, up, _stroke(bold))
+    parts = lines.draw_line(f"{value:g}", ((value * g)[shown], g[shown], None, None), actual, up, _stroke(bold))
     if bold:
         other = value * g + (1 - value) * (1 - g)
-        parts += draw_line("independent errors", (other, g, None, None), actual, up, LineStyle(BLUE, "6 4", 1.6))
+        parts += lines.draw_line("independent errors", (other, g, None, None), actual, up, LineStyle(BLUE, "6 4", 1.6))
     fill = BLUE if bold else PALE_INK
     return [
         *parts,
@@ -277,11 +248,11 @@ def _way(way: Way, across: Axis, actual: Axis, up: Axis) -> list[str]:
     beside = y - 7 if way.truth < 0.97 else y + 16
     route = f"M{start:.2f} {bottom:.2f}V{y:.2f}H{end:.2f}" + (f"V{bottom - 3:.2f}" if known else "")
     return [
-        tag("path", d=route, fill="none", stroke=ALARM, stroke_width=2.0),
+        svg.tag("path", d=route, fill="none", stroke=ALARM, stroke_width=2.0),
         *_arrow(start, (y + bottom) / 2, up=True),
         ring(start, y),
-        haloed(start, bottom + 52, format_number(way.measured, 3), fill=ALARM, anchor="middle", bold=True),
-        haloed(between, beside, format_number(way.truth, 3), fill=ALARM, anchor="middle", bold=True),
+        haloed(start, bottom + 52, svg.format_number(way.measured, 3), fill=ALARM, anchor="middle", bold=True),
+        haloed(between, beside, svg.format_number(way.truth, 3), fill=ALARM, anchor="middle", bold=True),
         *(_result(way, actual, end, y, bottom) if known else []),
     ]
 
@@ -290,21 +261,23 @@ def _result(way: Way, actual: Axis, end: float, y: float, bottom: float) -> list
     """The number where the way ends, and below it what else is possible."""
     low, high, other = (actual(max(value, actual.low)) for value in (way.low, way.high, way.independent))
     ends = f"M{low:.2f} {bottom + 62:.2f}v8m0 -4H{high:.2f}m0 -4v8"
-    low_text, high_text, other_text = (format_number(value, 3) for value in (way.low, way.high, way.independent))
+    low_text, high_text, other_text = (svg.format_number(value, 3) for value in (way.low, way.high, way.independent))
     words = f"from {low_text} to {high_text}; with independent errors {other_text}"
     return [
         *_arrow(end, bottom, up=False),
         ring(end, y),
-        haloed(end, bottom + 52, format_number(way.actual, 3), fill=ALARM, anchor="middle", bold=True),
-        tag("path", d=ends, fill="none", stroke=ALARM, stroke_width=1.5),
-        tag("circle", cx=other, cy=bottom + 66, r=3.2, fill=ALARM),
-        text((actual.start + actual.end) / 2, bottom + 84, words, size=11, fill=INK, text_anchor="middle"),
+        haloed(end, bottom + 52, svg.format_number(way.actual, 3), fill=ALARM, anchor="middle", bold=True),
+        svg.tag("path", d=ends, fill="none", stroke=ALARM, stroke_width=1.5),
+        svg.tag("circle", cx=other, cy=bottom + 66, r=3.2, fill=ALARM),
+        svg.text((actual.start + actual.end) / 2, bottom + 84, words, size=11, fill=INK, text_anchor="middle"),
     ]
 
 
 def _arrow(x: float, y: float, *, up: bool) -> list[str]:
     way = -1 if up else 1
-    return [tag("path", d=f"M{x - 5:.2f} {y - 9 * way:.2f}L{x:.2f} {y:.2f}L{x + 5:.2f} {y - 9 * way:.2f}Z", fill=ALARM)]
+    return [
+        svg.tag("path", d=f"M{x - 5:.2f} {y - 9 * way:.2f}L{x:.2f} {y:.2f}L{x + 5:.2f} {y - 9 * way:.2f}Z", fill=ALARM)
+    ]
 
 
 # -- marks --------------------------------------------------------------------------------------------
@@ -312,7 +285,7 @@ def _arrow(x: float, y: float, *, up: bool) -> list[str]:
 
 def ring(x: float, y: float, radius: float = 4.5) -> str:
     """The mark of a point on the way."""
-    return tag("circle", cx=x, cy=y, r=radius, fill="#ffffff", stroke=ALARM, stroke_width=2.2)
+    return svg.tag("circle", cx=x, cy=y, r=radius, fill="#ffffff", stroke=ALARM, stroke_width=2.2)
 
 
 def haloed(
@@ -320,4 +293,4 @@ def haloed(
 ) -> str:
     """Words that can be read on lines."""
     weight = "bold" if bold else None
-    return text(x, y, words, size=size, fill=fill, text_anchor=anchor, font_weight=weight, **HALO)
+    return svg.text(x, y, words, size=size, fill=fill, text_anchor=anchor, font_weight=weight, **HALO)

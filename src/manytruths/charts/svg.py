@@ -60,6 +60,11 @@ def tag(name: str, *content: str, **attributes: object) -> str:
     return f"{start}>{''.join(content)}</{name}>" if content else f"{start}/>"
 
 
+def tooltip(words: str) -> str:
+    """Words that show under the pointer; the first content of an element."""
+    return tag("title", clean(words))
+
+
 def _number(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
@@ -81,7 +86,7 @@ def name(
 ) -> str:
     """A name, shortened where it is long; then the whole of it shows under the pointer."""
     short = shorten(words, longest)
-    whole = [tag("title", clean(words))] if short != words else []
+    whole = [tooltip(words)] if short != words else []
     return tag("text", *whole, clean(short), x=float(x), y=float(y), font_size=size, fill=fill, **attributes)
 
 
@@ -103,7 +108,7 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> C
     head = text(16, 24, shorten(title, int((width - 32) / letter)), size=15, font_weight="bold") if title else ""
     svg = tag(
         "svg",
-        tag("title", clean(title or "chart")),
+        tooltip(title or "chart"),
         rect(0, 0, width, height, "#ffffff"),
         head,
         *parts,
@@ -249,6 +254,19 @@ def free_sides(
                 free[key] = side
                 break
     return free
+
+
+def point_names(
+    points: Mapping[str, Place], chosen: Sequence[str], sides: Sequence[Side], limits: Box, radius: float = 5
+) -> list[str]:
+    """Names beside their points, at the first side that is free; none where all are taken."""
+    widths = {key: len(shorten(key)) * 11 * LETTER for key in chosen}
+    parts = []
+    for key, (dx, dy, share) in free_sides(points, widths, sides, limits, radius).items():
+        x, y = points[key]
+        anchor = {0: "start", 0.5: "middle", 1: "end"}[share]
+        parts.append(name(x + dx, y + dy, key, size=11, text_anchor=anchor, **HALO))
+    return parts
 
 
 def _contains(outer: Box, box: Box) -> bool:

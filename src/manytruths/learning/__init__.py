@@ -10,11 +10,15 @@ except ImportError as _error:
 
 from .annotations import inner_region, majority_vote, outer_region, vote_share
 from .batch_staple import BatchStaple, staple
-from .cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
-from .extended_dice import ExtendedDiceLoss
 from .fitting import Augmentation, Schedule
+from .losses import (
+    AverageCrossEntropy,
+    ConfusionMatrixLoss,
+    ConsensusIndividualsLoss,
+    ExtendedDiceLoss,
+    ReferenceCrossEntropy,
+)
 from .networks import DeepLab, UNet
-from .rater_models import ConfusionMatrixLoss, ConsensusIndividualsLoss
 from .trained_network import TrainedNetwork, predict
 from .training import TrainPlan, train
 

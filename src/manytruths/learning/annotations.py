@@ -58,13 +58,10 @@ def check_annotations(target: Tensor, present: Tensor | None) -> None:
         )
 
 
-def can_check_values(check: bool) -> bool:
-    """Whether to check values: a compiled graph cannot stop to do so."""
-    return check and not torch.compiler.is_compiling()
-
-
-def check_values(target: Tensor, present: Tensor | None, labels: int) -> None:
-    """Raise where nobody rated anything, or an annotation is not a label."""
+def check_values(target: Tensor, present: Tensor | None, labels: int, check: bool = True) -> None:
+    """Raise where nobody rated anything, or an annotation is not a label; a compiled graph cannot stop to check."""
+    if not check or torch.compiler.is_compiling():
+        return
     if present is not None and not bool(present.any()):
         raise CallError(
             f"none of the {len(target)} images of this batch was rated; leave out images that nobody rated, or use "

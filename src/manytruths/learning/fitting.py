@@ -30,7 +30,7 @@ from ..core.errors import CallError, FormatError, InputError
 from ..core.labels import VOID
 from ..io import write_csv
 from .frames import Frames
-from .rater_models import ConfusionMatrixLoss
+from .losses import ConfusionMatrixLoss
 from .strategies import Strategy
 from .trained_network import Recipe, TrainedNetwork, load, save
 
@@ -141,7 +141,7 @@ class RecordedStep:
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.rows = torch.zeros(batch, dtype=torch.long, device=device)
         self.drawn = torch.zeros(batch, 5, device=device)
-        self.done = 0
+        self.warmed_up = 0
         self.graph: torch.cuda.CUDAGraph | None = None
         self.loss = torch.zeros((), device=device)
 
@@ -149,7 +149,7 @@ class RecordedStep:
         """Run the step."""
         if len(rows) != self.batch:
             return self.step(rows, drawn)
-        if self.done < WARM_UP_STEPS:
+        if self.warmed_up < WARM_UP_STEPS:
             return self._warm_up(rows, drawn)
         if self.graph is None:
             self._record()
@@ -161,7 +161,7 @@ class RecordedStep:
 
     def _warm_up(self, rows: Tensor, drawn: Tensor) -> Tensor:
         """Run as usual, but on another stream, as recording requires."""
-        self.done += 1
+        self.warmed_up += 1
         here = torch.cuda.current_stream()
         self.stream.wait_stream(here)
         with torch.cuda.stream(self.stream):
@@ -424,9 +424,9 @@ def _step(state: State, schedule: Schedule, images: Tensor, targets: Tensor, pre
 
 def _not_finite(loss: float, epoch: int, step: int, cases: list[str], recipe: Recipe, folder: Path) -> InputError:
     path = folder / CHECKPOINT
-    kept = f"the last checkpoint is {path}" if path.is_file() else "there is no earlier checkpoint"
+    checkpoint = f"the last checkpoint is {path}" if path.is_file() else "there is no earlier checkpoint"
     return InputError(
         f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the loss is {loss} in epoch {epoch + 1}, step "
-        f"{step + 1}, for the cases {', '.join(cases)}; {kept}. Check these images and masks, lower "
+        f"{step + 1}, for the cases {', '.join(cases)}; {checkpoint}. Check these images and masks, lower "
         "--learning-rate, or use --precision float32"
     )

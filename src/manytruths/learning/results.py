@@ -183,8 +183,8 @@ def rank_extended_dice(comparison: Comparison, network: str) -> list[dict[str, A
     for against, statistic in dict.fromkeys((r["against"], r.statistic) for r in rows):
         sign = -1 if statistic in LOWER else 1
         order = sorted(lines, key=lambda line: -sign * by[line.strategy, against, statistic])
-        own = by[OURS, against, statistic]
-        place = 1 + sum(sign * by[line.strategy, against, statistic] > sign * own for line in lines)
+        value = by[OURS, against, statistic]
+        place = 1 + sum(sign * by[line.strategy, against, statistic] > sign * value for line in lines)
         rival = next(line for line in order if line.name != OURS)
         ranks.append(
             {
@@ -192,7 +192,7 @@ def rank_extended_dice(comparison: Comparison, network: str) -> list[dict[str, A
                 "statistic": statistic,
                 "against": against,
                 "place": place,
-                "level": sum(by[line.strategy, against, statistic] == own for line in lines) - 1,
+                "level": sum(by[line.strategy, against, statistic] == value for line in lines) - 1,
                 "of": len(order),
                 "first": order[0].strategy,
                 "rival": rival.strategy,
@@ -309,11 +309,11 @@ def rank_sentences(comparison: Comparison, network: str) -> list[str]:
     ranks = rank_extended_dice(comparison, network)
     lines = [_sentence(rank) for rank in ranks if rank["statistic"] == OURS]
     for statistic in dict.fromkeys(c["statistic"] for c in ranks if c["statistic"] != OURS):
-        own = [c for c in ranks if c["statistic"] == statistic]
-        first = sum(c["place"] == 1 for c in own)
-        places = ", ".join(f"{c['against']} {c['place']}" for c in own)
+        chosen = [c for c in ranks if c["statistic"] == statistic]
+        first = sum(c["place"] == 1 for c in chosen)
+        places = ", ".join(f"{c['against']} {c['place']}" for c in chosen)
         lines.append(
-            f"{statistic}: the extended Dice loss ranks first against {first} of {len(own)} reference standards "
+            f"{statistic}: the extended Dice loss ranks first against {first} of {len(chosen)} reference standards "
             f"(ranks: {places})"
         )
     return lines

@@ -68,7 +68,7 @@ class Bench:
 
     def part(self, fold: int, part: str) -> Frames:
         """The cases of a fold to train on, or to test on."""
-        return self.frames.select([name for name, own in self.folds[fold].items() if own == part])
+        return self.frames.select([name for name, its_part in self.folds[fold].items() if its_part == part])
 
     @property
     def test_cases(self) -> list[str]:
@@ -139,8 +139,8 @@ def run_one(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: N
     grids = dict(zip(test.names, test.grids, strict=True))
     for name, codes in predict_frames(trained, test, bench.schedule.batch):
         write_map(bench.prediction_path(run, name), values[codes], grids[name])
-    done = {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)}
-    write_json(folder / DONE, {**done, "seconds": trained.seconds})
+    outcome = {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)}
+    write_json(folder / DONE, {**outcome, "seconds": trained.seconds})
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 

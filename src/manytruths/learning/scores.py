@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,18 +51,20 @@ def evaluate_runs(
     """Scores of all runs, evaluated by network and seed, so that memory does not grow with the number of seeds."""
     scores: dict[tuple[str, str, str], Scores] = {}
     groups, plan = list(_groups(runs)), EvaluatePlan((MAJORITY,), distances=distances)
-    for done, group in enumerate(groups):
-        shown = progress and _progress_of_group(progress, done, len(groups))
+    for finished, group in enumerate(groups):
+        shown = progress and _progress_of_group(progress, finished, len(groups))
         parts = score_masks(_study_of_predictions(study, bench, group), plan, jobs=jobs, progress=shown)
         for new in _scores(parts, group):
             key = new.label, new.statistic, new.against
-            scores[key] = _join(scores[key], new) if key in scores else new
+            old = scores.get(key, replace(new, by_run={}, by_subject={}))
+            by_run, by_subject = {**old.by_run, **new.by_run}, {**old.by_subject, **new.by_subject}
+            scores[key] = replace(new, by_run=by_run, by_subject=by_subject)
     return list(scores.values())
 
 
-def _progress_of_group(progress: Progress, done: int, groups: int) -> Progress:
+def _progress_of_group(progress: Progress, finished: int, groups: int) -> Progress:
     """One progress bar for all groups, which have equally many cases."""
-    return lambda cases, total: progress(done * total + cases, groups * total)
+    return lambda cases, total: progress(finished * total + cases, groups * total)
 
 
 def _groups(runs: Sequence[Run]) -> Iterator[list[Run]]:
@@ -81,17 +81,11 @@ def _study_of_predictions(study: Study, bench: Bench, runs: Sequence[Run]) -> St
     # a network may predict a label that no rater of the case gave
     labels = bench.frames.labels if len(bench.frames.labels) > 2 else None
     options = merged(study.options, predictions=template, probability=False, labels=labels)
-    test_cases = set(bench.test_cases)
-    cases = [
-        replace(case, options=options, missing=(), predictions=_predictions(bench, runs, case.name))
-        for case in study
-        if case.name in test_cases
-    ]
+    test_cases, cases = set(bench.test_cases), []
+    for case in (case for case in study if case.name in test_cases):
+        files = {_column(run): Location(bench.prediction_path(run, case.name)) for run in runs}
+        cases.append(replace(case, options=options, missing=(), predictions=files))
     return Study(cases, options, study.properties, coded=study.coded)
-
-
-def _predictions(bench: Bench, runs: Sequence[Run], case: str) -> dict[Column, Location]:
-    return {_column(run): Location(Path(bench.prediction_path(run, case))) for run in runs}
 
 
 def _column(run: Run) -> Column:
@@ -108,16 +102,8 @@ def _scores(parts: Sequence[LabelScores], runs: Sequence[Run]) -> Iterator[Score
                 filled = np.array(part.fill_missing(name, values, "worst"), np.float64)
                 by_subject = subject_values(part.tallies, filled.T).T
                 against = "all raters" if truth == EVERYBODY else truth.name
-                yield Scores(part.label, name, against, _by_run(runs, filled), _by_run(runs, by_subject))
-
-
-def _by_run(runs: Sequence[Run], values: Any) -> dict[Run, Values]:
-    return dict(zip(runs, values, strict=True))
-
-
-def _join(first: Scores, second: Scores) -> Scores:
-    by_run, by_subject = {**first.by_run, **second.by_run}, {**first.by_subject, **second.by_subject}
-    return replace(first, by_run=by_run, by_subject=by_subject)
+                by_run = (dict(zip(runs, values, strict=True)) for values in (filled, by_subject))
+                yield Scores(part.label, name, against, *by_run)
 
 
 # -- means over subjects and seeds -----------------------------------------------------------------

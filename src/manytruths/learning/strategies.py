@@ -16,10 +16,8 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..io import safe_name
 from .annotations import inner_region, majority_vote, outer_region
-from .batch_staple import staple
-from .cross_entropy import AverageCrossEntropy
-from .extended_dice import ExtendedDiceLoss
-from .rater_models import ConfusionMatrixLoss, ConsensusIndividualsLoss
+from .batch_staple import staple_hard
+from .losses import AverageCrossEntropy, ConfusionMatrixLoss, ConsensusIndividualsLoss, ExtendedDiceLoss
 
 Reference = Callable[[Tensor, Tensor | None, int], Tensor]
 """Makes one label for each pixel from labels (N, R, H, W), presence and the number of labels."""
@@ -38,8 +36,6 @@ class Strategy:
     """As in folders and tables; for a single rater ``rater-`` and their name."""
     title: str
     """As in printed tables."""
-    paper: str
-    """What Zeng et al. call it."""
     reference: Reference | None = None
     """Makes the reference standard beforehand; None where all annotations go into the loss."""
     build: Callable[[int, int], nn.Module] = lambda raters, labels: AverageCrossEntropy(check=False)
@@ -68,47 +64,34 @@ class Strategy:
         """Number of output channels of the network; one for two labels."""
         return (1 + raters if self.heads else 1) * (1 if labels == 2 else labels)
 
-    def logits(self, outputs: Tensor, labels: int) -> Tensor:
-        """Logits to predict with: those of the consensus, which come first."""
-        return outputs[:, : 1 if labels == 2 else labels] if self.heads else outputs
 
-
-def _staple(codes: Tensor, present: Tensor | None, labels: int) -> Tensor:
-    return staple(codes, present, labels).hard
+def _dice_loss(raters: int, labels: int) -> nn.Module:
+    return ExtendedDiceLoss(check=False)
 
 
 STRATEGIES = {
     strategy.name: strategy
     for strategy in (
-        Strategy(SINGLE, "single rater", "Single Cardiologist"),
-        Strategy("inner", "inner region", "Inner Boundary", inner_region),
-        Strategy("outer", "outer region", "Outer Boundary", outer_region),
-        Strategy("majority", "majority vote", "Consensus", majority_vote),
-        Strategy("average", "average cross-entropy", "Average Cross Entropy"),
+        Strategy(SINGLE, "single rater"),
+        Strategy("inner", "inner region", inner_region),
+        Strategy("outer", "outer region", outer_region),
+        Strategy("majority", "majority vote", majority_vote),
+        Strategy("average", "average cross-entropy"),
         Strategy(
-            "confusion", "confusion matrices", "Confusion Matrix",
+            "confusion", "confusion matrices",
             build=lambda raters, labels: ConfusionMatrixLoss(raters, labels, check=False), pace=10.0, warm_up=0.25,
         ),
         Strategy(
-            "individuals", "consensus and individuals", "Consistency",
+            "individuals", "consensus and individuals",
             build=lambda raters, labels: ConsensusIndividualsLoss(raters, labels, check=False), heads=True,
         ),
-        Strategy("staple", "STAPLE", "STAPLE", _staple),
-        Strategy(
-            "extended_dice", "extended Dice loss", "Our method",
-            build=lambda raters, labels: ExtendedDiceLoss(check=False),
-        ),
+        Strategy("staple", "STAPLE", staple_hard),
+        Strategy("extended_dice", "extended Dice loss", build=_dice_loss),
     )
 }  # fmt: skip
 """By name, in the order of Zeng et al.'s tables."""
 
-CONTROL = Strategy(
-    "majority_dice",
-    "Dice loss on the majority",
-    "",
-    majority_vote,
-    build=lambda raters, labels: ExtendedDiceLoss(check=False),
-)
+CONTROL = Strategy("majority_dice", "Dice loss on the majority", majority_vote, build=_dice_loss)
 """Shows how much of the effect of the extended Dice loss is due to Dice losses in general; not in the paper."""
 KNOWN = {**STRATEGIES, CONTROL.name: CONTROL}
 """The nine strategies and the control."""
@@ -133,7 +116,7 @@ def single_rater(rater: str, position: int) -> Strategy:
     """Training on one rater alone."""
 
     def reference(codes: Tensor, present: Tensor | None, labels: int) -> Tensor:
-        own = codes[:, position]
-        return own if present is None else torch.where(present[:, position], own, VOID)
+        given = codes[:, position]
+        return given if present is None else torch.where(present[:, position], given, VOID)
 
-    return Strategy(f"rater-{safe_name(rater)}", f"rater {rater} alone", "Single Cardiologist", reference)
+    return Strategy(f"rater-{safe_name(rater)}", f"rater {rater} alone", reference)

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 import manytruths
 
 from ..core.errors import CallError, FormatError, InputError, ManytruthsError
-from ..core.labels import Labels
 from ..io import Location, Template, atomic, read_image, safe_name, write_map
 from ..study import Progress
 from .frames import Scaling, reduce_image, reduced_shape
@@ -48,10 +47,6 @@ class Recipe:
     raters: tuple[str, ...] = ()
     training: dict[str, Any] = field(default_factory=dict)
     """Epochs, batch, learning rate and the like, for the record."""
-
-    @property
-    def labels(self) -> Labels:
-        return Labels(self.values, self.names)
 
     @property
     def logits(self) -> int:
@@ -274,13 +269,13 @@ def predict(
             f"template {images!r} matches several images of case {twice}; give each image its own case name"
         )
     paths: list[Path] = []
-    for done, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
+    for count, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
         try:
             paths += _predict_case(trained, file.location, case, Path(folder), write_probability, suffix)
         except ManytruthsError as error:
             raise type(error)(f"case {case}: {error}") from None
         if progress:
-            progress(done, len(files))
+            progress(count, len(files))
     return paths
 
 

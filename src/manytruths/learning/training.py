@@ -73,7 +73,7 @@ def _check_split(study: Study, parts: Mapping[str, str], path: Path) -> None:
     by_subject: dict[str, set[str]] = {}
     for case in study:
         by_subject.setdefault(case.subject, set()).add(parts[case.name])
-    both = [subject for subject, own in by_subject.items() if len(own) > 1]
+    both = [subject for subject, of_subject in by_subject.items() if len(of_subject) > 1]
     if both:
         raise InputError(
             f"{path}: subject {both[0]} is in both train and test, so networks would be tested on patients that they "
@@ -261,13 +261,13 @@ def _check_settings(path: Path, now: Mapping[str, Any]) -> None:
 
 def _count_epochs(progress: Progress | None, total: int) -> Any:
     """A function that counts finished epochs."""
-    done = 0
+    finished = 0
 
     def tick() -> None:
-        nonlocal done
-        done += 1
+        nonlocal finished
+        finished += 1
         if progress:
-            progress(done, total)
+            progress(finished, total)
 
     if progress:
         progress(0, total)

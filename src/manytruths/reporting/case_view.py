@@ -1,4 +1,4 @@
-"""The data of a case for the viewer of the page, as JSON of a limited size: orientation, maps, image, thumbnail."""
+"""A case in the viewer of the page: layers (a map of patterns, and values by pattern), as JSON of a limited size."""
 
 from __future__ import annotations
 
@@ -6,22 +6,150 @@ import io
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analyses.agree.case import MapOptions, ranking_worth
+from ..analyses.fuse.case import CaseMaps, consensus_column
 from ..charts import best_slice
 from ..charts.canvas import Scale, as_bytes, central_range
 from ..charts.overlays import heat_panel
 from ..core.columns import Column
+from ..core.counting import tally
+from ..core.painting import paint
 from ..core.tally import Tally
 from ..shape.grid import Grid
 from ..study.case import Reading
-from .layers import Layer, LayeredCase
 
 Array = NDArray[Any]
+Kind = Literal["count", "value", "probability", "region"]
+
+SHADES = 256
+"""Number of shades of a map that is not constant on patterns."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An overlay of the image: a value for every index of a map."""
+
+    name: str
+    title: str
+    kind: Kind
+    values: Array
+    most: float
+    map: int = 0
+
+
+@dataclass(frozen=True)
+class LayeredCase:
+    """The maps and layers of a case."""
+
+    table: Tally
+    maps: tuple[Array, ...]
+    """The first map holds the pattern of every pixel; the others hold shades."""
+    layers: tuple[Layer, ...]
+
+    @property
+    def heat(self) -> Array:
+        """Number of raters who marked each pixel."""
+        return np.asarray(count_votes(self.table)[self.maps[0]])
+
+
+def layer_case(reading: Reading, fusing: CaseMaps, plan: MapOptions, *, responses: bool = True) -> LayeredCase:
+    """Make the joint table of all masks, its map, and all layers.
+
+    Predicted probabilities can reveal as much as the image: they are left out where images are not shown.
+    """
+    case, options = reading.case, reading.case.options
+    masks, predictions = dict(reading.masks), {} if options.probability else reading.predictions
+    references = reading.references | {consensus_column(method): array for method, array in fusing.decided.items()}
+    table = tally(
+        masks, predictions=predictions, references=references, labels=case.labels, void=options.void,
+        foreground=options.foreground, raters="exchangeable" if options.exchangeable else None,
+    )  # fmt: skip
+    everybody = {**masks, **predictions, **references}
+    codes = paint(np.arange(len(table.counts)), everybody, table, void=options.void, foreground=options.foreground)
+    maps, layers = [codes], list(_pattern_layers(table))
+    more = [*_ranking_layer(reading, plan), *_consensus_layers(reading, fusing, table, codes)]
+    more += _response_layers(reading) if responses else []
+    for layer, map in more:
+        layers.append(layer if map is None else replace(layer, map=len(maps)))
+        maps += [] if map is None else [map]
+    return LayeredCase(table, tuple(maps), tuple(layers))
+
+
+def count_votes(table: Tally) -> NDArray[np.int64]:
+    """How many raters marked each pattern, in their first reading; without background, how many rated it."""
+    return table.marked if table.labels.background is not None else table.rated
+
+
+def _pattern_layers(table: Tally) -> Iterator[Layer]:
+    raters = len(table.raters)
+    if table.labels.background is not None:
+        yield Layer("votes", "Raters who marked it", "count", table.marked, raters)
+        yield Layer("accepted", "Acceptable region", "region", _acceptable_region(table), 2)
+    if len(table.labels.marks) > 1 or table.labels.background is None:
+        for code in table.labels.marks:
+            name = table.labels.names[code]
+            yield Layer(f"votes {name}", f"Raters who marked {name}", "count", table.votes[:, code], raters)
+
+
+def _acceptable_region(table: Tally) -> NDArray[np.int64]:
+    """2 where every rater marked, 1 where some did, 0 elsewhere."""
+    everybody = (table.marked == table.rated) & (table.rated > 0)
+    return np.where(everybody, 2, np.where(table.marked > 0, 1, 0))
+
+
+def _ranking_layer(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, Array | None]]:
+    if reading.case.ranks:
+        table, ranks = reading.rank_tally
+        worth = ranking_worth(reading, plan)
+        top = round(float(plan.base ** (1 - plan.shift)))
+        map = paint(np.arange(len(table.counts)), ranks, table)
+        yield Layer("ranking", "Severity (ranking heatmap)", "value", np.asarray(worth), top), map
+
+
+def _consensus_layers(
+    reading: Reading, fusing: CaseMaps, table: Tally, codes: Array
+) -> Iterator[tuple[Layer, Array | None]]:
+    """Probabilities of the consensus: by pattern where they are constant on patterns, else as maps."""
+    whole = isinstance(reading.region, str)
+    first = _first_pixels(codes, len(table.counts))
+    for method, (hard, chance) in fusing.maps.items():
+        estimate = fusing.estimates[method]
+        sure = np.where(hard > 0, chance, 0) if len(estimate.labels) > 2 else chance
+        title = f"{method}: share of raters" if method.startswith("vote") else f"{method}: probability"
+        if estimate.tally is not None and whole:
+            yield Layer(method, title, "probability", sure.ravel()[first], 1.0), None
+        else:
+            yield _shaded_layer(method, title, sure, 1.0)
+
+
+def _first_pixels(codes: Array, count: int) -> NDArray[np.intp]:
+    """The first pixel of each pattern."""
+    flat = codes.ravel()
+    places = np.zeros(count, np.intp)
+    places[flat[::-1]] = np.arange(flat.size - 1, -1, -1)
+    return places
+
+
+def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
+    """Predicted probabilities."""
+    for column, response in reading.predictions.items() if reading.case.options.probability else ():
+        values = response.astype(np.float64)
+        yield _shaded_layer(f"response {column}", f"{column}: response", values, float(values.max(initial=0)))
+
+
+def _shaded_layer(name: str, title: str, values: Array, most: float) -> tuple[Layer, Array]:
+    """A map in 256 shades."""
+    low, high = min(0.0, float(values.min(initial=0))), max(most, 1e-12)
+    shades = np.linspace(low, high, SHADES)
+    map = np.rint((np.clip(values, low, high) - low) / (high - low) * (SHADES - 1)).astype(np.uint8)
+    return Layer(name, title, "probability", shades, high), map
+
 
 SIDES = (2048, 1400, 1000, 720, 512, 384, 256, 160)
 """Pixels along the longest side of an image, the preferred size first."""
@@ -88,11 +216,7 @@ def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterato
     if len(reading.grid.shape) == 3 and display.letters is None:
         yield "the files do not give the orientation of the volume: left and right are unknown"
     if step > 1:
-        yield f"every {_ordinal(step)} row and column is shown"
-
-
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+        yield f"every {({2: 'second', 3: 'third'}).get(step, f'{step}th')} row and column is shown"
 
 
 def _marked_slices(marked: NDArray[np.bool_]) -> slice:
@@ -206,17 +330,18 @@ class Display:
             return cls((0, 1), (False, False), grid.spacing)
         across, _ = best_slice(np.zeros(grid.shape, bool), spacing=grid.spacing)
         rows, columns = (axis for axis in range(3) if axis != across)
-        if grid.affine is None or not grid.oriented:
-            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
-        return cls._in_patient(grid, across, rows, columns)
+        if grid.affine is not None and grid.oriented:
+            matrix = np.array(grid.affine)[:3, :3]
+            space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
+            if len(set(space)) == 3:
+                return cls._in_patient(grid, matrix, space, across, rows, columns)
+        return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
 
     @classmethod
-    def _in_patient(cls, grid: Grid, across: int, rows: int, columns: int) -> Display:
+    def _in_patient(
+        cls, grid: Grid, matrix: Array, space: Sequence[int], across: int, rows: int, columns: int
+    ) -> Display:
         """The patient's right at the left, anterior or head at the top; in sagittal views, anterior at the left."""
-        matrix = np.array(grid.affine)[:3, :3]
-        space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
-        if len(set(space)) < 3:
-            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
         if space[rows] < space[columns]:
             rows, columns = columns, rows  # columns run along the axis nearer to x
         rising = [matrix[space[axis], axis] > 0 for axis in range(3)]
@@ -239,14 +364,12 @@ class Display:
 
     def places(self, shape: tuple[int, ...], first: int, step: int) -> list[dict[str, int]]:
         """For slices (of volumes), rows and columns: the axis of the file, the index it starts at, and the step."""
-        steps = (1, step, step)[-len(self.axes) :]
-        starts = (first, 0, 0)[-len(self.axes) :]
-        axes = []
-        for axis, back, by, start in zip(self.axes, self.flipped, steps, starts, strict=True):
-            axes.append(
-                {"axis": axis, "start": shape[axis] - 1 - start if back else start, "step": -by if back else by}
-            )
-        return axes
+        places = []
+        ranges = ((first, 1), (0, step), (0, step))[-len(self.axes) :]
+        for axis, back, (start, by) in zip(self.axes, self.flipped, ranges, strict=True):
+            start, by = (shape[axis] - 1 - start, -by) if back else (start, by)
+            places.append({"axis": axis, "start": start, "step": by})
+        return places
 
 
 def _along(spacing: tuple[float, ...] | None, *axes: int) -> tuple[float, ...] | None:
@@ -270,14 +393,12 @@ def encode_picture(image: Array, ends: tuple[float, float] | None, longest: int,
     from PIL import Image
 
     scale = Scale.of(image.shape[:2], longest, 1)
-    small = scale.mean(image[..., :3] if image.ndim == 3 and image.shape[2] >= 3 else _first_channel(image))
+    if image.ndim == 3:
+        image = image[..., :3] if image.shape[2] >= 3 else image[..., 0]
+    small = scale.mean(image)
     buffer = io.BytesIO()
     Image.fromarray(as_bytes(small, image.dtype, ends)).save(buffer, "WEBP", quality=quality, method=2)
     return buffer.getvalue()
-
-
-def _first_channel(image: Array) -> Array:
-    return image if image.ndim == 2 else image[..., 0]
 
 
 def data_url(content: bytes) -> str:

@@ -2,32 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from ..analyses.agree.agree import Agreement, tabulate_agreement
-from ..analyses.agree.case import MapOptions
-from ..analyses.evaluate.evaluate import Evaluation, check_plan, tabulate_evaluation
+from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
+from ..analyses.evaluate.evaluate import CaseEvaluation, Evaluation, check_plan, tabulate_evaluation
+from ..analyses.evaluate.evaluate import analyse_reading as evaluate_reading
 from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.mask_scores import scores_of
-from ..analyses.fuse.case import FusePlan
+from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..analyses.fuse.fuse import Fusion, tabulate_fusion
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
-from ..analyses.tables import Settings
+from ..analyses.tables import Settings, Table
 from ..core.errors import InputError
 from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
-from ..io.results import replacing
-from ..study import Progress, Study
-from .case_findings import CaseFindings, CasePlan, FileRead, View, analyse_case
-from .case_view import ViewPlan
+from ..io import Location, write_text
+from ..io.results import file_digest, replacing
+from ..study import Case, Progress, Study
+from ..study.case import Reading, Sources
+from .case_view import ViewPlan, layer_case, thumbnail, view_data
+from .numbers import StudyCounts, TableIndex, has_interval
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """A file that was read, and the digest of its content."""
+
+    path: str
+    kind: str
+    """mask, image, prediction, …"""
+    case: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class View:
+    """What the page shows of a case: a thumbnail, and the data of the viewer, inside the page or in a file."""
+
+    thumbnail: str = ""
+    """A data URL; empty where cases are not shown."""
+    inside: str = ""
+    """The data as JSON; empty where it is in a file."""
+    file: str = ""
+    """The file, relative to the page."""
+
+
+@dataclass(frozen=True)
+class CasePlan:
+    """How cases are analysed and shown."""
+
+    maps: MapOptions
+    fuse: FusePlan
+    evaluate: EvaluatePlan | None
+    """None: there are no predictions."""
+    view: ViewPlan | None
+    """None: cases are not shown."""
+    folder: Path | None = None
+    """Folder for views, one file each; without one, views go inside the page."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The number of each case, which names its file."""
+
+
+@dataclass(frozen=True)
+class CaseFindings:
+    """What the report needs of a case when its arrays are gone."""
+
+    agreement: CaseAgreement
+    fusion: CaseFusion
+    evaluation: CaseEvaluation | None
+    view: View
+    files: tuple[FileRead, ...]
+
+
+def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
+    """Read the files of a case once, analyse them and make its view."""
+    reading = case.read()
+    agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(reading, plan.fuse)
+    view = _make_view(reading, fusing, plan, plan.view) if plan.view is not None else View()
+    evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
+    return CaseFindings(agreement, fusing.kept, evaluation, view, tuple(_files_read(case)))
+
+
+def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan) -> View:
+    import msgspec
+
+    layered = layer_case(reading, fusing, plan.maps, responses=showing.images)
+    content = msgspec.json.encode(view_data(reading, layered, showing)).decode()
+    small = thumbnail(reading, layered, showing)
+    if plan.folder is None:
+        return View(small, content)
+    number = plan.numbers[reading.case.name]
+    write_text(plan.folder / f"{number}.js", f"manytruthsCase({number}, {content});\n")
+    return View(small, file=f"{number}.js")
+
+
+def _files_read(case: Case) -> Iterator[FileRead]:
+    """Every file of a case, with its digest."""
+    kinds: list[tuple[str, Sources | None]] = [("mask", source) for source in case.masks.values()]
+    kinds += [("edited mask", edit.source) for edit in case.edits.values()]
+    kinds += [("mask edited", edit.origin) for edit in case.edits.values()]
+    kinds += [("rank map", source) for source in case.ranks.values()]
+    kinds += [("prediction", source) for source in case.predictions.values()]
+    kinds += [("reference", source) for source in case.references.values()]
+    kinds += [("training area", source) for source in case.training.values()]
+    kinds += [("image", case.image), ("region", case.roi)]
+    listed: set[Path] = set()
+    for kind, sources in kinds:
+        for path in _paths(sources):
+            # an image may be missing: the case is then shown without it
+            if path not in listed and path.is_file():
+                listed.add(path)
+                size = path.stat().st_size
+                yield FileRead(path.as_posix(), kind, case.name, size, _file_digest(path, size))
+
+
+@lru_cache(maxsize=16)
+def _file_digest(path: Path, size: int) -> str:
+    """The digest of a file; an archive of many cases is read once."""
+    return file_digest(path)
+
+
+def _paths(sources: Sources | None) -> list[Path]:
+    """The files of a mask or image; an empty mask that stands for no file has none."""
+    locations = list(sources.values()) if isinstance(sources, dict) else [sources]
+    return [place.path for place in locations if isinstance(place, Location) and not place.blank]
+
 
 MOST_INSIDE = 30
 """With more cases, their views are files in a folder beside the page, and the page holds only thumbnails."""
@@ -85,6 +194,50 @@ class Findings:
     title: str = ""
     coded: bool = False
     """Whether names were replaced by codes."""
+
+    @cached_property
+    def tables(self) -> dict[str, TableIndex]:
+        """Every table of every command: ``agree/agreement`` is in the file ``agree/agreement.csv``."""
+        by_command: dict[str, Iterable[object]] = {
+            "agree": self.agreement.tables.values(),
+            "fuse": (self.fusion.performance, self.fusion.differences, self.fusion.complexity),
+            "evaluate": self.evaluation.tables.values() if self.evaluation else (),
+            "rank": self.ranking.tables.values() if self.ranking else (),
+            "plan": (self.plan.table,) if self.plan else (),
+        }
+        tables = [(command, t) for command, results in by_command.items() for t in results if isinstance(t, Table)]
+        return {f"{command}/{t.name}": TableIndex(f"{command}/{t.name}.csv", t) for command, t in tables}
+
+    def table(self, name: str) -> TableIndex:
+        """A table by command and name; empty where it was not made."""
+        return self.tables.get(name) or TableIndex(f"{name}.csv", Table(name))
+
+    @cached_property
+    def counts(self) -> StudyCounts:
+        """How many raters, cases, subjects and masks there are."""
+        return StudyCounts(self.study)
+
+    @cached_property
+    def resampled(self) -> bool:
+        """Whether any statistic of all raters has an interval over subjects."""
+        rows = [row for row in self.table("agree/agreement").rows if row.scope in ("mean", "pooled")]
+        return any(has_interval(row) for row in rows if not row.statistic.endswith("_over_raters"))
+
+    @cached_property
+    def subject_word(self) -> str:
+        """The unit of means and intervals: patient where any is named, else case."""
+        return "patient" if any(case.subject != case.name for case in self.study) else "case"
+
+    @cached_property
+    def pixel_word(self) -> str:
+        """``pixel``, or ``voxel`` for volumes."""
+        units = (table.unit for table in self.agreement.tallies.values())
+        return "voxel" if any(u is not None and u.name == "mm³" for u in units) else "pixel"
+
+    @property
+    def interval_name(self) -> str:
+        """``95% CI``."""
+        return f"{100 * self.settings.level:g}% CI"
 
     @cached_property
     def colours(self) -> Mapping[str, str]:
@@ -211,8 +364,8 @@ def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult |
         ranking = rank_scores(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # no algorithm has a score
-    own = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
-    return tabulate_ranking(ranking, own, resampled=bool(evaluation.moved.cases))
+    rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
+    return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases))
 
 
 def _plan_more_raters(agreement: Agreement, settings: Settings) -> Plan | None:

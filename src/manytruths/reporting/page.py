@@ -40,23 +40,21 @@ class CaseEntry:
 
 
 def page_html(
-    sections: Sequence[Section], found_views: Sequence[CaseEntry], *, title: str, subtitle: str, footer: str
+    sections: Sequence[Section], views: Sequence[CaseEntry], *, title: str, subtitle: str, footer: str
 ) -> str:
     """The whole page as HTML."""
     script = scripts()
-    return (
-        _environment({entry.name: entry for entry in found_views})
-        .get_template("page.html")
-        .render(
-            sections=sections,
-            title=title,
-            subtitle=subtitle,
-            footer=footer,
-            style=Markup(styles()),
-            script=Markup(script),
-            policy=content_policy(script, files=any(entry.file for entry in found_views)),
-            entries=Markup(in_script(json.dumps([_entry_data(entry) for entry in found_views], ensure_ascii=False))),
-        )
+    listed = [{"index": e.index, "name": e.name, "group": e.group, "file": e.file} for e in views]
+    template = _environment({entry.name: entry for entry in views}).get_template("page.html")
+    return template.render(
+        sections=sections,
+        title=title,
+        subtitle=subtitle,
+        footer=footer,
+        style=Markup(styles()),
+        script=Markup(script),
+        policy=content_policy(script, files=any(entry.file for entry in views)),
+        entries=Markup(in_script(json.dumps(listed, ensure_ascii=False))),
     )
 
 
@@ -72,10 +70,6 @@ def content_policy(script: str, *, files: bool) -> str:
 def in_script(text: str) -> str:
     """JSON that can neither end its element nor open a comment."""
     return text.replace("<", "\\u003c")
-
-
-def _entry_data(entry: CaseEntry) -> dict[str, object]:
-    return {"index": entry.index, "name": entry.name, "group": entry.group, "file": entry.file}
 
 
 def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
@@ -144,7 +138,9 @@ EXPORT = re.compile(r"^export (?=(?:async |function|class|const|let)\b)", re.MUL
 
 def scripts(folder: Path | None = None) -> str:
     """All modules as one without imports, each after those that it imports."""
-    return "\n".join(_without_imports(name, folder or FRONT) for name in module_order(folder or FRONT))
+    folder = folder or FRONT
+    modules = ((folder / name).read_text(encoding="utf-8") for name in module_order(folder))
+    return "\n".join(EXPORT.sub("", IMPORT.sub("", module)).strip() + "\n" for module in modules)
 
 
 def styles(folder: Path | None = None) -> str:
@@ -163,7 +159,3 @@ def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
 def digest(script: str) -> str:
     """The digest by which a content security policy allows a script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
-
-
-def _without_imports(name: str, folder: Path) -> str:
-    return EXPORT.sub("", IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))).strip() + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -25,7 +25,6 @@ from ..study.deidentification import LETTERS, Codes, code_study
 from .elements import plain_text, spell_intervals
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
-from .sections.numbers import all_tables
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +57,7 @@ class Report:
     def tables(self) -> Tables[Table]:
         """Tables of all commands, by command and name."""
         tables: Tables[Table] = Tables(())
-        tables.update((file.removesuffix(".csv"), table) for file, table in all_tables(self.findings))
+        tables.update((name, index.table) for name, index in self.findings.tables.items())
         return tables
 
     @cached_property
@@ -66,10 +65,9 @@ class Report:
         """The first sentences of the page."""
         from .sections import summary
         from .sections.cases import coverage_sentence
-        from .sections.vocabulary import interval_name
 
         sentences = (*summary.section(self.findings).lead, coverage_sentence(self.findings))
-        interval = interval_name(self.findings)
+        interval = self.findings.interval_name
         return tuple(plain_text(spell_intervals(sentence, interval)) for sentence in sentences)
 
     def describe(self) -> str:
@@ -219,7 +217,8 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), *views]
-        write_summary(stage, _summary(findings), files)
+        about = {"cases": len(study), "raters": list(study.rater_names), "settings": findings.settings}
+        write_summary(stage, summary_of("report", (), **about), files)
         write_text(page, render_page(findings))
         run["seconds_by_step"] = findings.seconds
     return Report(path, folder, key, findings, tuple(folder / file.relative_to(stage) for file in files))
@@ -269,8 +268,3 @@ def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) ->
     if findings.plan is not None:
         paths += findings.plan.write_into(folder / "plan", pictures=pictures)
     return paths
-
-
-def _summary(findings: Findings) -> Mapping[str, Any]:
-    study = {"cases": len(findings.study), "raters": list(findings.study.rater_names), "settings": findings.settings}
-    return summary_of("report", (), **study)

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .echo_heart import Curve, Heart, Wall, heart, wave
-from .echo_image import QUALITIES, picture, pixel_grid, view
-from .phantoms import Mask
-from .randomness import Field, generator
+from .echo_image import QUALITIES, Curve, Heart, Wall, heart, picture, pixel_grid, view, wave
+from .phantoms import Field, Mask, generator
 
 SMALLEST = 64
 """Pixels along a side; in smaller images the wall is thinner than the differences between raters."""
@@ -80,12 +78,12 @@ class EchoRater:
 
     def _guess(self, seed: int, subject: int, frame: int, side: str) -> Curve:
         """Mostly the same in all frames of a subject, and partly that of the school."""
-        own, taught = (
+        personal, taught = (
             np.sqrt(0.85) * wave(generator(seed, who, subject, side))
             + np.sqrt(0.15) * wave(generator(seed, who, subject, frame, side))
             for who in (self.name, f"school {self.school}")
         )
-        return np.asarray(np.sqrt(1 - self.like) * own + np.sqrt(self.like) * taught)
+        return np.asarray(np.sqrt(1 - self.like) * personal + np.sqrt(self.like) * taught)
 
 
 ECHO_RATERS = (
@@ -117,10 +115,13 @@ class EchoFrame:
     """
 
     name: str
+    """Name of the frame: ``s001-f01``."""
     subject: str
+    """The subject whose heart it shows."""
     quality: str
     """How well the subject can be scanned: ``good``, ``fair`` or ``poor``."""
     image: NDArray[np.uint8]
+    """Grey levels, (size, size)."""
     truth: Mask
     """The muscle of the left ventricle."""
     markings: Mapping[str, Mask]

@@ -1,7 +1,9 @@
-"""What a contrast echo shows of a heart, how well, and where not.
+"""A contrast echo: the left ventricle, a horseshoe of muscle that beats, and what an image shows of it, and where not.
 
-Ultrasound sees a fan of beams, with speckle along them. Everything is made on one grid of depths and beams, whatever
-the size of the image: the same seed shows the same heart, only finer or coarser.
+Lengths are shares of the image's side. A place in the heart is an angle (0 at the apex, below 0 along the septum,
+above 0 along the lateral wall) and a radius (1 on the ellipse that the cavity resembles). Ultrasound sees a fan of
+beams, with speckle along them. Everything is made on one grid of depths and beams, whatever the size of the image: the
+same seed shows the same heart, only finer or coarser.
 """
 
 from __future__ import annotations
@@ -12,8 +14,141 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .echo_heart import ANGLES, Curve, Heart, Points, at_angle, wave
-from .randomness import Field, generator, smooth_noise
+from .phantoms import Field, generator, smooth_noise, soft_step
+
+Curve = NDArray[np.float64]
+"""A value at each of ``ANGLES``."""
+Points = NDArray[np.float64]
+
+ANGLES = np.linspace(-np.pi, np.pi, 361)
+BEAT = 10.0
+"""Frames from one contraction to the next."""
+
+
+def wave(random: np.random.Generator, roughness: float = 3.0) -> Curve:
+    """A smooth random curve around the heart, of mean 0 and variance 1 at every angle."""
+    order = np.arange(1, 13)[:, None]
+    weight = np.exp(-((order / roughness) ** 2))
+    weight /= np.sqrt((weight**2).sum())
+    even, odd = random.standard_normal((2, *order.shape))
+    return np.asarray((weight * (even * np.cos(order * ANGLES) + odd * np.sin(order * ANGLES))).sum(axis=0))
+
+
+def at_angle(angle: Points, curve: Curve) -> Points:
+    """A curve's values at any angles."""
+    return np.asarray(np.interp(angle.ravel(), ANGLES, curve).reshape(angle.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """Where the ventricle lies and how large it is."""
+
+    x: float
+    y: float
+    tilt: float
+    short: float
+    long: float
+
+    def upright(self, x: Points, y: Points) -> tuple[Points, Points]:
+        """Places along the short and the long axis, down from the middle."""
+        right, down = x - self.x, y - self.y
+        cos, sin = np.cos(self.tilt), np.sin(self.tilt)
+        return right * cos + down * sin, down * cos - right * sin
+
+    def polar(self, x: Points, y: Points) -> tuple[Points, Points]:
+        """Angle and radius in the heart."""
+        across, down = self.upright(x, y)
+        across, up = across / self.short, -down / self.long
+        return np.arctan2(across, up), np.hypot(across, up)
+
+    def place(self, angle: Points, radius: Points) -> tuple[Points, Points]:
+        """Where an angle and a radius lie in the image."""
+        across, down = self.short * radius * np.sin(angle), -self.long * radius * np.cos(angle)
+        cos, sin = np.cos(self.tilt), np.sin(self.tilt)
+        return self.x + across * cos - down * sin, self.y + across * sin + down * cos
+
+    @property
+    def steepness(self) -> Curve:
+        """Growth of the radius along the normal, at each angle."""
+        return np.asarray(np.hypot(np.sin(ANGLES) / self.short, np.cos(ANGLES) / self.long))
+
+
+@dataclass(frozen=True, eq=False)
+class Wall:
+    """A closed horseshoe: radii of its two outlines, and the angles at which its ends are."""
+
+    endo: Curve
+    epi: Curve
+    septal: float
+    lateral: float
+    rounding: float
+    """Angle over which an end closes."""
+
+    def depth(self, angle: Points, radius: Points) -> Points:
+        """0 at the endocardium, 1 at the epicardium."""
+        endo = at_angle(angle, self.endo)
+        return (radius - endo) / (at_angle(angle, self.epi) - endo)
+
+    def reach(self, angle: Points) -> Points:
+        """How far the wall is open at an angle: 1, and towards its ends 0."""
+        left = np.where(angle < 0, self.septal + angle, self.lateral - angle) / self.rounding
+        return np.asarray(np.sqrt(1 - (1 - np.clip(left, 0, 1)) ** 2))
+
+    def covers(self, angle: Points, radius: Points) -> NDArray[np.bool_]:
+        """Whether places lie in the muscle."""
+        return np.asarray(np.abs(self.depth(angle, radius) - 0.5) < 0.5 * self.reach(angle))
+
+
+@dataclass(frozen=True, eq=False)
+class Heart:
+    """The ventricle in one frame."""
+
+    pose: Pose
+    wall: Wall
+    thickness: Curve
+    """Along the normal, at each angle."""
+
+    @property
+    def step(self) -> Curve:
+        """What one thickness of the wall is in radius, at each angle."""
+        return self.thickness * self.pose.steepness
+
+
+def heart(seed: int, subject: int, frame: int) -> Heart:
+    """The ventricle of a subject as it is in one frame."""
+    constant, now = generator(seed, "heart", subject), generator(seed, "beat", subject, frame)
+    pose, contraction = _pose(constant), _contraction(float(constant.uniform(0, BEAT)), frame)
+    thick = (
+        float(constant.uniform(0.044, 0.066))
+        * (1 + 0.10 * wave(constant))
+        * (1 - 0.22 * np.exp(-((ANGLES / 0.45) ** 2)))
+    )
+    shape = 1 + 0.035 * wave(constant, 2.5) + 0.03 * np.cos(ANGLES) ** 3
+    ends = constant.uniform(1.85, 2.08, 2) - 0.06 * contraction
+    beating = float(constant.uniform(0.14, 0.24))
+    pose = Pose(
+        pose.x + float(now.normal(0, 0.003)),
+        pose.y + float(now.normal(0, 0.003)) + 0.012 * contraction,
+        pose.tilt + float(now.normal(0, 0.008)),
+        pose.short * (1 - beating * contraction),
+        pose.long * (1 - 0.45 * beating * contraction),
+    )
+    thickness = thick * (1 + 1.4 * beating * contraction)
+    endo = shape + 0.008 * wave(now, 5)
+    epi = endo + thickness * pose.steepness
+    return Heart(pose, Wall(endo, epi, float(ends[0]), float(ends[1]), 0.14), thickness)
+
+
+def _pose(random: np.random.Generator) -> Pose:
+    x, y = random.normal((0.52, 0.535), (0.018, 0.012))
+    tilt, short = random.normal(0.02, 0.09), random.uniform(0.12, 0.155)
+    return Pose(float(x), float(y), float(tilt), float(short), float(random.uniform(0.225, 0.265)))
+
+
+def _contraction(start: float, frame: int) -> float:
+    """0 at the end of filling, 1 at the end of contraction."""
+    return float(0.5 - 0.5 * np.cos(2 * np.pi * (start + frame) / BEAT))
+
 
 QUALITIES = {"good": (0.0, 0.3), "fair": (0.3, 0.65), "poor": (0.65, 1.0)}
 """How poor the images of a subject are: the range for each quality."""
@@ -39,7 +174,7 @@ class Shadow:
     def share(self, depth: Points, turn: Points) -> Points:
         """The share of the signal that is lost."""
         across = np.exp(-(np.abs((turn - self.turn) / self.width) ** 3))
-        return np.asarray(self.strength * across * _step((depth - self.start) / 0.03))
+        return np.asarray(self.strength * across * soft_step((depth - self.start) / 0.03))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +262,7 @@ class View:
             (-side - 0.035, base + 0.165, 0.085, 0.095, 0.86),
         )
         for middle, low, wide, high, share in rooms:
-            inside = _step((1 - np.hypot((across - middle) / wide, (down - low) / high)) * 5)
+            inside = soft_step((1 - np.hypot((across - middle) / wide, (down - low) / high)) * 5)
             grey = grey + (share * self.blood - grey) * inside
         return np.asarray(grey)
 
@@ -137,16 +272,16 @@ class View:
         angle, radius = self.heart.pose.polar(x, y)
         depth, reach = wall.depth(angle, radius), wall.reach(angle)
         muscle = at_angle(angle, self.muscle)
-        blood = self.blood - at_angle(angle, self.thin) * _step(8 * (radius - 0.7))
-        grey = around + (blood - around) * _step(-12 * depth)
+        blood = self.blood - at_angle(angle, self.thin) * soft_step(8 * (radius - 0.7))
+        grey = around + (blood - around) * soft_step(-12 * depth)
         grey = grey + 0.12 * self._leaflets(x, y)
         for turn, out, large in self.papillary:
             near = 1 - np.hypot((angle - turn) / (1.6 * large), (radius - out) / large)
-            grey = grey + (muscle + 0.02 - grey) * _step(5 * near)
+            grey = grey + (muscle + 0.02 - grey) * soft_step(5 * near)
         rough = np.clip(0.45 + 0.35 * _sampled(self.patches[1], x, y), 0, 0.9)
-        grey = grey + (muscle - grey) * rough * _step(12 * (depth + 0.3)) * _step(-12 * depth) * (reach > 0)
+        grey = grey + (muscle - grey) * rough * soft_step(12 * (depth + 0.3)) * soft_step(-12 * depth) * (reach > 0)
         grey = grey + at_angle(angle, self.rim) * np.exp(-(((depth - 1.12) / 0.13) ** 2)) * reach
-        return np.asarray(grey + (muscle - grey) * _step(12 * (0.5 * reach - np.abs(depth - 0.5))) * (reach > 0))
+        return np.asarray(grey + (muscle - grey) * soft_step(12 * (0.5 * reach - np.abs(depth - 0.5))) * (reach > 0))
 
     def _leaflets(self, x: Points, y: Points) -> Points:
         """The mitral valve: two thin lines from the ends of the wall to a point between them."""
@@ -160,33 +295,33 @@ class View:
 
 def view(seed: int, subject: int, frame: int, heart: Heart, poor: float) -> View:
     """The view of a heart; ``poor``, from 0 to 1, is how difficult a subject is to scan."""
-    own, now = generator(seed, "view", subject), generator(seed, "view", subject, frame)
-    arrived = 1 - np.exp(-(frame + own.uniform(0, 2)) / own.uniform(2.5, 5))
-    blood = 0.68 + own.normal(0, 0.025) + now.normal(0, 0.012) - 0.05 * poor
-    perfused = own.uniform(0.44, 0.54)
-    level = own.uniform(0.20, 0.28) * (1 - arrived) + perfused * arrived
-    muscle = level + 0.035 * wave(own) - 0.07 * np.clip(wave(own, 2) - 0.8, 0, 1)
-    thin = (0.08 + 0.06 * poor) * np.clip(wave(own, 2.5) + 0.4 * wave(now, 4) - 0.1, 0, 1.5)
+    constant, now = generator(seed, "view", subject), generator(seed, "view", subject, frame)
+    arrived = 1 - np.exp(-(frame + constant.uniform(0, 2)) / constant.uniform(2.5, 5))
+    blood = 0.68 + constant.normal(0, 0.025) + now.normal(0, 0.012) - 0.05 * poor
+    perfused = constant.uniform(0.44, 0.54)
+    level = constant.uniform(0.20, 0.28) * (1 - arrived) + perfused * arrived
+    muscle = level + 0.035 * wave(constant) - 0.07 * np.clip(wave(constant, 2) - 0.8, 0, 1)
+    thin = (0.08 + 0.06 * poor) * np.clip(wave(constant, 2.5) + 0.4 * wave(now, 4) - 0.1, 0, 1.5)
     return View(
         heart=heart,
-        shadows=_shadows(own, now, poor),
+        shadows=_shadows(constant, now, poor),
         blood=float(blood),
         thin=thin,
         muscle=np.minimum(muscle, blood - thin - 0.03),
-        tissue=float(own.uniform(0.26, 0.36)),
-        gain=float(own.normal(0, 0.03) + now.normal(0, 0.01)),
-        loss=float(own.uniform(0.05, 0.13) + 0.06 * poor),
-        clutter=float(np.clip(0.25 + 0.55 * poor + own.normal(0, 0.1), 0.05, 0.9)),
-        rim=0.22 * np.clip(0.4 * wave(own) + 0.5 * np.sin(ANGLES), 0, 1) * (1 - 0.5 * poor),
-        patches=(_patches(own, 3.5), _patches(now, 1.2), _patches(now, 2.0)),
-        valve=float(own.uniform(0.1, 0.3) + now.normal(0, 0.08)),
-        papillary=_papillary(own),
+        tissue=float(constant.uniform(0.26, 0.36)),
+        gain=float(constant.normal(0, 0.03) + now.normal(0, 0.01)),
+        loss=float(constant.uniform(0.05, 0.13) + 0.06 * poor),
+        clutter=float(np.clip(0.25 + 0.55 * poor + constant.normal(0, 0.1), 0.05, 0.9)),
+        rim=0.22 * np.clip(0.4 * wave(constant) + 0.5 * np.sin(ANGLES), 0, 1) * (1 - 0.5 * poor),
+        patches=(smooth_noise(constant, COARSE, 3.5), smooth_noise(now, COARSE, 1.2), smooth_noise(now, COARSE, 2.0)),
+        valve=float(constant.uniform(0.1, 0.3) + now.normal(0, 0.08)),
+        papillary=_papillary(constant),
     )
 
 
-def _shadows(own: np.random.Generator, now: np.random.Generator, poor: float) -> tuple[Shadow, ...]:
+def _shadows(constant: np.random.Generator, now: np.random.Generator, poor: float) -> tuple[Shadow, ...]:
     """The lateral wall is behind the lung more often than the septum behind a rib."""
-    drawn = own.uniform(size=(4, 4))
+    drawn = constant.uniform(size=(4, 4))
     shift = now.normal(0, 0.012, 4)
     sides = ((0.18, 0.50), (-0.55, -0.15), (-0.1, 0.3), (0.35, 0.7))
     count = 1 + int(poor > 0.3) + int(poor > 0.55) + int(poor > 0.8)
@@ -204,10 +339,6 @@ def _papillary(random: np.random.Generator) -> tuple[tuple[float, float, float],
     return tuple((float(turn), float(random.uniform(0.76, 0.9)), float(random.uniform(0.11, 0.19))) for turn in sides)
 
 
-def _patches(random: np.random.Generator, scale: float) -> Field:
-    return smooth_noise(random, COARSE, scale)
-
-
 def _sampled(field: Field, x: Points, y: Points) -> Points:
     """A coarse field at places in the image."""
     from scipy.ndimage import map_coordinates
@@ -223,11 +354,6 @@ def _line(x: Points, y: Points, start: Points, end: Points) -> Points:
     on = np.clip((right * along[0] + down * along[1]) / length**2, 0, 1)
     gap = np.hypot(right - on * along[0], down - on * along[1])
     return np.asarray(np.exp(-((gap / 0.007) ** 2)))
-
-
-def _step(value: Points) -> Points:
-    """From 0 to 1 with a soft edge."""
-    return np.asarray(0.5 + 0.5 * np.tanh(value))
 
 
 # -- beams --------------------------------------------------------------------------------------------

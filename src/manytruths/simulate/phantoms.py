@@ -1,18 +1,49 @@
-"""Phantoms: images like a colposcopy, in which every lesion has a known outline.
+"""Phantoms: images like a colposcopy, in which every lesion has a known outline; and the random numbers of simulations.
 
-A lit disc of pink tissue, on which lesions are paler; the worse the histology, the easier they are to see.
+A lit disc of pink tissue, on which lesions are paler; the worse the histology, the easier they are to see. Random
+numbers depend on what they are for, never on the order of the calls.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .randomness import Field, generator, smooth_noise
+
+Field = NDArray[np.float32]
+
+
+def derive(seed: int, *words: object) -> int:
+    """A seed for one purpose, such as ``derive(0, "p01", "B", "2")``; the same words give the same seed."""
+    if seed < 0:
+        raise CallError(f"seed is {seed}; it must be 0 or more")
+    text = repr((int(seed), *map(str, words))).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+
+
+def generator(seed: int, *words: object) -> np.random.Generator:
+    """The random generator of one purpose."""
+    return np.random.default_rng(derive(seed, *words))
+
+
+def smooth_noise(random: np.random.Generator, size: int, scale: float) -> Field:
+    """A square field of normal noise with mean 0 and standard deviation 1, smooth over ``scale`` pixels.
+
+    The filter works on frequencies, so that a smooth field costs no more than a rough one.
+    """
+    rows, columns = np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None, :]
+    gain = np.exp(-2 * (np.pi * scale) ** 2 * (rows**2 + columns**2))
+    impulse = np.fft.irfft2(gain, s=(size, size))
+    white = np.fft.rfft2(random.standard_normal((size, size)))
+    field: Field = np.fft.irfft2(white * gain, s=(size, size)).astype(np.float32)
+    return field / np.float32(np.sqrt((impulse**2).sum()))
+
 
 Mask = NDArray[np.bool_]
 Angles = NDArray[np.float64]
@@ -171,13 +202,13 @@ def paint_tissue(random: np.random.Generator, size: int, lesions: Sequence[tuple
     picture = _tissue(random, size)
     for distance, visibility in lesions:
         patchy = 1 + 0.15 * smooth_noise(random, size, size / 40)
-        picture = _blend(picture, PALE, 0.8 * visibility * patchy * _step(-distance / (size / 90)))
+        picture = _blend(picture, PALE, 0.8 * visibility * patchy * soft_step(-distance / (size / 90)))
     tilt, wide = random.normal(0, 0.25), random.uniform(0.05, 0.08)
     along, across = x * np.cos(tilt) + y * np.sin(tilt), y * np.cos(tilt) - x * np.sin(tilt)
-    picture = _blend(picture, DARK, 0.9 * _step((1 - np.hypot(along / wide, across / 0.022)) * 4))
+    picture = _blend(picture, DARK, 0.9 * soft_step((1 - np.hypot(along / wide, across / 0.022)) * 4))
     picture *= (1.12 - 1.9 * radius**2)[..., None]
     picture = _glints(random, picture)
-    picture = _blend(picture, NIGHT, _step((radius - 0.47) * size / 1.5))
+    picture = _blend(picture, NIGHT, soft_step((radius - 0.47) * size / 1.5))
     picture += random.normal(0, 4.0, picture.shape)
     return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
 
@@ -197,7 +228,7 @@ def _glints(random: np.random.Generator, picture: Colours) -> Colours:
     """Small reflections of the lamp on wet tissue."""
     size = picture.shape[0]
     shine = smooth_noise(random, size, max(0.8, size / 180))
-    return _blend(picture, (255.0, 250.0, 246.0), 0.85 * _step((shine - 3.3) * 8))
+    return _blend(picture, (255.0, 250.0, 246.0), 0.85 * soft_step((shine - 3.3) * 8))
 
 
 def _blend(picture: Colours, colour: tuple[float, float, float], share: NDArray[np.floating]) -> Colours:
@@ -205,6 +236,6 @@ def _blend(picture: Colours, colour: tuple[float, float, float], share: NDArray[
     return np.asarray(picture + (np.array(colour) - picture) * share)
 
 
-def _step(value: NDArray[np.floating]) -> NDArray[np.floating]:
+def soft_step(value: NDArray[Any]) -> NDArray[Any]:
     """From 0 to 1 with a soft edge."""
     return np.asarray(0.5 + 0.5 * np.tanh(value))

@@ -9,8 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .phantoms import GROUPS, SMALLEST, Image, Lesion, Mask, Phantom, draw_blob, phantom
-from .randomness import Field, derive, generator, smooth_noise
+from .phantoms import (
+    GROUPS,
+    SMALLEST,
+    Field,
+    Image,
+    Lesion,
+    Mask,
+    Phantom,
+    derive,
+    draw_blob,
+    generator,
+    phantom,
+    smooth_noise,
+)
 
 FAINTEST = 0.1
 """Visibility of a false alarm, which is drawn like a very faint lesion."""

@@ -194,7 +194,7 @@ def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Pa
 def place_picture(entry: RankedPlace, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
     """One place, bare and with the outlines of raters, algorithms and the place itself."""
     from ...charts import rater_colours
-    from ...charts.closeups import closeup
+    from ...charts.overlays import closeup
 
     place = entry.place
     names = list(dict.fromkeys((*everybody, *shown.masks)))

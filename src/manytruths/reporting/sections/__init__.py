@@ -11,9 +11,8 @@ __all__ = ["make_sections"]
 def make_sections(findings: Findings) -> list[Section]:
     """Make every section that has content, in the order of the page."""
     from . import agreement, algorithms, cases, complexity, computation, raters, reference_standard, summary
-    from .vocabulary import interval_name
 
-    interval = interval_name(findings)
+    interval = findings.interval_name
     modules = (summary, agreement, raters, cases, reference_standard, complexity, algorithms, computation)
     sections = (module.section(findings) for module in modules)
     return [spell_section(section, interval) for section in sections if section is not None]

@@ -3,41 +3,45 @@
 The comparison measures how closely an algorithm and each rater agree with the same references, mostly the other raters;
 it does not measure who is right. A verdict is based on differences from each rater on the same cases. It is certain
 where the intervals of these differences agree; where they do not, the text says what else they leave open.
+Predicted probabilities have curves under every reference standard, their areas, and correlations with agreement.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ...analyses.evaluate.case_scores import EVERYBODY, NAMES, UNMARKED
-from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
 from ...analyses.evaluate.printing import ONE_MORE
+from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...analyses.printing import number, number_word
 from ...analyses.tables import Row
 from ...core.undefined import code, code_of
 from ...evaluation.ranking.scores import is_distance
-from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell
+from ...io import safe_name
+from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence
 from ..findings import Findings
-from .vocabulary import (
+from ..numbers import is_defined
+from .standards import (
     INTERSECTION,
     UNION,
     consensus_methods,
     given_references,
-    interval_name,
-    mean_over,
     method_name,
-    rater_cell,
-    sd_column,
     standard_cell,
-    subject_word,
+    standard_name,
 )
+from .vocabulary import mean_over, rater_cell, sd_column
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 
 Rows = dict[tuple[str, str, str, str], Row]
 """Rows by label, algorithm, reference and statistic."""
+Item = tuple[str, str, str]
+"""Label, algorithm and reference: what a row of scores is about."""
 
 METRICS = {
     "dice": "Overlap. 1: the same mask; 0: nothing in common",
@@ -52,18 +56,23 @@ VERDICT_METRICS = {
     "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
     "extended_dice": "Dice in which pixels that some raters marked count as no error",
 }
-ALGORITHM = Column("Algorithm", "What is evaluated", number=False)
-JUDGED_BY = Column("Judged by", "What is taken as the reference standard", number=False)
+VERDICT_HELP = (
+    "Whether it agrees with the judge more closely than every rater, less closely, or neither; then what the intervals "
+    "of the differences leave open"
+)
+HUMAN_COLUMNS = "columns human_low and human_high of the file"
+ALGORITHM = text_column("Algorithm", "What is evaluated")
+JUDGED_BY = text_column("Judged by", "What is taken as the reference standard")
 MOST_ACROSS = 8
 """Most columns of a table; with more algorithms and standards, single raters are left out."""
 LONG = 12
 
 
-def rows_of(evaluation: Evaluation, scope: str) -> Rows:
+def rows_of(rows: Iterable[Row], scope: str) -> Rows:
     """Scores of a scope, over all groups."""
     return {
         (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
-        for r in evaluation.table("scores").rows
+        for r in rows
         if r.scope == scope and not r.group
     }
 
@@ -150,22 +159,22 @@ def digits_of(statistic: str) -> int:
 
 
 def cross_table(
-    findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, file: str, *, digits: int = 2,
-    note: str = "", closed: bool = False,
-) -> PageTable | None:  # fmt: skip
+    findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, *, digits: int = 2,
+    note: str = "",
+) -> Iterator[PageTable]:  # fmt: skip
     """One metric, algorithms by reference standards; the larger number of the two goes into rows."""
     standards, algorithms = standards_of(findings, rows), algorithms_of(findings)
     if min(len(standards), len(algorithms)) > MOST_ACROSS:
         standards = [s for s in standards if s not in findings.study.rater_names]
     cells = {
-        (a, s): number_cell(file, rows[label, a, s, statistic], digits)
+        (a, s): number_cell(SCORES, rows[label, a, s, statistic], digits)
         for a in algorithms
         for s in standards
         if (label, a, s, statistic) in rows
     }
     standards = [s for s in standards if any((a, s) in cells for a in algorithms)]
     if not cells:
-        return None
+        return
     gap = text_cell("–")
     if len(standards) >= len(algorithms):
         head, across = JUDGED_BY, algorithms
@@ -173,15 +182,9 @@ def cross_table(
     else:
         head, across = ALGORITHM, [judge_cell(findings, s).shown for s in standards]
         lines = [(algorithm_cell(findings, a), *(cells.get((a, s), gap) for s in standards)) for a in algorithms]
-    meaning = METRICS.get(statistic, "")
-    columns = (
-        head,
-        *(
-            Column(title_across, f"{NAMES[statistic]}. {meaning}" if meaning else NAMES[statistic])
-            for title_across in across
-        ),
-    )
-    return PageTable(name, title, columns, tuple(lines), note, len(lines) > LONG, closed)
+    help = ". ".join(filter(None, (NAMES[statistic], METRICS.get(statistic))))
+    columns = (head, *(Column(name_across, help) for name_across in across))
+    yield PageTable(name, title, columns, tuple(lines), note, len(lines) > LONG)
 
 
 def score_tables(findings: Findings) -> Iterator[Block]:
@@ -189,88 +192,81 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     evaluation = findings.evaluation
     if evaluation is None or evaluation.mask_scores is None:
         return
-    means, deviations = rows_of(evaluation, "mean"), rows_of(evaluation, "std")
+    means, deviations = (rows_of(evaluation.table("scores").rows, scope) for scope in ("mean", "std"))
     parts = evaluation.mask_scores.parts
     for i, part in enumerate(parts):
         title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
-        note = (
-            f"A {subject_word(findings)} where nothing is marked and nothing found has no Dice, and is left out."
-            if not i
-            else ""
-        )
-        table = cross_table(findings, f"algorithm-dice{i or ''}", title, means, part.label, "dice", SCORES, note=note)
-        yield from [table] if table else []
+        note = f"A {findings.subject_word} where nothing is marked and nothing found has no Dice, and is left out."
+        name = f"algorithm-dice{i or ''}"
+        yield from cross_table(findings, name, title, means, part.label, "dice", note="" if i else note)
     yield _score_list(findings, parts, means, deviations)
     yield from _extended_dice_table(findings, parts, means, deviations)
 
 
+def _item_columns(findings: Findings, items: Iterable[Item]) -> list[ColumnOf[Item]]:
+    """The first columns of rows of scores; the label where there are several."""
+    columns: list[ColumnOf[Item]] = [
+        (text_column("Label", "What was marked"), lambda item: text_cell(item[0] or "all")),
+        (ALGORITHM, lambda item: algorithm_cell(findings, item[1])),
+        (JUDGED_BY, lambda item: judge_cell(findings, item[2])),
+    ]
+    return columns if len({label for label, _, _ in items}) > 1 else columns[1:]
+
+
+def _score(rows: Rows, statistic: str, digits: int, **how: Any) -> Callable[[Item], Cell]:
+    """The cells of a statistic; a dash where there is none."""
+
+    def cell(item: Item) -> Cell:
+        row = rows.get((*item, statistic))
+        return text_cell("–") if row is None else number_cell(SCORES, row, digits, **how)
+
+    return cell
+
+
+def _mean_and_sd(
+    findings: Findings, means: Rows, deviations: Rows, statistic: str, head: Column, title: str
+) -> list[ColumnOf[Item]]:
+    """The mean, and the standard deviation where there are several subjects."""
+    digits = digits_of(statistic)
+    columns = [(head, _score(means, statistic, digits))]
+    if len(findings.study.subjects) > 1:
+        columns.append((sd_column(findings, title), _score(deviations, statistic, digits)))
+    return columns
+
+
 def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows) -> PageTable:
-    """A row for every algorithm and reference standard; standard deviations where there are several subjects."""
-    shown = [s for s in METRICS if any(key[3] == s for key in means)]
-    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
-    lines = tuple(
-        (
-            *_label_cells(parts, part),
-            algorithm_cell(findings, algorithm),
-            judge_cell(findings, standard),
-            *(_score_cell(scope, (part.label, algorithm, standard, s)) for s in shown for scope in scopes),
-            text_cell(means[part.label, algorithm, standard, "dice"].n),
-        )
+    """A row for every algorithm and reference standard."""
+    items = [
+        (part.label, algorithm, standard)
         for part in parts
         for standard in standards_of(findings, means)
         for algorithm in algorithms_of(findings)
         if (part.label, algorithm, standard, "dice") in means
-    )
-    columns = [*_label_heads(parts), ALGORITHM, JUDGED_BY]
-    for s in shown:
-        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_sd_columns(findings, f"{NAMES[s]} SD")]
-    columns.append(Column("n", f"{subject_word(findings).capitalize()}s for which Dice is defined"))
+    ]
+    columns = _item_columns(findings, items)
+    for s in (s for s in METRICS if any(key[3] == s for key in means)):
+        head = Column(with_unit(parts[0], s), METRICS[s])
+        columns += _mean_and_sd(findings, means, deviations, s, head, f"{NAMES[s]} SD")
+    count = Column("n", f"{findings.subject_word.capitalize()}s for which Dice is defined")
+    columns.append((count, lambda item: text_cell(means[*item, "dice"].n)))
     title = f"All scores: algorithm by reference standard, {mean_over(findings)}"
-    return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(findings), filter=True, closed=True)
-
-
-def _score_cell(rows: Rows, key: tuple[str, str, str, str]) -> Cell:
-    return number_cell(SCORES, rows[key], digits_of(key[3])) if key in rows else text_cell("–")
-
-
-def _sd_columns(findings: Findings, title: str = "SD") -> list[Column]:
-    return [sd_column(findings, title)] if len(findings.study.subjects) > 1 else []
-
-
-def _label_heads(parts: Sequence[LabelScores]) -> list[Column]:
-    return [Column("Label", "What was marked", number=False)] if len(parts) > 1 else []
-
-
-def _label_cells(parts: Sequence[LabelScores], part: LabelScores) -> list[Cell]:
-    return [text_cell(part.label or "all")] if len(parts) > 1 else []
+    return make_table("algorithm-scores", title, items, columns, empty_masks(findings), filter=True, closed=True)
 
 
 def _extended_dice_table(
     findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows
 ) -> Iterator[PageTable]:
     """Extended Dice (Zeng 2021): pixels that some raters marked are no error."""
-    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
-    lines = tuple(
-        (
-            *_label_cells(parts, part),
-            algorithm_cell(findings, algorithm),
-            *(_score_cell(scope, (part.label, algorithm, EVERYBODY.name, "extended_dice")) for scope in scopes),
-            number_cell(SCORES, means[part.label, algorithm, EVERYBODY.name, "inner_outer_ratio"], interval=False),
-        )
-        for part in parts
-        for algorithm in algorithms_of(findings)
-        if (part.label, algorithm, EVERYBODY.name, "extended_dice") in means
-    )
-    if lines:
-        columns = (
-            *_label_heads(parts),
-            ALGORITHM,
-            Column("Extended Dice", VERDICT_METRICS["extended_dice"]),
-            *_sd_columns(findings),
-            Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1"),
-        )
+    items = [(part.label, algorithm, EVERYBODY.name) for part in parts for algorithm in algorithms_of(findings)]
+    items = [item for item in items if (*item, "extended_dice") in means]
+    if items:
+        *names, _ = _item_columns(findings, items)
+        head = Column("Extended Dice", VERDICT_METRICS["extended_dice"])
+        dice = _mean_and_sd(findings, means, deviations, "extended_dice", head, "SD")
+        ratio = Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1")
+        columns = [*names, *dice, (ratio, _score(means, "inner_outer_ratio", 2, interval=False))]
         note = "Only pixels that no rater marked, or that every rater marked, count as errors here."
-        yield PageTable("extended-dice", "Within what raters accept: extended Dice", columns, lines, note)
+        yield make_table("extended-dice", "Within what raters accept: extended Dice", items, columns, note)
 
 
 def verdict_table(findings: Findings) -> Iterator[PageTable]:
@@ -280,23 +276,29 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
         return
     parts = {part.label: part for part in evaluation.mask_scores.parts}
     rows = [r for r in evaluation.table("verdicts").rows if _is_shown(r)]
-    several = list(parts.values())
-    lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
-    columns = (
-        *_label_heads(several),
-        Column("Algorithm", "What is compared with the raters", number=False),
-        Column("Measure", "The metric", number=False),
-        Column("Judged by", "The reference; raters are never judged by their own mask", number=False),
-        Column("Algorithm's mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
-        Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
-        Column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
-               "then what the intervals of the differences leave open", number=False),
-    )  # fmt: skip
+    ranges, unit = evaluation.mask_scores.ranges, findings.subject_word
+
+    def human(r: Row) -> HumanRange:
+        return ranges[r.label, str(r["against"]), r.statistic]
+
+    columns: list[ColumnOf[Row]] = [
+        (text_column("Label", "What was marked"), lambda r: text_cell(r.label or "all")),
+        (text_column("Algorithm", "What is compared with the raters"),
+         lambda r: algorithm_cell(findings, str(r["algorithm"]))),
+        (text_column("Measure", "The metric"),
+         lambda r: text_cell(with_unit(parts[r.label], r.statistic), why=VERDICT_METRICS.get(r.statistic, ""))),
+        (text_column("Judged by", "The reference; raters are never judged by their own mask"),
+         lambda r: text_cell(judge_name(findings, str(r["against"])))),
+        (Column("Algorithm's mean", f"Mean over {unit}s, with its {findings.interval_name}"),
+         lambda r: number_cell(VERDICTS, r, digits_of(r.statistic))),
+        (text_column("Raters' means", "The lowest and the highest of the raters' own means"),
+         lambda r: text_cell(range_text(human(r), digits_of(r.statistic)), why=HUMAN_COLUMNS)),
+        (text_column("Verdict", VERDICT_HELP), lambda r: text_cell(verdict_text(human(r), str(r["algorithm"])))),
+    ]  # fmt: skip
     distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
     note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))
-    yield PageTable(
-        "algorithm-verdicts", "Algorithms compared with the raters", columns, lines, note, len(lines) > LONG
-    )
+    title, shown = "Algorithms compared with the raters", columns if len(parts) > 1 else columns[1:]
+    yield make_table("algorithm-verdicts", title, rows, shown, note, filter=len(rows) > LONG)
 
 
 def _is_shown(row: Row) -> bool:
@@ -305,20 +307,6 @@ def _is_shown(row: Row) -> bool:
     if against == OTHERS:
         return row.statistic in VERDICT_METRICS
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
-
-
-def _verdict_row(findings: Findings, row: Row, parts: dict[str, LabelScores]) -> Iterator[Cell]:
-    assert findings.evaluation is not None
-    assert findings.evaluation.mask_scores is not None
-    algorithm, against = str(row["algorithm"]), str(row["against"])
-    human = findings.evaluation.mask_scores.ranges[row.label, against, row.statistic]
-    digits = digits_of(row.statistic)
-    yield algorithm_cell(findings, algorithm)
-    yield text_cell(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))
-    yield text_cell(judge_name(findings, against))
-    yield number_cell(VERDICTS, row, digits)
-    yield text_cell(range_text(human, digits), why="columns human_low and human_high of the file")
-    yield text_cell(verdict_text(human, algorithm))
 
 
 def judge_name(findings: Findings, against: str) -> str:
@@ -407,3 +395,142 @@ def one_more_rater(findings: Findings) -> str:
 def range_text(human: HumanRange, digits: int) -> str:
     """``0.46–0.73``, the lowest and the highest of the raters' own means."""
     return "–" if math.isnan(human.low) else f"{number(human.low, digits)}–{number(human.high, digits)}"
+
+
+CORRELATIONS = "evaluate/correlations.csv"
+BOUNDS = {
+    "vote:any": "By what any rater marked: meant as a lower bound",
+    "vote:0.75": "By what 75% of the raters marked: meant as an upper bound",
+}
+"""The consensus methods that Lampert (2016) takes as bounds."""
+MOST_DRAWN = 8
+"""Largest number of algorithms whose curves are drawn."""
+AREAS = {
+    "pbar_area": "Area under mean precision against recall; 1 at best",
+    "pr_area": "Area under precision against recall, at the prevalence of this study; 1 at best",
+    "roc_area": "Area under sensitivity against 1 − specificity; 1 at best, 0.5 by guessing",
+}
+
+
+def area_ranges(grey: ProbabilityScores) -> dict[str, tuple[Row, Row]]:
+    """By algorithm, the rows with the smallest and the largest area over all reference standards."""
+    rows, ranges = rows_of(grey.scores.rows, "pooled"), {}
+    for name in (column.name for column in grey.counts):
+        areas = list(filter(is_defined, (rows.get(("", name, truth, "pbar_area")) for truth in grey.references)))
+        if areas:
+            ranges[name] = min(areas, key=lambda r: r.value), max(areas, key=lambda r: r.value)
+    return ranges
+
+
+def curve_lead(findings: Findings, grey: ProbabilityScores) -> Iterator[Sentence]:
+    """The range of the area of the best algorithm over the reference standards."""
+    ends = area_ranges(grey)
+    if not ends:
+        yield ("No algorithm can be evaluated: nothing is marked under any reference standard.",)
+        return
+    best = max(ends, key=lambda name: ends[name][1].value)
+    low, high = ends[best]
+    by = [standard_name(findings, str(row["against"])) for row in (low, high)]
+    text = (
+        "How good an algorithm looks depends on what is taken as the reference standard: the area under the curve (1 "
+        "is best) of {} goes from {} (by {}) to {} (by {})."
+    )
+    yield compose(text, best, number_cell(SCORES, low, 3), by[0], number_cell(SCORES, high, 3), by[1])
+
+
+def curve_blocks(findings: Findings) -> Iterator[Block]:
+    """An explanation, areas with their bounds, all areas, and charts."""
+    grey = findings.evaluation.probability_scores if findings.evaluation else None
+    if grey is None:
+        return
+    low, high = grey.skew
+    text = (
+        "These algorithms give a probability (or another response) instead of a mask, so they are evaluated at every "
+        "threshold. Recall is the share of what is marked that they find; precision is the share of what they find "
+        "that is marked. Precision depends on how common the marked is, so P̄ averages it over prevalences from "
+        f"{100 * low:.2g}% to {100 * high:.2g}%. The area under P̄ against recall sums it up."
+    )
+    yield Paragraphs(((text,),))
+    yield _bounds_table(findings, grey)
+    title = "Area under P̄-R by each reference standard, all cases together"
+    yield from cross_table(
+        findings, "algorithm-areas", title, rows_of(grey.scores.rows, "pooled"), "", "pbar_area", digits=3
+    )
+    yield _area_table(findings, grey)
+    yield from _curve_charts(findings, grey)
+
+
+def _bounds_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
+    rows, ends, correlations = rows_of(grey.scores.rows, "pooled"), area_ranges(grey), grey.correlations.rows
+    by = {(r["algorithm"], r.region == EXCLUDED, r.statistic): r for r in correlations if r.scope == "pooled"}
+
+    def bound(standard: str) -> Callable[[str], Cell]:
+        return lambda name: number_cell(SCORES, rows["", name, standard, "pbar_area"], 3)
+
+    def end(which: int, make: Callable[[Row], Cell]) -> Callable[[str], Cell]:
+        return lambda name: make(ends[name][which]) if name in ends else text_cell("–")
+
+    def area(row: Row) -> Cell:
+        return number_cell(SCORES, row, 3)
+
+    def judge(row: Row) -> Cell:
+        return judge_cell(findings, str(row["against"]))
+
+    def correlation(statistic: str, excluded: bool) -> Callable[[str], Cell]:
+        def cell(name: str) -> Cell:
+            row = by.get((name, excluded, statistic))
+            return text_cell("") if row is None else number_cell(CORRELATIONS, row, 4)
+
+        return cell
+
+    which, rest = "The reference standard that gives it", "The same without what the algorithm was trained on"
+    cco = "Correlation of the response with the number of raters who marked, where any did; 1 at best"
+    bounds = [standard for standard in BOUNDS if standard in grey.kinds]
+    columns: list[ColumnOf[str]] = [
+        (ALGORITHM, lambda name: algorithm_cell(findings, name)),
+        *((Column(f"Area by {standard_name(findings, t)}", BOUNDS[t]), bound(t)) for t in bounds),
+        (Column("Smallest area", "Over all reference standards"), end(0, area)),
+        (text_column("smallest by", which), end(0, judge)),
+        (Column("Largest area", "Over all reference standards"), end(1, area)),
+        (text_column("largest by", which), end(1, judge)),
+        (Column("CCO", cco), correlation("cco", False)),
+        (Column("CCI", "The same over the whole image"), correlation("cci", False)),
+    ]
+    if any(r.region == EXCLUDED for r in correlations):
+        columns += [(Column(f"{s.upper()}, rest", rest), correlation(s, True)) for s in ("cco", "cci")]
+    note = "The two votes are often taken as bounds, but a single rater can score an algorithm lower or higher still."
+    title, names = "Range of the area under P̄-R", [column.name for column in grey.counts]
+    return make_table("algorithm-area-bounds", title, names, columns, note if bounds else "")
+
+
+def _area_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
+    pooled, means = (rows_of(grey.scores.rows, scope) for scope in ("pooled", "mean"))
+    items = [("", column.name, standard) for standard in standards_of(findings, pooled) for column in grey.counts]
+    columns = _item_columns(findings, items)
+    for name, help in AREAS.items():
+        columns.append((Column(NAMES[name], f"{help}; all cases together"), _score(pooled, name, 3)))
+        if len(findings.study) > 1:
+            help = f"The same, mean over {findings.subject_word}s, with its {findings.interval_name}"
+            columns.append((Column(f"{NAMES[name]}, mean", help), _score(means, name, 3)))
+    return make_table("algorithm-all-areas", "All areas", items, columns, filter=True, closed=True)
+
+
+def _curve_charts(findings: Findings, grey: ProbabilityScores) -> Iterator[Block]:
+    assert findings.evaluation is not None
+    svgs = findings.evaluation.charts
+    orders = tuple(
+        Chart(f"evaluate-{name}", svg, "All algorithms, under a reference standard that gives this order.")
+        for name, svg in svgs.items()
+        if name.startswith("ranking-")
+    )
+    if orders:
+        yield Beside(orders)
+    for algorithm in list(grey.counts)[:MOST_DRAWN]:
+        name = algorithm.name
+        captions = {
+            "levels": f"{name}, as more raters must agree before a place counts as marked; areas at the right.",
+            "truths": f"{name}, under every reference standard; single raters are faint.",
+        }
+        names = {kind: f"{kind}-{safe_name(name)}" for kind in captions}
+        pair = tuple(Chart(f"evaluate-{n}", svgs[n], captions[kind]) for kind, n in names.items() if n in svgs)
+        yield from [Beside(pair)] if pair else []

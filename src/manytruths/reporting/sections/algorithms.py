@@ -1,24 +1,35 @@
-"""The section on algorithms: how they compare with the raters, which is best, and by which reference standard."""
+"""The section on algorithms: comparison with the raters, ranking, and how far it depends on the reference standard."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
+from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import LEAST_RATERS, OTHERS, HumanRange
+from ...analyses.printing import counted
+from ...analyses.rank.rank import RankResult
+from ...analyses.rank.tables import charts as rank_charts
 from ...analyses.tables import Row
-from ...core.undefined import reason
-from ...evaluation.ranking.by_reference import ReferenceRankings
+from ...evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings
+from ...evaluation.ranking.ranking import format_p
 from ...io import safe_name
-from ..elements import Block, Chart, Paragraphs, Section, Sentence, number_cell
+from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from .algorithm_curves import area_range, curve_blocks, curve_lead
-from .algorithm_ranking import order_sentences, rank_blocks, winner_sentence
+from ..numbers import is_defined
 from .algorithm_scores import (
     SCORES,
     VERDICTS,
     algorithm_cell,
     algorithms_of,
+    area_ranges,
+    curve_blocks,
+    curve_lead,
     judged_label,
     main_standards,
     one_more_rater,
@@ -29,16 +40,8 @@ from .algorithm_scores import (
     verdict_table,
     verdict_text,
 )
-from .numbers import find_table, is_defined
-from .vocabulary import (
-    given_references,
-    interval_name,
-    join_names,
-    join_parts,
-    note_sentences,
-    spell_count,
-    standard_name,
-)
+from .standards import given_references, standard_name
+from .vocabulary import join_names, join_parts, note_block, plain_note, spell_count
 
 MOST_SENTENCES = 4
 """Most algorithms that get a sentence each."""
@@ -68,38 +71,29 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     if len(findings.study.algorithms) == 1:
         yield ("There is one algorithm, and so nothing to rank.",)
     if findings.ranking is not None:
-        yield (*winner_sentence(findings, findings.ranking),)
+        yield winner_sentence(findings, findings.ranking)
     yield from order_sentences(findings)
 
 
 def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """Dice against the first reference standard."""
-    rows, label = rows_of(evaluation, "mean"), judged_label(findings)
+    rows, label = rows_of(evaluation.table("scores").rows, "mean"), judged_label(findings)
     order = [*given_references(findings.study), *main_standards(findings), *standards_of(findings, rows)]
     standard = next((s for s in order if s in standards_of(findings, rows)), "")
-    own = {a: rows[label, a, standard, "dice"] for a in algorithms_of(findings) if (label, a, standard, "dice") in rows}
-    known = {a: row for a, row in own.items() if not reason(row.value)}
-    if not known:
+    dice = {a: rows.get((label, a, standard, "dice")) for a in algorithms_of(findings)}
+    best = sorted(((a, row) for a, row in dice.items() if is_defined(row)), key=lambda pair: -pair[1].value)
+    if not best:
         yield ("No algorithm has a Dice here: nothing was marked, or nothing was predicted.",)
         return
-    best = sorted(known.items(), key=lambda pair: -pair[1].value)
-    what = "mean Dice" if len(findings.study.subjects) > 1 else "Dice"
-    judge = standard_name(findings, standard)
-    yield (
-        f"Judged by {judge}, the {what} (overlap; 1 is the same mask) is ",
-        *_dice_by_algorithm(findings, best),
-        ".",
-    )
-
-
-def _dice_by_algorithm(findings: Findings, best: list[tuple[str, Row]]) -> Sentence:
     parts: list[Sentence] = [
-        (number_cell(SCORES, row, level="" if i else interval_name(findings)), f" for {name}")
+        (number_cell(SCORES, row, level="" if i else findings.interval_name), f" for {name}")
         for i, (name, row) in enumerate(best[:MOST_SENTENCES])
     ]
-    return join_parts(
-        [*parts, (f"less for {len(best) - MOST_SENTENCES} more",)] if len(best) > MOST_SENTENCES else parts
-    )
+    if len(best) > MOST_SENTENCES:
+        parts.append((f"less for {len(best) - MOST_SENTENCES} more",))
+    mean = "mean Dice" if len(findings.study.subjects) > 1 else "Dice"
+    text = "Judged by {}, the {} (overlap; 1 is the same mask) is {}."
+    yield compose(text, standard_name(findings, standard), mean, join_parts(parts))
 
 
 def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
@@ -112,8 +106,7 @@ def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterato
         few = spell_count(len(findings.study.rater_names), "rater")
         yield (
             f"Whether the algorithms agree with the raters as these do with each other cannot be determined: {few} "
-            "make "
-            "no range to compare with.",
+            "make no range to compare with.",
         )
     else:
         yield from _verdict_sentences(findings, human)
@@ -125,14 +118,14 @@ def _verdict_sentences(findings: Findings, human: HumanRange) -> Iterator[Senten
         by: dict[str, list[str]] = {}
         for name in names:
             by.setdefault(verdict_text(human, name), []).append(name)
-        text = "; ".join(f"{words}: {join_names(own)}" for words, own in by.items())
+        text = "; ".join(f"{words}: {join_names(algorithms)}" for words, algorithms in by.items())
         yield (f"Compared with the raters, both judged by the other raters (Dice): {text}.",)
         return
     for i, row in enumerate(rater_comparison(findings)):
         name = str(row["algorithm"])
-        its = " has a mean Dice against the raters of " if not i else " has "
-        yield (algorithm_cell(findings, name), its, number_cell(VERDICTS, row),
-               f", {place_text(human, name, float(row.value), first=not i)}.")  # fmt: skip
+        text = "{} has {}, {}." if i else "{} has a mean Dice against the raters of {}, {}."
+        place = place_text(human, name, float(row.value), first=not i)
+        yield compose(text, algorithm_cell(findings, name), number_cell(VERDICTS, row), place)
 
 
 def _human_range_blocks(findings: Findings) -> Iterator[Block]:
@@ -141,34 +134,29 @@ def _human_range_blocks(findings: Findings) -> Iterator[Block]:
     if evaluation is None or evaluation.mask_scores is None or len(findings.study.rater_names) < LEAST_RATERS:
         return
     svgs = evaluation.charts
-    for part in evaluation.mask_scores.parts:
+    caption = (
+        "Each dot is one rater: how much more closely (right) or less closely (left) than this rater the algorithm "
+        f"agrees with the other raters, case by case. Whiskers: {findings.interval_name}."
+    )
+    for i, part in enumerate(evaluation.mask_scores.parts):
         suffix = f"-{safe_name(part.label)}" if part.label else ""
-        for statistic in HUMAN_CHARTS if part is evaluation.mask_scores.parts[0] else HUMAN_CHARTS[:1]:
-            name = f"human-{statistic}{suffix}"
-            if name in svgs:
-                caption = (
-                    "Each dot is one rater: how much more closely (right) or less closely (left) than this rater the "
-                    f"algorithm agrees with the other raters, case by case. Whiskers: {interval_name(findings)}."
-                )
-                yield Chart(f"evaluate-{name}", svgs[name], caption)
+        names = [f"human-{statistic}{suffix}" for statistic in (HUMAN_CHARTS[:1] if i else HUMAN_CHARTS)]
+        yield from (Chart(f"evaluate-{name}", svgs[name], caption) for name in names if name in svgs)
     yield from verdict_table(findings)
 
 
 def _notes(findings: Findings) -> Iterator[Block]:
-    kinds = {
-        "Notes on the evaluation": findings.evaluation.notes if findings.evaluation else (),
-        "Notes on the ranking": findings.ranking.notes if findings.ranking else (),
-    }
-    for title, notes in kinds.items():
-        own = (note for note in notes if note not in findings.agreement.notes)
-        if sentences := tuple((note,) for note in note_sentences(findings, own)):
-            yield Paragraphs(sentences, title, listed=True, kind="note")
+    results = {"Notes on the evaluation": findings.evaluation, "Notes on the ranking": findings.ranking}
+    for title, result in results.items():
+        if result is not None:
+            yield from note_block(findings, result.notes, title)
 
 
 # --- the algorithms in two sentences, for the summary
 
 MOST_NAMED = 4
 """Most algorithms that the summary names."""
+NOT_JUDGED = "The algorithms cannot be evaluated: there is no reference standard to judge them by."
 PBAR = "area under the precision–recall curve averaged over prevalences (P̄-R, 1 is best)"
 
 
@@ -191,34 +179,28 @@ def main_orders(findings: Findings) -> ReferenceRankings | None:
 
 def rater_comparison(findings: Findings) -> list[Row]:
     """The mean Dice of every algorithm that was compared with the raters, the best first."""
-    label, table = judged_label(findings), find_table(findings, "evaluate", "verdicts")
-    rows = [
-        r for r in table.all("dice", "mean", label=label) if r["against"] == OTHERS and r["verdict"] and is_defined(r)
-    ]
-    return sorted(rows, key=lambda r: -r.value)
+    label, table = judged_label(findings), findings.table("evaluate/verdicts")
+    rows = filter(is_defined, table.all("dice", "mean", label=label))
+    return sorted((r for r in rows if r["against"] == OTHERS and r["verdict"]), key=lambda r: -r.value)
 
 
 def _comparison_summary(findings: Findings) -> list[Sentence]:
     """Each algorithm and each rater judged by the other raters."""
     assert findings.evaluation is not None
-    hard, label, table = (
-        findings.evaluation.mask_scores,
-        judged_label(findings),
-        find_table(findings, "evaluate", "verdicts"),
-    )
-    rows = rater_comparison(findings)
+    hard, label, rows = findings.evaluation.mask_scores, judged_label(findings), rater_comparison(findings)
     if hard is None or not rows:
         return []
     human = hard.ranges[label, OTHERS, "dice"]
     parts: list[Sentence] = []
     for i, row in enumerate(rows[:MOST_NAMED]):
         name = str(row["algorithm"])
-        has = " " if i else " has a mean Dice of "
         place = place_text(human, name, float(row.value), first=i == 0)
-        parts.append((algorithm_cell(findings, name), has, table.quote(row), f", {place}"))
-    of = f" ({label})" if label else ""
-    sentence = (f"Against the raters{of}, ", *join_parts(parts, "; ", "; "), _more_algorithms(len(rows)), ".")
-    return [(*sentence, f" {one_more_rater(findings)}" if one_more_rater(findings) else "")]
+        text = "{} {}, {}" if i else "{} has a mean Dice of {}, {}"
+        parts.append(compose(text, algorithm_cell(findings, name), number_cell(VERDICTS, row), place))
+    of, rest = f" ({label})" if label else "", one_more_rater(findings)
+    text = "Against the raters{}, {}{}.{}"
+    more = _more_algorithms(len(rows))
+    return [compose(text, of, join_parts(parts, "; ", "; "), more, f" {rest}" if rest else "")]
 
 
 def _more_algorithms(rows: int) -> str:
@@ -230,45 +212,34 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
     orders, standards = main_orders(findings), main_standards(findings)
     usual = orders.rankings[0].truths if orders else standards
     standard = next((truth for truth in standards if truth in usual), standards[0])
-    table = find_table(findings, "evaluate", "scores")
-    own = table.all("dice", "mean", label=judged_label(findings))
-    rows = sorted(
-        (r for r in own if not r.group and r["against"] == standard and is_defined(r)), key=lambda r: -r.value
-    )
+    table = findings.table("evaluate/scores")
+    rows = [r for r in table.all("dice", "mean", label=judged_label(findings)) if not r.group and is_defined(r)]
+    rows = sorted((r for r in rows if r["against"] == standard), key=lambda r: -r.value)
     if not rows:
-        yield ("The algorithms cannot be evaluated: there is no reference standard to judge them by.",)
+        yield (NOT_JUDGED,)
         return
     parts: list[Sentence] = [
         (algorithm_cell(findings, str(r["algorithm"])), " ", table.quote(r)) for r in rows[:MOST_NAMED]
     ]
-    yield (
-        f"Against {standard_name(findings, standard)}, the mean Dice is: ",
-        *join_parts(parts),
-        _more_algorithms(len(rows)),
-        ".",
-    )
+    judge, more = standard_name(findings, standard), _more_algorithms(len(rows))
+    yield compose("Against {}, the mean Dice is: {}{}.", judge, join_parts(parts), more)
 
 
 def _area_summary(findings: Findings) -> Iterator[Sentence]:
     """Probabilities: the range of areas over all reference standards, in the most common order."""
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
-    table, orders = find_table(findings, "evaluate", "scores"), main_orders(findings)
-    names = orders.rankings[0].order if orders else [c.name for c in findings.evaluation.probability_scores.counts]
-    ends = {name: both for name in names if (both := area_range(findings.evaluation.probability_scores, name))}
-    if not ends:
-        yield ("The algorithms cannot be evaluated: there is no reference standard to judge them by.",)
+    ends, orders = area_ranges(findings.evaluation.probability_scores), main_orders(findings)
+    names = [name for name in (orders.rankings[0].order if orders else ends) if name in ends]
+    if not names:
+        yield (NOT_JUDGED,)
         return
-    parts: list[Sentence] = [
-        (algorithm_cell(findings, name), " " if i else " reaches ", table.quote(low), " to ", table.quote(high))
-        for i, (name, (low, high)) in enumerate(list(ends.items())[:MOST_NAMED])
-    ]
-    yield (
-        f"By the {PBAR}, depending on the reference standard, ",
-        *join_parts(parts),
-        _more_algorithms(len(ends)),
-        ".",
-    )
+    parts = []
+    for i, name in enumerate(names[:MOST_NAMED]):
+        areas = [number_cell(SCORES, row) for row in ends[name]]
+        parts.append(compose("{} {} to {}" if i else "{} reaches {} to {}", algorithm_cell(findings, name), *areas))
+    text = "By the {}, depending on the reference standard, {}{}."
+    yield compose(text, PBAR, join_parts(parts), _more_algorithms(len(names)))
 
 
 def _order_summary(findings: Findings) -> Iterator[Sentence]:
@@ -285,3 +256,225 @@ def _order_summary(findings: Findings) -> Iterator[Sentence]:
     else:
         yield (f"Their order depends on the reference standard: {order} under {len(first.truths)} "
                f"of {of}, another under the rest. Do not name a winner without naming the standard.",)  # fmt: skip
+
+
+RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
+
+COMPARED = ("dice", "hausdorff_95", "surface_dice", "pbar_area")
+"""Metrics whose orders are listed."""
+Pairs = dict[tuple[object, ...], Row]
+"""Rows by statistic, first and second algorithm."""
+MAIN = ("dice", "pbar_area")
+FEW = 4
+"""With so few algorithms, the table of p values replaces the chart of significance."""
+MANY = 10
+"""With more algorithms, square tables are collapsed."""
+SHORT = 6
+"""Longest order that is spelled out."""
+NAMED = 3
+"""Largest number of rivals of the first that are named."""
+
+
+def listed_orders(findings: Findings) -> Iterator[tuple[str, str, ReferenceRankings]]:
+    """Label, metric and rankings, for the metrics that are listed."""
+    for (label, metric), orders in findings.evaluation.orders.items() if findings.evaluation else ():
+        if metric in COMPARED and orders.rankings:
+            yield label, metric, orders
+
+
+def order_sentences(findings: Findings) -> Iterator[Sentence]:
+    """Whether the order depends on the reference standard, by the main metric of all labels together."""
+    for metric, orders in _main_orders(findings):
+        yield (_order_sentence(orders, NAMES[metric]),)
+
+
+def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
+    """Metric and rankings by the main metric of all labels together."""
+    yield from (
+        (metric, orders)
+        for label, metric, orders in listed_orders(findings)
+        if metric in MAIN and label == judged_label(findings)
+    )
+
+
+def _order_sentence(orders: ReferenceRankings, metric: str) -> str:
+    count = sum(len(r.truths) for r in orders.rankings)
+    best = orders.rankings[0]
+    if len(orders.rankings) == 1:
+        which = "under the one reference standard" if count == 1 else f"the same under all {count} reference standards"
+        text = str(best) if len(best.order) <= SHORT else f"{join_names(best.places[0])} first, {best.order[-1]} last"
+        return f"By {metric}, the order is {which}: {text}."
+    firsts: Counter[str] = Counter()
+    for ranking in orders.rankings:
+        firsts[join_names(ranking.places[0])] += len(ranking.truths)
+    text = join_names([f"{name} under {n}" for name, n in firsts.most_common()])
+    who = f"; first is {text}" if len(firsts) > 1 else f", but {next(iter(firsts))} is first under all of them"
+    different = f"{count} reference standards give {len(orders.rankings)} different orders"
+    return f"By {metric}, the order depends on the choice: {different}{who}."
+
+
+def winner_sentence(findings: Findings, ranked: RankResult) -> Sentence:
+    """Whether there is a winner, with the evidence."""
+    ranking = ranked.ranking
+    evidence = ranking.evidence()
+    first, *others = evidence.order
+    rivals = [i for i in others if evidence.p[first, i] >= evidence.alpha]
+    better = [i for i in rivals if evidence.p[i, first] < evidence.alpha]
+    tied = any(evidence.ranks[i] == evidence.ranks[first] for i in others)
+    if tied or better or not rivals:
+        return (plain_note(findings, ranking.verdict.sentence),)
+    name = ranking.algorithms[first]
+    every = " under every reference standard" if len(ranking.boards) > 1 else ""
+    parts, pairs = [], _pair_rows(ranked)
+    for i in rivals[:NAMED]:
+        where = plain_note(findings, str(evidence.where[first, i]))
+        parts.append(_rival_part(ranked, pairs, name, ranking.algorithms[i], where))
+    parts += [(f"{len(rivals) - NAMED} more",)] if len(rivals) > NAMED else []
+    text = "No winner can be declared: {} comes first, but is not significantly better{} than {}."
+    return compose(text, name, every, join_parts(parts))
+
+
+def _rival_part(ranked: RankResult, pairs: Pairs, first: str, rival: str, where: str) -> Sentence:
+    """``vnet (ahead in 91% of resamples; largest adjusted p = 0.20, by Dice against C)``."""
+    ahead: Sentence = ()
+    if not ranked.ranking.overall.refusal:
+        ahead = ("ahead in ", _ahead_cell(pairs, first, rival), " of resamples; ")
+    text = "{} ({}largest adjusted p {}, by {})" if where else "{} ({}adjusted p {}{})"
+    return compose(text, rival, ahead, _p_cell(pairs, first, rival, sign=True), where)
+
+
+def _pair_rows(ranked: RankResult) -> Pairs:
+    """Rows over all metrics and standards; where there is one of each, its rows."""
+    scheme = {"p_holm": "test", "ahead_share": ranked.ranking.scheme}
+    rows = [r for r in ranked.tables["pairs"].rows if scheme.get(r.statistic) == r["scheme"]]
+    alone = [r for r in rows if r.scope == "ranking"] if len(ranked.ranking.boards) == 1 else []
+    overall = [r for r in rows if r.scope == "overall" and not r["against"] and not r["metric"]]
+    return {(r.statistic, r["algorithm_a"], r["algorithm_b"]): r for r in (*alone, *overall)}
+
+
+def _ahead_cell(pairs: Pairs, first: str, second: str) -> Cell:
+    return number_cell(PAIRS, pairs["ahead_share", first, second], 0, percent=True)
+
+
+def _p_cell(pairs: Pairs, first: str, second: str, *, sign: bool = False) -> Cell:
+    row = pairs["p_holm", first, second]
+    text = format_p(float(row.value))
+    return replace(number_cell(PAIRS, row, 3), shown=text if sign else text.removeprefix("= "))
+
+
+def rank_blocks(findings: Findings) -> Iterator[Block]:
+    """Orders under every reference standard, ranks, pairwise tests and stability."""
+    yield from _orders_table(findings)
+    yield from _separation_block(findings)
+    if findings.ranking is None:
+        return
+    svgs = rank_charts(findings.ranking.ranking)
+    yield _rank_table(findings, findings.ranking)
+    shown = {
+        "stability": f"How often each algorithm has each rank when {findings.subject_word}s are drawn again at "
+        "random: the larger the disc, the more often.",
+        "truths": "Rank under each reference standard: bright is first.",
+        "significance-overall": "Who is significantly better than whom under every reference standard (blue).",
+    }
+    if findings.ranking.ranking.overall.refusal:
+        del shown["stability"]
+    if len(findings.ranking.ranking.algorithms) <= FEW:
+        del shown["significance-overall"]
+    yield Beside(tuple(Chart(f"rank-{name}", svgs[name], caption) for name, caption in shown.items() if name in svgs))
+    yield Beside(tuple(_square_tables(findings, findings.ranking)))
+
+
+def _orders_table(findings: Findings) -> Iterator[Block]:
+    orders = list(listed_orders(findings))
+    several = len({label for label, _, _ in orders}) > 1
+    if not orders:
+        return
+
+    def standards(ranking: ReferenceRanking) -> str:
+        return ", ".join(standard_name(findings, truth) for truth in ranking.truths)
+
+    columns: list[ColumnOf[tuple[str, str, ReferenceRanking]]] = [
+        (text_column("Label", "What was marked"), lambda item: text_cell(item[0] or "all")),
+        (text_column("Measure", "By what they are ordered"),
+         lambda item: text_cell(NAMES[item[1]][0].upper() + NAMES[item[1]][1:])),
+        (text_column("Order", "Best first; = where equal"), lambda item: text_cell(item[2])),
+        (Column("Standards", "How many reference standards give this order"),
+         lambda item: text_cell(len(item[2].truths))),
+        (text_column("Which", "The reference standards that give it"), lambda item: text_cell(standards(item[2]))),
+    ]  # fmt: skip
+    note = (
+        f"By means over {findings.subject_word}s in which finding nothing where nothing is marked counts as the "
+        "best, and no prediction as the worst; so they can differ a little from the means above."
+    )
+    hard = findings.evaluation is not None and findings.evaluation.mask_scores is not None
+    items = [(label, metric, ranking) for label, metric, ranked in orders for ranking in ranked.rankings]
+    title = "Order under every reference standard"
+    yield make_table("algorithm-orders", title, items, columns if several else columns[1:], note if hard else "")
+
+
+def _separation_block(findings: Findings) -> Iterator[Block]:
+    """For each pair, whether one algorithm is ahead under every reference standard."""
+    sentences = tuple((line,) for _, orders in _main_orders(findings) for line in _pair_sentences(orders))
+    if sentences:
+        title = "Who is ahead whatever the reference standard, ignoring statistical uncertainty?"
+        yield Paragraphs(sentences, title, listed=True)
+
+
+def _pair_sentences(orders: ReferenceRankings) -> Iterator[str]:
+    for first, second in combinations(orders.rankings[0].order[:SHORT], 2):
+        pair = orders.separate(first, second)
+        standards = f"all {pair.of} standards" if pair.of > 1 else "the one standard"
+        if pair.whatever and pair.of > 1:
+            yield f"{first} is ahead of {second} under {standards}, even if each is judged by another one."
+        elif pair.under_each:
+            yield f"{first} is ahead of {second} under {standards}."
+        elif not pair.ahead and not pair.behind:
+            yield f"{first} and {second} are equal under {standards}."
+        else:
+            ahead = f"{len(pair.ahead)} of {counted(pair.of, 'standard')}"
+            yield f"{first} or {second}: it depends; {first} is ahead under {ahead}."
+
+
+def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
+    """Ranks and mean ranks; shares of resamples only where there are enough subjects to resample."""
+    ranking, rows = ranked.ranking, ranked.tables["rankings"].rows
+    overall = [
+        r for r in rows if r.scope == "overall" and (r["scheme"], r["against"], r["metric"]) == (ranking.scheme, "", "")
+    ]
+    by = {(str(r["algorithm"]), r.statistic): r for r in overall}
+    drawn = not ranking.overall.refusal
+
+    def value(statistic: str, digits: int = 2, **how: Any) -> Callable[[str], Cell]:
+        return lambda name: number_cell(RANKINGS, by[name, statistic], digits, **how)
+
+    sure = f", with its {ranking.level:.0%} CI over resamples of the {findings.subject_word}s" if drawn else ""
+    first = Column("First in", "Share of the resamples in which it is first")
+    mean = Column("Mean rank", "Its ranks under the reference standards, averaged: the order goes by this")
+    columns: list[ColumnOf[str]] = [
+        (text_column("Algorithm", "Best first"), lambda name: algorithm_cell(findings, name)),
+        (Column("Rank", f"Over all reference standards{sure}"), value("rank", 0)),
+        *([(first, value("first_share", 0, percent=True))] if drawn else []),
+        (mean, value("mean_rank")),
+    ]
+    metrics = join_names([NAMES.get(metric, metric) for metric in ranking.metrics])
+    title = f"Ranking by {metrics}, over {counted(len(ranking.truths), 'reference standard')}"
+    return make_table("algorithm-ranks", title, ranking.order, columns)
+
+
+def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable]:
+    """How often the algorithm of the row is ahead of that of the column, and whether significantly."""
+    names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
+    kinds = (
+        ("algorithm-ahead", "How often is the row ahead of the column? (share of resamples)", _ahead_cell,
+         "Share of resamples in which the algorithm of the line is ahead of {} (probability of superiority)"),
+        ("algorithm-p", "Is the row better? (largest adjusted p over all reference standards)", _p_cell,
+         "One-sided p of being no better than {}, adjusted for many tests; the largest over all reference standards "
+         "counts (intersection–union test): strict. Not significant does not mean equal"),
+    )  # fmt: skip
+    for name, title, cell, help in kinds[1:] if ranked.ranking.overall.refusal else kinds:
+        lines = tuple(
+            (algorithm_cell(findings, a), *(text_cell("") if a == b else cell(pairs, a, b) for b in names))
+            for a in names
+        )
+        columns = (text_column("", "Who is ahead"), *(Column(b, help.format(b)) for b in names))
+        yield PageTable(name, title, columns, lines, closed=closed)

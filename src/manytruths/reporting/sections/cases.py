@@ -7,74 +7,60 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement import interpret_kappa
 from ...analyses.printing import number_word
 from ...analyses.tables import Row
-from ...core.columns import Column as Source
 from ...core.labels import VOID
 from ...core.tally import Tally
 from ...core.undefined import reason
-from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text, text_cell
+from ..building import ColumnOf, make_table, text_cell, text_column
+from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text
 from ..findings import Findings
+from ..numbers import TableIndex, is_defined
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
-from .numbers import TableIndex, find_table, is_defined
-from .vocabulary import (
-    MEANINGS,
-    as_title,
-    case_cell,
-    join_names,
-    join_parts,
-    level_help,
-    rater_cell,
-    spell_count,
-    standard_name,
-    subject_word,
-)
+from .standards import as_title, standard_name
+from .vocabulary import MEANINGS, case_cell, join_names, join_parts, level_column, rater_cell, spell_count
 
 MOST_ALGORITHMS = 4
 """With more algorithms, the table of cases leaves their scores out."""
 
-Part = tuple[Column, Callable[[Row], Cell]]
-"""A column, and the function that makes its cell from the row of a case's kappa."""
-
 
 def section(findings: Findings) -> Section:
     """All cases, to sort, filter and open."""
-    name, *more = _name_parts(findings)
-    parts = [
-        name,
-        *_description_parts(findings),
-        *more,
-        *_agreement_parts(findings),
-        *_complexity_parts(findings),
-        *_standard_parts(findings),
-        *_algorithm_parts(findings),
+    columns = [
+        *_name_columns(findings),
+        *_agreement_columns(findings),
+        *_complexity_columns(findings),
+        *_standard_columns(findings),
+        *_algorithm_columns(findings),
     ]
-    rows = tuple(tuple(cell(row) for _, cell in parts) for row in cases_by_kappa(findings))
     title = spell_count(len(findings.study), "case").capitalize()
     note = "The most disputed come first." if len(findings.study) > 1 else ""
-    table = PageTable("cases", title, tuple(column for column, _ in parts), rows, note, filter=True)
+    table = make_table("cases", title, cases_by_kappa(findings), columns, note, filter=True)
     lead = ("Open a case to see its image, what each rater drew, and where they differ.",)
     return Section("cases", "Case by case", (lead,) if findings.views else (), (Cases(table),))
 
 
-def _name_parts(findings: Findings) -> Iterator[Part]:
-    yield Column("Case", number=False), lambda row: case_cell(row.case)
+def _name_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
+    yield text_column("Case"), lambda row: case_cell(row.case)
+    texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
+    if any(texts.values()):
+        help = "Raters who marked nothing, or whose mask is furthest from the vote."
+        yield text_column("What to look at", help), lambda row: text_cell(texts[row.case])
     if any(case.groups for case in findings.study):
-        yield Column("Group", number=False), lambda row: text_cell(row.group)
-    if subject_word(findings) == "patient":
-        yield Column("Patient", number=False), lambda row: text_cell(findings.study[row.case].subject)
+        yield text_column("Group"), lambda row: text_cell(row.group)
+    if findings.subject_word == "patient":
+        yield text_column("Patient"), lambda row: text_cell(findings.study[row.case].subject)
 
 
 def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> Callable[[Row], Cell]:
     return lambda row: table.cell(statistic, "case", *extra, case=row.case, **how)
 
 
-def _agreement_parts(findings: Findings) -> Iterator[Part]:
-    table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
+def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
+    table = findings.table("agree/agreement")
     yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
-    yield Column("Level", level_help(findings), number=False), lambda row: text_cell(interpret_kappa(row.value, scale))
+    yield level_column(findings)
     if table.row("dice") is not None:
         yield Column("Dice", MEANINGS["dice"]), _score_of(table, "dice")
         size = _score_of(table, "volume_difference", digits=0, percent=True)
@@ -82,21 +68,18 @@ def _agreement_parts(findings: Findings) -> Iterator[Part]:
         yield Column("Positive agreement", MEANINGS["positive_agreement"]), _score_of(table, "positive_agreement")
 
 
-def _complexity_parts(findings: Findings) -> Iterator[Part]:
-    table = find_table(findings, "fuse", "complexity")
+def _complexity_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
+    table = findings.table("fuse/complexity")
     entropy = {row.case: row for row in table.all("entropy", "case")}
     if not entropy:
         return
     if findings.fusion.groups is not None:
         help = "Groups of these cases by STAPLE's probabilities where any rater marked; see How hard is each case?"
-        yield (
-            Column("Complexity", help, number=False),
-            lambda row: text_cell(group_name(str(entropy[row.case]["class"]))),
-        )
+        yield text_column("Complexity", help), lambda row: text_cell(group_name(str(entropy[row.case]["class"])))
     yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
 
 
-def _standard_parts(findings: Findings) -> Iterator[Part]:
+def _standard_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     """How far two reference standards differ: the first, and STAPLE or else the second."""
     first, *others = findings.fusion.methods
     if not others:
@@ -104,32 +87,20 @@ def _standard_parts(findings: Findings) -> Iterator[Part]:
     second = "staple" if "staple" in others else others[0]
     a, b = (standard_name(findings, method) for method in (first, second))
     help = f"Dice of two reference standards, {a} and {b}: the lower, the more it matters which is taken."
-    yield (
-        Column(as_title(f"{a} and {b}"), help),
-        _score_of(find_table(findings, "fuse", "differences"), "dice", first, second),
-    )
+    yield Column(as_title(f"{a} and {b}"), help), _score_of(findings.table("fuse/differences"), "dice", first, second)
 
 
-def _algorithm_parts(findings: Findings) -> Iterator[Part]:
+def _algorithm_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     """The Dice of every algorithm with the first reference standard, where there are few."""
     if findings.evaluation is None or findings.evaluation.mask_scores is None:
         return
     names = [column.name for column in findings.study.algorithms]
     if len(names) > MOST_ALGORITHMS:
         return
-    truth = main_standards(findings)[0]
-    label = judged_label(findings)
-    table = find_table(findings, "evaluate", "scores")
+    truth, label, table = main_standards(findings)[0], judged_label(findings), findings.table("evaluate/scores")
     for name in names:
         help = f"Dice of the prediction of {name} with {standard_name(findings, truth)}."
         yield Column(f"{name}: Dice", help), _score_of(table, "dice", name, truth, label=label)
-
-
-def _description_parts(findings: Findings) -> Iterator[Part]:
-    help = "Raters who marked nothing, or whose mask is furthest from the vote."
-    texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
-    if any(texts.values()):
-        yield Column("What to look at", help, number=False), lambda row: text_cell(texts[row.case])
 
 
 # --- disputed cases, and who marked what
@@ -140,7 +111,7 @@ MOST_DISPUTED = 5
 
 def cases_by_kappa(findings: Findings) -> list[Row]:
     """The kappa of every case, the lowest first, undefined ones last."""
-    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "case")
+    rows = findings.table("agree/agreement").all("fleiss_kappa", "case")
     return sorted(rows, key=lambda row: (bool(reason(row.value)), row.value if not reason(row.value) else 0.0))
 
 
@@ -166,11 +137,8 @@ def _why_nothing(findings: Findings) -> str:
 def raters_per_case(findings: Findings) -> str:
     """How many exchangeable raters a case has: ``three to five raters``."""
     sizes = sorted({len({c.name for c in case.masks}) for case in findings.study})
-    return (
-        f"{number_word(sizes[0])} to {spell_count(sizes[-1], 'rater')}"
-        if len(sizes) > 1
-        else spell_count(sizes[-1], "rater")
-    )
+    fewest = f"{number_word(sizes[0])} to " if len(sizes) > 1 else ""
+    return fewest + spell_count(sizes[-1], "rater")
 
 
 def most_disputed(findings: Findings) -> list[Row]:
@@ -181,30 +149,20 @@ def most_disputed(findings: Findings) -> list[Row]:
 
 def dispute_table(findings: Findings) -> PageTable | None:
     """The most disputed cases, with links."""
-    rows, table = most_disputed(findings), find_table(findings, "agree", "agreement")
+    rows, table = most_disputed(findings), findings.table("agree/agreement")
     if not rows:
         return None
-    groups, dice = any(row.group for row in rows), bool(table.table.all("dice", "case"))
-    described = any(describe_case(findings, row.case) for row in rows)
-    columns = [
-        Column("Case", number=False),
-        *([Column("Group", number=False)] if groups else []),
-        Column("Fleiss' kappa", "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."),
-        *([Column("Dice", "Overlap of two raters' masks, mean over pairs of raters.")] if dice else []),
-        *([Column("What to look at", number=False)] if described else []),
-    ]
-    lines = tuple(tuple(_dispute_row(findings, table, row, groups, dice))[: len(columns)] for row in rows)
-    return PageTable("disputed-cases", "Most disputed cases", tuple(columns), lines)
-
-
-def _dispute_row(findings: Findings, table: TableIndex, row: Row, groups: bool, dice: bool) -> Iterator[Cell]:
-    yield case_cell(row.case)
-    if groups:
-        yield text_cell(row.group)
-    yield table.quote(row)
-    if dice:
-        yield table.cell("dice", "case", case=row.case)
-    yield text_cell(describe_case(findings, row.case))
+    columns: list[ColumnOf[Row]] = [(text_column("Case"), lambda row: case_cell(row.case))]
+    if any(row.group for row in rows):
+        columns.append((text_column("Group"), lambda row: text_cell(row.group)))
+    help = "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."
+    columns.append((Column("Fleiss' kappa", help), table.quote))
+    if table.table.all("dice", "case"):
+        help = "Overlap of two raters' masks, mean over pairs of raters."
+        columns.append((Column("Dice", help), _score_of(table, "dice")))
+    if any(describe_case(findings, row.case) for row in rows):
+        columns.append((text_column("What to look at"), lambda row: text_cell(describe_case(findings, row.case))))
+    return make_table("disputed-cases", "Most disputed cases", rows, columns)
 
 
 def describe_case(findings: Findings, case: str) -> str:
@@ -216,11 +174,8 @@ def describe_case(findings: Findings, case: str) -> str:
     if not any(marked.values()):
         return "nobody marked anything"
     empty = [name for name, any_mark in marked.items() if not any_mark]
-    remarks = []
-    if empty and table.exchangeable:
-        remarks.append(f"{spell_count(len(empty), 'rater')} marked nothing")
-    elif empty:
-        remarks.append(f"{join_names(empty, 4)} marked nothing")
+    who = spell_count(len(empty), "rater") if table.exchangeable else join_names(empty, 4)
+    remarks = [f"{who} marked nothing"] if empty else []
     if not has_overlap(table):
         remarks.append("no pixel was marked by two raters")
     return "; ".join(remarks) or _furthest_rater(findings, case)
@@ -243,11 +198,9 @@ def _furthest_rater(findings: Findings, case: str) -> str:
     """The rater who overlaps least with the vote, of three raters or more."""
     if findings.agreement.raters is None or len(findings.agreement.raters.differences.raters) < 3:
         return ""
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     names = findings.agreement.raters.differences.raters
-    rows = [
-        r for r in (table.row("dice", "case", rater, case=case) for rater in names) if r is not None and is_defined(r)
-    ]
+    rows = list(filter(is_defined, (table.row("dice", "case", rater, case=case) for rater in names)))
     values = sorted(r.value for r in rows)
     if len(values) < 3 or values[0] == values[1]:
         return ""
@@ -293,22 +246,19 @@ def coverage_table(findings: Findings) -> PageTable | None:
     """Who marked how many cases; None where raters are exchangeable."""
     if findings.study.options.exchangeable:
         return None
-    columns = [
-        Column("Rater", number=False),
-        Column("Cases marked", number=False),
-        Column("Empty masks", "Cases in which the rater marked nothing (in the first reading)."),
-        Column("Second readings", "Cases that the rater marked twice or more."),
-        Column("Absent from", number=False),
-    ]
-    rows = tuple(tuple(_coverage_row(findings, rater)) for rater in findings.study.rater_names)
-    return PageTable("coverage", "Who marked what", tuple(columns), rows, plain_text(coverage_sentence(findings)))
+    study, tallies = findings.study, findings.agreement.tallies.values()
 
+    def readings(rater: str) -> list[int]:
+        return [sum(column.name == rater for column in case.masks) for case in study]
 
-def _coverage_row(findings: Findings, rater: str) -> Iterator[Cell]:
-    study, gaps = findings.study, _absent_cases(findings, rater)
-    readings: list[list[Source]] = [[c for c in case.masks if c.name == rater] for case in study]
-    yield rater_cell(findings, rater)
-    yield text_cell(f"{len(study) - len(gaps)} of {len(study)}")
-    yield text_cell(sum(marked_anything(t).get(rater) is False for t in findings.agreement.tallies.values()))
-    yield text_cell(sum(len(own) > 1 for own in readings))
-    yield text_cell(join_names(gaps, 4))
+    columns: list[ColumnOf[str]] = [
+        (text_column("Rater"), lambda rater: rater_cell(findings, rater)),
+        (text_column("Cases marked"), lambda rater: text_cell(f"{sum(map(bool, readings(rater)))} of {len(study)}")),
+        (Column("Empty masks", "Cases in which the rater marked nothing (in the first reading)."),
+         lambda rater: text_cell(sum(marked_anything(table).get(rater) is False for table in tallies))),
+        (Column("Second readings", "Cases that the rater marked twice or more."),
+         lambda rater: text_cell(sum(count > 1 for count in readings(rater)))),
+        (text_column("Absent from"), lambda rater: text_cell(join_names(_absent_cases(findings, rater), 4))),
+    ]  # fmt: skip
+    note = plain_text(coverage_sentence(findings))
+    return make_table("coverage", "Who marked what", study.rater_names, columns, note)

@@ -14,11 +14,12 @@ from ...analyses.printing import counted
 from ...analyses.tables import Row
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
-from ..elements import Cell, Column, PageTable, text_cell
+from ..building import text_cell, text_column
+from ..elements import Cell, PageTable
 from ..findings import Findings
-from .numbers import StudyCounts, find_table, has_interval
+from ..numbers import has_interval
 from .raters import possible_copies
-from .vocabulary import SHARES, interval_name, join_names, subject_word
+from .vocabulary import SHARES, join_names
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (
@@ -72,8 +73,8 @@ def checklist_table(findings: Findings) -> PageTable:
             for letter, (what, estimate) in zip("abcdefgh", _estimate_rows(findings), strict=False):
                 rows.append(_row(f"13{letter}", what, estimate))
     columns = (
-        Column("Item", number=False), Column("What to report", number=False),
-        Column("What the data say", number=False), Column("Status", number=False),
+        text_column("Item"), text_column("What to report"),
+        text_column("What the data say"), text_column("Status"),
     )  # fmt: skip
     return PageTable("grras", "Checklist for reporting (GRRAS)", columns, tuple(rows), SOURCE)
 
@@ -83,28 +84,40 @@ def _row(item: str, asked: str, answer: Answer) -> tuple[Cell, ...]:
 
 
 def _answers(findings: Findings) -> Iterator[Answer]:
-    counts = StudyCounts(findings)
-    yield Answer(f"{NOT_THERE} This is a study of {_study_kind(findings, counts)}.")
+    within = " and intra-rater" if _readings(findings) else ""
+    yield Answer(f"{NOT_THERE} This is a study of inter-rater{within} agreement of segmentations.")
     yield _measurement(findings)
-    yield _subjects(counts, "which patients, and how they were chosen")
-    yield _raters(findings, "who they stand for")
+    yield _partly(_groups(findings), "which patients, and how they were chosen")
+    yield _partly(_properties(findings), "who they stand for")
     yield Answer()
-    yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings, counts)}")
+    yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings)}")
     yield Answer()
-    yield _rating_process(findings, counts)
+    repeats = _readings(findings)
+    text = f"Repeated readings: {repeats}." if repeats else ""
+    yield _partly(text, "the time between them, what raters knew, blinding")
     yield _independence(findings)
     yield Answer("See the methods text above: statistics, intervals, software and references.", ANSWERED)
-    yield Answer(_study_numbers(findings, counts), ANSWERED)
-    yield _included_subjects(findings, counts)
+    yield Answer(_study_numbers(findings), ANSWERED)
+    described = " ".join(filter(None, [_properties(findings), _groups(findings)]))
+    yield _partly(described, "age, sex, severity and the like")
     yield _estimate_answer(findings)
     yield Answer(f"{NOT_THERE} The sections before this one summarise the results.")
     yield Answer("Tables by case, group, label, pair and rater can be saved from this page as CSV.", ANSWERED)
 
 
-def _study_kind(findings: Findings, counts: StudyCounts) -> str:
-    """Inter-rater, and intra-rater where there are repeated readings."""
-    within = " and intra-rater" if counts.repeated and not findings.study.options.exchangeable else ""
-    return f"inter-rater{within} agreement of segmentations"
+def _partly(text: str, lacks: str) -> Answer:
+    """What the data say, and what they lack; nothing is answered without a text."""
+    return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
+
+
+def _readings(findings: Findings) -> str:
+    """Who read cases repeatedly; empty where nobody did, or where raters are exchangeable."""
+    repeated = {} if findings.study.options.exchangeable else findings.counts.repeated
+    return join_names([f"rater {name} of {counted(cases, 'case')}" for name, cases in repeated.items()])
+
+
+def _groups(findings: Findings) -> str:
+    return f"Cases by group: {_counts_text(findings.counts.groups)}." if findings.counts.groups else ""
 
 
 def _measurement(findings: Findings) -> Answer:
@@ -112,22 +125,11 @@ def _measurement(findings: Findings) -> Answer:
     names = [labels.names[code] for code in labels.marks]
     named = join_names([f"“{name}”" for name in names])
     text = f"Masks with {counted(len(names), 'label')} besides background: {named}." if names else "Empty masks."
-    return Answer(f"{text} Not in the data: the imaging, the drawing tool, the instructions.", PARTLY)
-
-
-def _subjects(counts: StudyCounts, lacks: str) -> Answer:
-    if not counts.groups:
-        return Answer()
-    return Answer(f"Cases by group: {_counts_text(counts.groups)}. Not in the data: {lacks}.", PARTLY)
+    return _partly(text, "the imaging, the drawing tool, the instructions")
 
 
 def _counts_text(by: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in by.items())
-
-
-def _raters(findings: Findings, lacks: str) -> Answer:
-    text = _properties(findings)
-    return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
 
 
 def _properties(findings: Findings) -> str:
@@ -142,19 +144,6 @@ def _properties(findings: Findings) -> str:
     return f"Raters by {'; by '.join(texts)}."
 
 
-def _rating_process(findings: Findings, counts: StudyCounts) -> Answer:
-    if not counts.repeated or findings.study.options.exchangeable:
-        return Answer()
-    text = f"Repeated readings: {_repeats(counts)}."
-    return Answer(f"{text} Not in the data: the time between them, what raters knew, blinding.", PARTLY)
-
-
-def _repeats(counts: StudyCounts) -> str:
-    if not counts.repeated:
-        return "none"
-    return join_names([f"rater {name} of {counted(cases, 'case')}" for name, cases in counts.repeated.items()])
-
-
 def _independence(findings: Findings) -> Answer:
     raters = findings.agreement.raters
     if raters is None:
@@ -167,33 +156,25 @@ def _independence(findings: Findings) -> Answer:
     elif named:
         text = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
                 "where what is marked is large or easy to see.")  # fmt: skip
-    edits = sum(len(case.edits) for case in findings.study)
-    if edits:
-        return Answer(
-            f"{text} According to the reading log, {counted(edits, 'reading')} started from another rater's mask.",
-            PARTLY,
-        )
-    return Answer(f"{text} Not in the data: whether raters saw each other's marks.", PARTLY)
+    if count := sum(len(case.edits) for case in findings.study):
+        edits = counted(count, "reading")
+        return Answer(f"{text} According to the reading log, {edits} started from another rater's mask.", PARTLY)
+    return _partly(text, "whether raters saw each other's marks")
 
 
-def _study_numbers(findings: Findings, counts: StudyCounts) -> str:
+def _study_numbers(findings: Findings) -> str:
+    counts = findings.counts
     exchangeable = findings.study.options.exchangeable
-    raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
     cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
     alone = f"{cases}, no patients named" if counts.cases > 1 else cases
-    parts = [raters, f"{patients} with {cases}" if subject_word(findings) == "patient" else alone]
-    parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
-    parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
-    return (
-        "; ".join([*parts, *([counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else [])])
-        + "."
-    )
-
-
-def _included_subjects(findings: Findings, counts: StudyCounts) -> Answer:
-    groups = f"Cases by group: {_counts_text(counts.groups)}." if counts.groups else ""
-    text = " ".join(filter(None, [_properties(findings), groups]))
-    return Answer(f"{text} Not in the data: age, sex, severity and the like.", PARTLY) if text else Answer()
+    parts = [
+        f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater"),
+        f"{patients} with {cases}" if findings.subject_word == "patient" else alone,
+        f"{counts.there:,} of {counts.wanted:,} masks",
+        f"repeated readings: {_readings(findings) or 'none'}",
+    ]
+    parts += [counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else []
+    return "; ".join(parts) + "."
 
 
 ESTIMATES = {
@@ -206,10 +187,10 @@ ESTIMATES = {
 
 
 def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
-    each = subject_word(findings)
+    each = findings.subject_word
     for statistic, what in ESTIMATES.items():
         yield from _estimate(findings, statistic, what.format(each))
-    pairs = find_table(findings, "agree", "pairs")
+    pairs = findings.table("agree/pairs")
     for row in pairs.all("dice", "mean"):
         a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
         if relation == "within" and not row.group:
@@ -218,10 +199,10 @@ def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
 
 
 def _estimate(findings: Findings, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
-    file = find_table(findings, "agree", "agreement")
+    file = findings.table("agree/agreement")
     row = file.row(statistic)
     if row is not None:
-        text, status = _certainty(row, subject_word(findings))
+        text, status = _certainty(row, findings.subject_word)
         why, how = reason(row.value), {"digits": 0, "percent": True} if statistic in SHARES else {}
         yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row, **how))
 
@@ -234,7 +215,7 @@ def _certainty(row: Row, each: str) -> tuple[str, str]:
 
 
 def _estimate_answer(findings: Findings) -> Answer:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     if not any(has_interval(table.row(name)) for name in ESTIMATES):
         return Answer("The lines below, without confidence intervals.", PARTLY)
-    return Answer(f"The lines below, with {interval_name(findings)}; more in the tables.", ANSWERED)
+    return Answer(f"The lines below, with {findings.interval_name}; more in the tables.", ANSWERED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...analyses.fuse.fuse import LEAST_CASES
 from ...analyses.fuse.presentation import charts
@@ -11,10 +11,11 @@ from ...analyses.printing import counted, number
 from ...analyses.tables import Row
 from ...complexity import STATISTICS
 from ...core.undefined import reason
-from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, number_cell, text_cell
+from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from .numbers import find_table, is_defined, undefined_share
-from .vocabulary import case_cell, case_links, interval_name, join_parts, sd_column, spell_count, subject_word
+from ..numbers import is_defined, undefined_share
+from .vocabulary import case_cell, case_links, join_parts, sd_column, spell_count
 
 FILE = "fuse/complexity.csv"
 MOST_LISTED = 10
@@ -25,10 +26,7 @@ HEADS = {
     "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
     "ssm": ("SSM", "Standard deviation scaled by mean: the higher, the harder the case, likewise"),
     "entropy": ("Entropy", "How mixed STAPLE's probabilities are where any rater marked; 0 where all are equal"),
-    "mean": (
-        "Mean",
-        "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree",
-    ),
+    "mean": ("Mean", "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree"),
     "std": ("SD", "Standard deviation: how much that likelihood varies from pixel to pixel"),
 }
 """Titles and meanings of the statistics."""
@@ -65,22 +63,22 @@ def _hardest_cases(findings: Findings) -> list[Row]:
 def _lead(findings: Findings) -> Iterator[Sentence]:
     yield (
         "A case is hard where raters mark different things. STAPLE gives every pixel that any rater marked a "
-        "probability "
-        "of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) "
-        "and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / "
-        "mean²): high is hard.",
+        "probability of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it "
+        "is (mean) and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / mean²): "
+        "high is hard.",
     )
     hardest = _hardest_cases(findings)
     if not hardest:
         yield ("No case has a complexity here: see below why.",)
     elif len(findings.study) == 1:
-        text = ". It takes several cases to call it hard or easy."
-        yield ("The one case has an ESM of ", number_cell(FILE, hardest[0]), text)
+        text = "The one case has an ESM of {}. It takes several cases to call it hard or easy."
+        yield compose(text, number_cell(FILE, hardest[0]))
     elif not _differ(hardest):
         yield (f"All {spell_count(len(hardest), 'case')} have the same ESM, ", number_cell(FILE, hardest[0]), ".")
     elif len(hardest) > MOST_NAMED:
         harder = [row for row in hardest if row.value > hardest[-1].value]
-        yield _hardest_sentence(harder[:MOST_NAMED])
+        cases = [compose("{} (ESM {})", case_cell(row.case), number_cell(FILE, row)) for row in harder[:MOST_NAMED]]
+        yield compose("Hardest: {}.", join_parts(cases))
         yield _kappa_sentence(findings, harder[: min(MOST_LISTED, len(hardest) // 2)])
 
 
@@ -89,14 +87,9 @@ def _differ(rows: list[Row]) -> bool:
     return len({row.value for row in rows}) > 1
 
 
-def _hardest_sentence(rows: list[Row]) -> Sentence:
-    cases: list[Sentence] = [(case_cell(row.case), " (ESM ", number_cell(FILE, row), ")") for row in rows]
-    return ("Hardest: ", *join_parts(cases), ".")
-
-
 def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
     """That complexity can be high where kappa is high, with an example."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     mean = table.row("fleiss_kappa")
     kappas = [k for row in hardest if is_defined(k := table.row("fleiss_kappa", "case", case=row.case))]
     high = [k for k in kappas if is_defined(mean) and k.value > mean.value]
@@ -107,7 +100,7 @@ def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
     if not high:
         return (f"{text}.",)
     most = max(high, key=lambda row: row.value)
-    return (f"{text}, as in ", case_cell(most.case), " (kappa ", table.quote(most), ").")
+    return compose(text + ", as in {} (kappa {}).", case_cell(most.case), table.quote(most))
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
@@ -115,8 +108,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     if "complexity" in svgs:
         yield Chart("fuse-complexity", svgs["complexity"], _caption(findings))
     yield from _group_blocks(findings)
-    hard = _hardest_table(findings)
-    if hard is not None:
+    if (hard := _hardest_table(findings)) is not None:
         yield hard
     if "esm" in svgs and len(_hardest_cases(findings)) >= LEAST_DRAWN:
         caption = "How ESM is spread over the cases: hard ones lie right; line: mean of the cases."
@@ -146,8 +138,8 @@ def _group_blocks(findings: Findings) -> Iterator[Block]:
         word, meaning = GROUPS.get(name, BETWEEN)
         lines.append((text_cell(f"{word} ({name})"), text_cell(meaning), text_cell(members[name]), *ends))
     columns = (
-        Column("Group", "With its letter in the chart", number=False),
-        Column("Meaning", "After Gordon (2009), by the mean at the group's centre", number=False),
+        text_column("Group", "With its letter in the chart"),
+        text_column("Meaning", "After Gordon (2009), by the mean at the group's centre"),
         Column("Cases", "How many cases are nearest to this group"),
         Column("Entropy", "At the centre of the group"),
         Column("Mean", "At the centre of the group"),
@@ -167,24 +159,20 @@ def _hardest_table(findings: Findings) -> PageTable | None:
     rows = _hardest_cases(findings)[:MOST_LISTED]
     if len(findings.study) < 2 or not rows:
         return None
-    by = {name: _rows_by_case(findings, name) for name in HEADS}
-    grouped = findings.fusion.groups is not None
-    lines = tuple(
-        (
-            case_cell(row.case),
-            *(number_cell(FILE, by[name][row.case]) for name in HEADS),
-            *((text_cell(group_name(str(row["class"]))),) if grouped else ()),
-        )
-        for row in rows
-    )
-    columns = (
-        Column("Case", "Click to look at it", number=False),
-        *(Column(*head) for head in HEADS.values()),
-        *((Column("Group", "The group that it is nearest to", number=False),) if grouped else ()),
-    )
+
+    def value(statistic: str) -> Callable[[Row], Cell]:
+        by_case = _rows_by_case(findings, statistic)
+        return lambda row: number_cell(FILE, by_case[row.case])
+
+    group = text_column("Group", "The group that it is nearest to")
+    columns: list[ColumnOf[Row]] = [
+        (text_column("Case", "Click to look at it"), lambda row: case_cell(row.case)),
+        *((Column(*head), value(statistic)) for statistic, head in HEADS.items()),
+        (group, lambda row: text_cell(group_name(str(row["class"])))),
+    ]
     title = f"The {len(rows)} hardest cases" if len(rows) < len(findings.study) else "The cases, the hardest first"
     title = title if _differ(rows) else "Complexity, case by case"
-    return PageTable("hardest-cases", title, columns, lines)
+    return make_table("hardest-cases", title, rows, columns if findings.fusion.groups is not None else columns[:-1])
 
 
 def _overview_table(findings: Findings) -> PageTable:
@@ -194,10 +182,10 @@ def _overview_table(findings: Findings) -> PageTable:
         cells = text_cell(HEADS[name][0], why=HEADS[name][1]), number_cell(FILE, mean), number_cell(FILE, std)
         lines.append((*cells, text_cell(undefined_share(mean))))
     columns = (
-        Column("Measure", "The tooltip explains each measure", number=False),
-        Column("Mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
+        text_column("Measure", "The tooltip explains each measure"),
+        Column("Mean", f"Mean over {findings.subject_word}s, with its {findings.interval_name}"),
         sd_column(findings),
-        Column("Undefined", f"{subject_word(findings).capitalize()}s for which it is not defined"),
+        Column("Undefined", f"{findings.subject_word.capitalize()}s for which it is not defined"),
     )
     note = (
         "Complexity counts only pixels that any rater marked and as much background (the modified background), "

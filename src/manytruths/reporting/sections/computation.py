@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from importlib.metadata import version
 from typing import Any
 
@@ -16,16 +16,15 @@ from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...study.options import PATHS
-from ..case_findings import FileRead
-from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell
-from ..findings import Findings
+from ..building import text_cell, text_column, text_table
+from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text
+from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
-from .formulas import formula_table
-from .numbers import StudyCounts, all_tables
+from .formulas import bibliography, cited_in, formula_table
 from .paper_texts import methods_text, results_text
-from .references import bibliography, cited_in
-from .vocabulary import SCALES, join_names, method_options, subject_word
+from .standards import method_options
+from .vocabulary import join_names, scale_name
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
@@ -61,19 +60,18 @@ def _file_blocks(findings: Findings) -> Iterator[Block]:
         text = NO_CHECKSUMS if findings.coded else "No file was read: the masks were in memory."
         yield Paragraphs(((text,),), "Files")
         return
-    heads = (Column(head, number=False) for head in ("Path", "Kind", "Case"))
-    columns = (*heads, Column("Bytes"), Column("SHA-256", number=False))
-    rows = tuple(_file_row(file_read) for file_read in findings.files)
+    heads = (text_column(head) for head in ("Path", "Kind", "Case"))
+    columns = (*heads, Column("Bytes"), text_column("SHA-256"))
+    rows = tuple(
+        (text_cell(f.path), text_cell(f.kind), text_cell(f.case, case=f.case), text_cell(f"{f.bytes:,}"),
+         text_cell(f.sha256))
+        for f in findings.files
+    )  # fmt: skip
     title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
     yield PageTable("files", title, columns, rows, filter=True, closed=True)
     sums = "".join(_checksum_line(file_read) for file_read in findings.files)
     file = "SHA256SUMS.txt"  # browsers add this ending to a text that has none
     yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
-
-
-def _file_row(file: FileRead) -> tuple[Cell, ...]:
-    case = text_cell(file.case, case=file.case)
-    return (text_cell(file.path), text_cell(file.kind), case, text_cell(f"{file.bytes:,}"), text_cell(file.sha256))
 
 
 def _checksum_line(file: FileRead) -> str:
@@ -100,7 +98,7 @@ def versions_table(findings: Findings) -> PageTable:
     rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
     same = "data, options, key of codes and versions" if findings.coded else "data, options and versions"
     note = f"The same {same} give the same page; the date and duration of the run are in run.json."
-    return _text_table("versions", "Versions", ("Software", "Version"), rows, note)
+    return text_table("versions", "Versions", ("Software", "Version"), rows, note)
 
 
 def settings_table(findings: Findings) -> PageTable:
@@ -112,12 +110,7 @@ def settings_table(findings: Findings) -> PageTable:
     note = "What is not listed was left at its default."
     if findings.coded:
         note += " Names were replaced by codes, so that paths are not shown."
-    return _text_table("settings", "Settings", ("Part", "Setting", "Value"), rows, note)
-
-
-def _text_table(name: str, title: str, heads: tuple[str, ...], rows: list[Any], note: str = "") -> PageTable:
-    columns = tuple(Column(head, number=False) for head in heads)
-    return PageTable(name, title, columns, tuple(tuple(text_cell(cell) for cell in row) for row in rows), note)
+    return text_table("settings", "Settings", ("Part", "Setting", "Value"), rows, note)
 
 
 def _study_settings(findings: Findings) -> Iterator[Line]:
@@ -149,15 +142,15 @@ def _value_text(findings: Findings, name: str, value: Any) -> str:
 
 
 def _resampling_settings(findings: Findings) -> Iterator[Line]:
-    own, part = findings.settings, "intervals"
-    drawn = f"bias-corrected and accelerated, {own.resamples:,} resamples"
-    none = f"none: too few {subject_word(findings)}s have a value"
-    yield part, f"bootstrap over {subject_word(findings)}s", drawn if StudyCounts(findings).resampled else none
-    yield part, "level", f"{own.level:.0%}"
-    yield part, "seed", str(own.seed)
-    yield "words", "scale for kappa", SCALES.get(own.scale, own.scale)
-    if own.without:
-        yield "means", "also without groups", ", ".join(own.without)
+    settings, part = findings.settings, "intervals"
+    drawn = f"bias-corrected and accelerated, {settings.resamples:,} resamples"
+    none = f"none: too few {findings.subject_word}s have a value"
+    yield part, f"bootstrap over {findings.subject_word}s", drawn if findings.resampled else none
+    yield part, "level", f"{settings.level:.0%}"
+    yield part, "seed", str(settings.seed)
+    yield "words", "scale for kappa", scale_name(findings)
+    if settings.without:
+        yield "means", "also without groups", ", ".join(settings.without)
 
 
 def _consensus_settings(findings: Findings) -> Iterator[Line]:
@@ -192,7 +185,7 @@ def _ranking_settings(findings: Findings) -> Iterator[Line]:
     yield part, "metrics", ", ".join(ranking.metrics)
     yield part, "under", f"{len(ranking.truths)} raters and reference standards"
     drawn = f"{ranking.resamples:,}, {ranking.seed}"
-    yield part, "resamples and seed", f"none: too few {subject_word(findings)}s" if ranking.overall.refusal else drawn
+    yield part, "resamples and seed", f"none: too few {findings.subject_word}s" if ranking.overall.refusal else drawn
     yield part, "missing scores", str(findings.ranking.settings.missing)
     yield part, "level of tests", f"{ranking.alpha:g}, after Holm"
 
@@ -226,47 +219,29 @@ WHERE = {
 }
 
 
-@dataclass
-class _Gap:
-    """Values of one file that are missing for one reason."""
-
-    count: int = 0
-    statistics: dict[str, None] = field(default_factory=dict)
-    cases: dict[str, None] = field(default_factory=dict)
-    scopes: dict[str, None] = field(default_factory=dict)
-
-    def add(self, row: Row, unit: str) -> None:
-        self.count += 1
-        self.statistics[row.statistic] = None
-        if row.scope == "case":
-            self.cases[row.case] = None
-        else:
-            where = WHERE.get(row.scope, row.scope).format(unit)
-            self.scopes[where + (", by group" if row.group else "")] = None
-
-
 def undefined_block(findings: Findings) -> Block:
     """A row for every file and reason, with the statistics and cases that it applies to."""
-    gaps = dict(_gaps(findings))
+    gaps = _gaps(findings)
     if not gaps:
         return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
     columns = (
-        Column("Numbers", "By their names in the file.", number=False), Column("Missing", number=False),
-        Column("Why", number=False), Column("How many"), Column("Where", number=False), Column("File", number=False),
+        text_column("Numbers", "By their names in the file."), text_column("Missing"),
+        text_column("Why"), Column("How many"), text_column("Where"), text_column("File"),
     )  # fmt: skip
-    rows = tuple(_gap_row(*key, gap) for key, gap in gaps.items())
+    rows = tuple(_gap_row(findings, *key, missing) for key, missing in gaps.items())
     note = "Undefined values are left out of means and counted; they are not replaced by other values."
     many = len(rows) > MANY_ROWS
     return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
 
 
-def _gaps(findings: Findings) -> Iterable[tuple[Key, _Gap]]:
-    gaps: dict[Key, _Gap] = {}
-    for file, table in all_tables(findings):
-        for row in table.rows:
+def _gaps(findings: Findings) -> dict[Key, list[Row]]:
+    """Rows without a value, then rows without an interval, by file and reason."""
+    gaps: dict[Key, list[Row]] = {}
+    for index in findings.tables.values():
+        for row in index.rows:
             for missing, why in _missing_parts(row):
-                gaps.setdefault((file, missing, why), _Gap()).add(row, subject_word(findings))
-    return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
+                gaps.setdefault((index.file, missing, why), []).append(row)
+    return dict(sorted(gaps.items(), key=lambda item: item[0][1] != "value"))
 
 
 def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
@@ -276,14 +251,15 @@ def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
         yield "interval", REASONS[code(row.low)]
 
 
-def _gap_row(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
-    titles = list(gap.statistics)
-    where = [*([few(list(gap.cases), MOST_CASES)] if gap.cases else []), *gap.scopes]
-    return (
-        text_cell(few(titles, MOST_STATISTICS), why=", ".join(titles) if len(titles) > MOST_STATISTICS else ""),
-        text_cell(missing),
-        text_cell(why),
-        text_cell(f"{gap.count:,}"),
-        text_cell("; ".join(where)),
-        text_cell(file),
+def _gap_row(findings: Findings, file: str, missing: str, why: str, rows: Sequence[Row]) -> tuple[Cell, ...]:
+    titles = list(dict.fromkeys(row.statistic for row in rows))
+    cases = list(dict.fromkeys(row.case for row in rows if row.scope == "case"))
+    scopes = dict.fromkeys(
+        WHERE.get(row.scope, row.scope).format(findings.subject_word) + (", by group" if row.group else "")
+        for row in rows
+        if row.scope != "case"
     )
+    where = "; ".join([*([few(cases, MOST_CASES)] if cases else []), *scopes])
+    every = ", ".join(titles) if len(titles) > MOST_STATISTICS else ""
+    named = text_cell(few(titles, MOST_STATISTICS), why=every)
+    return (named, *map(text_cell, (missing, why, f"{len(rows):,}", where, file)))

@@ -21,28 +21,17 @@ from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
 from ...evaluation.ranking.score_tables import PERFECT
 from ...inference.intervals import MIN_SUBJECTS
+from ..building import compose
 from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
-from .algorithm_curves import area_range
-from .algorithm_scores import empty_masks, judged_label, range_text, tolerances, verdict_text
+from ..numbers import has_interval, is_defined
+from .algorithm_scores import area_ranges, empty_masks, judged_label, range_text, tolerances, verdict_text
 from .algorithms import main_orders, rater_comparison
 from .cases import cases_by_kappa, why_no_overlap
-from .formulas import FORMULAS, used_formulas
-from .numbers import StudyCounts, find_table, has_interval, is_defined
+from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
 from .raters import error_dependence
-from .references import SOFTWARE, cite, cite_once, cited_in
-from .vocabulary import (
-    SCALES,
-    SHARES,
-    capitalise,
-    cite_method,
-    interval_name,
-    join_names,
-    join_parts,
-    most_different,
-    pixel_word,
-    subject_word,
-)
+from .standards import cite_method, most_different
+from .vocabulary import SHARES, capitalise, join_names, join_parts, scale_name
 
 REGIONS = {
     "whole": "over all {item}s that were rated",
@@ -94,52 +83,50 @@ SCALE_SOURCES = {
     "altman": "Altman 1991",
     "shrout": "Shrout 1998",
 }
-CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()}
 
 
 def methods_text(findings: Findings) -> str:
     """Paragraphs by subject; every reference of the formulas is cited once."""
     parts = {
-        "Agreement": " ".join(
-            [*_material(findings, StudyCounts(findings)), *_agreement_methods(findings), *_rater_methods(findings)]
-        ),
-        "Reference standard": " ".join(_standard_methods(findings)),
-        "Algorithms": " ".join(_evaluation_methods(findings, findings.evaluation, StudyCounts(findings)))
-        if findings.evaluation
-        else "",
-        "Statistics": " ".join(_statistical_methods(findings)),
+        "Agreement": [*_material(findings), *_agreement_methods(findings), *_rater_methods(findings)],
+        "Reference standard": list(_standard_methods(findings)),
+        "Algorithms": list(_evaluation_methods(findings, findings.evaluation)) if findings.evaluation else [],
+        "Statistics": list(_statistical_methods(findings)),
     }
-    text = "\n\n".join(f"{about}. {paragraph}" for about, paragraph in parts.items() if paragraph)
-    left = {reference for formula in used_formulas(findings).values() for reference in formula.cited} - set(
-        cited_in(text)
-    )
+    text = "\n\n".join(" ".join([f"{about}.", *sentences]) for about, sentences in parts.items() if sentences)
+    needed = {reference for formula in used_formulas(findings).values() for reference in formula.cited}
+    left = needed - set(cited_in(text))
     more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
-    return cite_once(" ".join([text, *more, _software_sentence(findings)]))
+    software = (
+        f"All computations were done with manytruths {manytruths.__version__}{cite(SOFTWARE)} "
+        f"(Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}; "
+        f"seed {findings.settings.seed})."
+    )
+    return cite_once(" ".join([text, *more, software]))
 
 
 def _statistical_methods(findings: Findings) -> Iterator[str]:
-    yield from _averages(findings, StudyCounts(findings))
+    yield from _averages(findings)
     if findings.ranking is not None:
         yield _ranking_methods(findings, findings.ranking)
     if findings.plan is not None:
         drawn = any(has_interval(row) for row in findings.plan.table.rows)
-        sure = (
-            f", with percentile bootstrap intervals ({findings.plan.settings.resamples:,} resamples)" if drawn else ""
-        )
+        resamples = f"{findings.plan.settings.resamples:,} resamples"
+        sure = f", with percentile bootstrap intervals ({resamples})" if drawn else ""
         yield (
             f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
-            f"{pixel_word(findings)}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
+            f"{findings.pixel_word}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
         )
 
 
 def _cite_statistic(name: str) -> str:
-    return cite(*CITED[name])
+    return cite(*FORMULAS[name].cited)
 
 
-def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
-    exchangeable = findings.study.options.exchangeable
+def _material(findings: Findings) -> Iterator[str]:
+    exchangeable, counts = findings.study.options.exchangeable, findings.counts
     who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
-    subjects = f" of {counted(counts.subjects, 'patient')}" if subject_word(findings) == "patient" else ""
+    subjects = f" of {counted(counts.subjects, 'patient')}" if findings.subject_word == "patient" else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start}{gaps if counts.missing else ''}."
@@ -154,19 +141,18 @@ def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
 
 
 def _agreement_methods(findings: Findings) -> Iterator[str]:
-    here = {row.statistic for row in find_table(findings, "agree", "agreement").table.rows if is_defined(row)}
+    here = {row.statistic for row in findings.table("agree/agreement").rows if is_defined(row)}
     region = region_of(findings.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
-    kappa = (
-        f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[findings.settings.scale])})"
-    )
-    names = ALL_RATER_NAMES | {"fleiss_kappa": kappa}
+    scale = cite(SCALE_SOURCES[findings.settings.scale])
+    names = ALL_RATER_NAMES | {
+        "fleiss_kappa": f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{scale})"
+    }
     if "positive_agreement" in here:
         del names["percent_agreement"]
-    of_all = _join_cited(names, here)
-    of_pairs = _join_cited(PAIR_NAMES, here)
+    of_all, of_pairs = _join_cited(names, here), _join_cited(PAIR_NAMES, here)
     pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
-    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=pixel_word(findings))
+    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=findings.pixel_word)
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
@@ -177,17 +163,17 @@ def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
     chosen = [name for name in names if name in here]
     parts = []
     for name, after in zip(chosen, [*chosen, ""][1:], strict=True):
-        shared = bool(after) and CITED[after] == CITED[name]
+        shared = bool(after) and FORMULAS[after].cited == FORMULAS[name].cited
         parts.append(names[name] + ("" if shared else _cite_statistic(name)))
     return join_names(parts, len(parts))
 
 
-def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
-    each = subject_word(findings)
+def _averages(findings: Findings) -> Iterator[str]:
+    each, counts = findings.subject_word, findings.counts
     if counts.cases > 1:
         means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
-    if counts.resampled:
+    if findings.resampled:
         yield (
             f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
             f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
@@ -198,7 +184,7 @@ def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
         why = f"there {were} only {few}" if counts.subjects < MIN_SUBJECTS else f"too few {each}s have a value"
         yield f"No confidence intervals over {each}s were made, as {why}."
     if "over_raters" in used_formulas(findings):
-        also = " also" if counts.resampled else ""
+        also = " also" if findings.resampled else ""
         yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
 
 
@@ -209,8 +195,7 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
         return
     yield (
         "With all cases pooled, outliers were raters whose mean Dice distance (1 − Dice) to the others lay more than "
-        "one standard "
-        f"deviation above the raters' mean{_cite_statistic('outlier')}."
+        f"one standard deviation above the raters' mean{_cite_statistic('outlier')}."
     )
     more = [f"Ward clustering{cite('Ward 1963')}"]
     more += [f"Williams' index{_cite_statistic('williams_index')}"] if "williams_index" in here else []
@@ -223,7 +208,7 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
 
 
 def _standard_methods(findings: Findings) -> Iterator[str]:
-    methods = [cite_method(findings, method, pixel_word(findings)) for method in findings.fusion.methods]
+    methods = [cite_method(findings, method, findings.pixel_word) for method in findings.fusion.methods]
     if methods:
         start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
         yield f"{start} made case by case: {join_names(methods, len(methods))}."
@@ -239,7 +224,7 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
         )
 
 
-def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCounts) -> Iterator[str]:
+def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
     kind = "Predicted probabilities" if findings.study.options.probability else "Segmentations"
     who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
@@ -254,7 +239,7 @@ def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCou
         yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
     if judged.plan.threshold is not None:
         yield f"Probabilities were thresholded at {judged.plan.threshold:g}."
-    if counts.predictions_missing:
+    if findings.counts.predictions_missing:
         how = "got the worst score" if judged.missing == "worst" else "excluded their case for all algorithms"
         yield f"Missing predictions {how}."
     if empty_masks(findings):
@@ -277,7 +262,7 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     truths = [] if findings.study.options.exchangeable else ["each rater"]
     truths += ["these reference standards"] if set(judged.plan.consensus) & set(described) else []
     truths += [
-        cite_method(findings, method, pixel_word(findings))
+        cite_method(findings, method, findings.pixel_word)
         for method in judged.plan.consensus
         if method not in described
     ]
@@ -293,22 +278,16 @@ def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
     return (
         f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
-        f"τ_b{_cite_statistic('kendall_tau')} "
-        f"between rankings, and compared in pairs by one-sided {exact}Wilcoxon signed-rank tests"
-        f"{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, α = {ranking.alpha:g}."
+        f"τ_b{_cite_statistic('kendall_tau')} between rankings, and compared in pairs by one-sided {exact}Wilcoxon "
+        f"signed-rank tests{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, "
+        f"α = {ranking.alpha:g}."
     )
 
 
 def _has_empty_agreement(findings: Findings) -> bool:
     """Whether a prediction was correctly empty."""
-    rows = find_table(findings, "evaluate", "scores").table.rows
+    rows = findings.table("evaluate/scores").rows
     return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
-
-
-def _software_sentence(findings: Findings) -> str:
-    parts = f"Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}"
-    used_for = f"manytruths {manytruths.__version__}{cite(SOFTWARE)}"
-    return f"All computations were done with {used_for} ({parts}; seed {findings.settings.seed})."
 
 
 # --- results
@@ -331,70 +310,69 @@ def results_text(findings: Findings) -> str:
         _algorithm_results(findings),
         _order_results(findings),
     )
-    interval = interval_name(findings)
+    interval = findings.interval_name
     sentences = [plain_text(spell_intervals(capitalise(s), interval)) for part in parts for s in part]
     return " ".join(sentences) or f"No two raters could be compared: {why_no_overlap(findings)}."
 
 
 def _agreement_results(findings: Findings) -> Iterator[Sentence]:
-    rows = [row for name in MAIN if is_defined(row := find_table(findings, "agree", "agreement").row(name))]
+    rows = [row for name in MAIN if is_defined(row := findings.table("agree/agreement").row(name))]
     subjects = len(findings.study.subjects)
     if rows:
         some = "" if rows[0].n in (None, subjects) else f"{rows[0].n} of "
-        mean = f"on average over {some}{subjects} {subject_word(findings)}s, " if subjects > 1 else ""
+        mean = f"on average over {some}{subjects} {findings.subject_word}s, " if subjects > 1 else ""
         parts = [_statistic_result(findings, row, mean if row is rows[0] else "") for row in rows]
         yield (*join_parts(parts, "; and ", "; "), ".")
 
 
 def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
-    table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
+    table, scale = findings.table("agree/agreement"), findings.settings.scale
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
-    word = f", {interpret_kappa(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
-    value = table.quote(row, level=interval_name(findings), **how)
+    word = f", {interpret_kappa(row.value, scale)} by the scale of {scale_name(findings)}"
+    value = table.quote(row, level=findings.interval_name, **how)
     start = f"{before}{MAIN[row.statistic]} was "
     return (start, value, *spread, word if row.statistic == "fleiss_kappa" else "")
 
 
 def _kappa_range(findings: Findings) -> Iterator[Sentence]:
-    rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
-    table = find_table(findings, "agree", "agreement")
+    rows = list(filter(is_defined, cases_by_kappa(findings)))
     if len(rows) > 1:
-        yield ("Fleiss' kappa of single cases ranged from ", table.quote(rows[0]), " to ", table.quote(rows[-1]), ".")
+        ends = [findings.table("agree/agreement").quote(row) for row in (rows[0], rows[-1])]
+        yield compose("Fleiss' kappa of single cases ranged from {} to {}.", *ends)
 
 
 def _standard_results(findings: Findings) -> Iterator[Sentence]:
     pair = most_different(findings)
     if pair:
         which = ", the reference standards that differed most," if pair.several else ""
-        value = find_table(findings, "fuse", "differences").quote(pair.row, level=interval_name(findings))
+        value = findings.table("fuse/differences").quote(pair.row, level=findings.interval_name)
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
-        yield (f"{pair.names}{which} overlapped by a {mean} of ", value, ".")
+        yield compose("{}{} overlapped by a {} of {}.", pair.names, which, mean, value)
 
 
 def _dependence_results(findings: Findings) -> Iterator[Sentence]:
     errors = error_dependence(findings)
     if errors is not None:
         weight = tuple(p.replace(" weigh ", " weighed ") if isinstance(p, str) else p for p in errors.weight)
-        yield (f"Given STAPLE's estimate, the raters' errors were {errors.words} (mean correlation ",
-               errors.correlation, "); ", *weight, ".")  # fmt: skip
+        text = "Given STAPLE's estimate, the raters' errors were {} (mean correlation {}); {}."
+        yield compose(text, errors.words, errors.correlation, weight)
 
 
 def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
     if findings.evaluation is None:
         return
-    hard, table = findings.evaluation.mask_scores, find_table(findings, "evaluate", "verdicts")
+    hard, table = findings.evaluation.mask_scores, findings.table("evaluate/verdicts")
     rows = rater_comparison(findings) if hard is not None else []
     if hard is not None and rows:
         human = hard.ranges[judged_label(findings), OTHERS, "dice"]
-        parts: list[Sentence] = [
-            (f"{row['algorithm']} ", table.quote(row, level=interval_name(findings)),
-             f", {verdict_text(human, str(row['algorithm']))}")
-            for row in rows
-        ]  # fmt: skip
-        start = f"Against the raters, whose own mean Dice coefficients were {range_text(human, 2)}, mean Dice was: "
-        yield (start, *join_parts(parts, "; ", "; "), ".")
+        parts = []
+        for row in rows:
+            name, value = str(row["algorithm"]), table.quote(row, level=findings.interval_name)
+            parts.append(compose("{} {}, {}", name, value, verdict_text(human, name)))
+        text = "Against the raters, whose own mean Dice coefficients were {}, mean Dice was: {}."
+        yield compose(text, range_text(human, 2), join_parts(parts, "; ", "; "))
     if findings.evaluation.probability_scores is not None:
         yield from _area_results(findings)
 
@@ -402,11 +380,12 @@ def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
 def _area_results(findings: Findings) -> Iterator[Sentence]:
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
-    table, grey = find_table(findings, "evaluate", "scores"), findings.evaluation.probability_scores
-    ends = {column.name: both for column in grey.counts if (both := area_range(grey, column.name))}
-    parts: list[Sentence] = [(f"{name} ", table.quote(a), " to ", table.quote(b)) for name, (a, b) in ends.items()]
+    table, grey = findings.table("evaluate/scores"), findings.evaluation.probability_scores
+    ends = area_ranges(grey).items()
+    parts = [compose("{} {} to {}", name, table.quote(a), table.quote(b)) for name, (a, b) in ends]
     if parts:
-        yield ("Depending on the reference standard, the area under the P̄-R curve was: ", *join_parts(parts), ".")
+        text = "Depending on the reference standard, the area under the P̄-R curve was: {}."
+        yield compose(text, join_parts(parts))
 
 
 def _order_results(findings: Findings) -> Iterator[Sentence]:

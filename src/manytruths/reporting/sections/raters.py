@@ -7,7 +7,7 @@ correlated, and whether masks were copied.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 from ...analyses.agree.presentation import charts
 from ...analyses.tables import Row
 from ...raters.dependence import PossibleCopy
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
+from ..building import ColumnOf, compose, make_table, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
-from .numbers import TableIndex, find_table, is_defined
-from .vocabulary import interval_name, join_parts, pixel_word, rater_cell, spell_count, subject_word
+from ..numbers import TableIndex, is_defined
+from .vocabulary import join_parts, rater_cell, rater_names, spell_count
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
@@ -26,6 +27,12 @@ PERFORMANCE = {
     "ppv": ("PPV", "Of what this rater marked, the share that at least half of the raters marked."),
     "cohen_kappa": ("Kappa", "Agreement with that vote beyond chance: 1 is full agreement, 0 is chance."),
 }
+STAPLE_RATES = {
+    "staple_sensitivity": (
+        "STAPLE sensitivity", "As STAPLE estimates it, with a reference standard that it estimates as well."
+    ),
+    "staple_specificity": ("STAPLE specificity", "Likewise; near 1 wherever most of what is counted is background."),
+}  # fmt: skip
 MANY_PAIRS = 15
 """With more pairs of raters, their table is collapsed."""
 MANY_RATERS, ENDS = 15, 20
@@ -44,9 +51,11 @@ def section(findings: Findings) -> Section | None:
 def _turned_warning(findings: Findings) -> Iterator[Sentence]:
     """A warning about raters with a mask that was probably saved turned."""
     if names := turned_raters(findings):
-        who = join_parts([("rater ", rater_cell(findings, name)) for name in names])
-        yield ("A mask of ", *who, " was probably saved turned or flipped (see In short): the results of raters "
-               "below may be due to that.")  # fmt: skip
+        text = (
+            "A mask of {} was probably saved turned or flipped (see In short): the results of raters below may be due "
+            "to that."
+        )
+        yield compose(text, rater_names(findings, names))
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
@@ -63,12 +72,11 @@ def _charts(findings: Findings) -> Iterator[Block]:
 
 
 def _tables(findings: Findings) -> Iterator[Block]:
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     yield _tendency_table(findings, table)
     if len(_rater_names(findings)) > 2:  # with two raters the vote is the union
-        yield _performance_table(findings, table)
-        yield _pooled_table(findings, table)
-    pairs = find_table(findings, "agree", "pairs")
+        yield from _performance_tables(findings, table)
+    pairs = findings.table("agree/pairs")
     if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r["relation"] == "between"]:
         yield _pair_table(findings, pairs, rows)
 
@@ -78,103 +86,88 @@ def _rater_names(findings: Findings) -> tuple[str, ...]:
     return findings.agreement.raters.differences.raters
 
 
-def _name_columns(findings: Findings) -> list[Column]:
+def _name_columns(findings: Findings) -> list[ColumnOf[str]]:
     """The first columns: the rater, and their properties."""
-    return [Column("Rater", number=False), *(Column(p, number=False) for p in _properties(findings))]
+    known = findings.study.properties
 
+    def value(name: str) -> Callable[[str], Cell]:
+        return lambda rater: text_cell(known.get(rater, {}).get(name, ""))
 
-def _name_cells(findings: Findings, rater: str) -> list[Cell]:
-    own = findings.study.properties.get(rater, {})
-    return [rater_cell(findings, rater), *(text_cell(own.get(p, "")) for p in _properties(findings))]
-
-
-def _properties(findings: Findings) -> list[str]:
-    return list(dict.fromkeys(name for own in findings.study.properties.values() for name in own))
+    names = dict.fromkeys(name for properties in known.values() for name in properties)
+    head: ColumnOf[str] = (text_column("Rater"), lambda rater: rater_cell(findings, rater))
+    return [head, *((text_column(name), value(name)) for name in names)]
 
 
 def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     """How each rater draws compared with the others."""
-    columns = [
-        *_name_columns(findings),
-        Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
-        Column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one.", number=False),
-        Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
-        Column("Draws", "Larger: by at least 25%; smaller: by at least 20%.", number=False),
-        Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
-        Column("Alone", "Of what this rater marked, the share that nobody else marked."),
-        Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
-    ]  # fmt: skip
-    rows = tuple(_tendency_row(findings, table, rater) for rater in _rater_names(findings))
-    return PageTable("rater-tendencies", "How each rater draws", tuple(columns), rows, "All cases pooled.")
-
-
-def _tendency_row(findings: Findings, table: TableIndex, rater: str) -> tuple[Cell, ...]:
     assert findings.agreement.raters is not None
-    out = rater in findings.agreement.raters.differences.outliers
-    size = table.row("relative_area", "pooled", rater)
-    return (
-        *_name_cells(findings, rater),
-        table.cell("mean_difference", "pooled", rater),
-        text_cell("yes" if out else ""),
-        table.cell("relative_area", "pooled", rater),
-        text_cell(size_word(size)),
-        table.cell("misses", "pooled", rater, digits=0, percent=True),
-        table.cell("extra", "pooled", rater, digits=0, percent=True),
-        table.cell("williams_index", "pooled", rater),
-    )
+    outliers = findings.agreement.raters.differences.outliers
+
+    def value(statistic: str, **how: Any) -> Callable[[str], Cell]:
+        return lambda rater: table.cell(statistic, "pooled", rater, **how)
+
+    columns: list[ColumnOf[str]] = [
+        *_name_columns(findings),
+        (Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
+         value("mean_difference")),
+        (text_column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one."),
+         lambda rater: text_cell("yes" if rater in outliers else "")),
+        (Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
+         value("relative_area")),
+        (text_column("Draws", "Larger: by at least 25%; smaller: by at least 20%."),
+         lambda rater: text_cell(size_word(table.row("relative_area", "pooled", rater)))),
+        (Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
+         value("misses", digits=0, percent=True)),
+        (Column("Alone", "Of what this rater marked, the share that nobody else marked."),
+         value("extra", digits=0, percent=True)),
+        (Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
+         value("williams_index")),
+    ]  # fmt: skip
+    title = "How each rater draws"
+    return make_table("rater-tendencies", title, _rater_names(findings), columns, "All cases pooled.")
 
 
-def _performance_table(findings: Findings, table: TableIndex) -> PageTable:
-    """Each rater against the vote, mean over subjects."""
-    columns = (*_name_columns(findings), *(Column(title, help) for title, help in PERFORMANCE.values()))
-    rows = tuple(
-        (*_name_cells(findings, rater), *(table.cell(s, "mean", rater, digits=3) for s in PERFORMANCE))
-        for rater in _rater_names(findings)
-    )
+def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageTable]:
+    """Each rater against the vote; with all cases pooled also against the vote of the others, and STAPLE's rates."""
+
+    def value(statistic: str, scope: str) -> Callable[[str], Cell]:
+        return lambda rater: table.cell(statistic, scope, rater, digits=3)
+
+    names, head = _rater_names(findings), _name_columns(findings)
+    means = [(Column(*titles), value(statistic, "mean")) for statistic, titles in PERFORMANCE.items()]
     note = (
-        f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}. The vote has a share of each "
+        f"Mean over {findings.subject_word}s, with its {findings.interval_name}. The vote has a share of each "
         "rater in it."
     )
-    return PageTable("rater-performance", "Each rater against the vote of all", columns, rows, note)
-
-
-def _pooled_table(findings: Findings, table: TableIndex) -> PageTable:
-    """Each rater against the vote with all cases pooled, against the vote of the others, and STAPLE's rates."""
-    others = [Column(f"{title}, others", _help_of_others(help)) for title, help in PERFORMANCE.values()]
-    rates = [
-        Column("STAPLE sensitivity", "As STAPLE estimates it, with a reference standard that it estimates as well."),
-        Column("STAPLE specificity", "Likewise; near 1 wherever most of what is counted is background."),
-    ]
-    columns = (*_name_columns(findings), *(Column(*own) for own in PERFORMANCE.values()), *others, *rates)
-    rows = tuple((*_name_cells(findings, rater), *_pooled_cells(table, rater)) for rater in _rater_names(findings))
-    title = "The same, all cases pooled"
-    note = f"Every {pixel_word(findings)} counts the same, so that large cases weigh more."
-    return PageTable("rater-performance-pooled", title, columns, rows, note, closed=True)
-
-
-def _help_of_others(help: str) -> str:
-    return help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
-
-
-def _pooled_cells(table: TableIndex, rater: str) -> Iterator[Cell]:
-    wanted = [*PERFORMANCE, *(f"{s}_against_others" for s in PERFORMANCE), "staple_sensitivity", "staple_specificity"]
-    return (table.cell(statistic, "pooled", rater, digits=3) for statistic in wanted)
+    yield make_table("rater-performance", "Each rater against the vote of all", names, [*head, *means], note)
+    others = {}
+    for statistic, (title, help) in PERFORMANCE.items():
+        help = help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
+        others[f"{statistic}_against_others"] = f"{title}, others", help
+    pooled = PERFORMANCE | others | STAPLE_RATES
+    rates = [(Column(*titles), value(statistic, "pooled")) for statistic, titles in pooled.items()]
+    title, note = (
+        "The same, all cases pooled",
+        f"Every {findings.pixel_word} counts the same, so that large cases weigh more.",
+    )
+    yield make_table("rater-performance-pooled", title, names, [*head, *rates], note, closed=True)
 
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
     """Every pair of raters."""
-    columns = (Column("Rater", number=False), Column("and", number=False), *_pair_columns())
     few = len(_rater_names(findings)) <= MANY_RATERS
     shown = rows if few else _most_and_least_alike(table, rows)
-    cells = tuple(
-        (rater_cell(findings, str(r["rater_a"])), rater_cell(findings, str(r["rater_b"])), *_pair_cells(table, r))
-        for r in shown
+    columns = _pair_columns(findings, table, "Rater")
+    title, note = (
+        "Pairs of raters",
+        f"Means are over {findings.subject_word}s, pooled numbers over all {findings.pixel_word}s.",
     )
-    note = f"Means are over {subject_word(findings)}s, pooled numbers over all {pixel_word(findings)}s."
-    if few:
-        return PageTable("rater-pairs", "Pairs of raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
-    note += f" All {len(rows):,} pairs are in agree/pairs.csv."
-    return PageTable("rater-pairs", f"The {ENDS} pairs most and least alike", columns, cells, note, closed=True)
+    if not few:
+        title, note = (
+            f"The {ENDS} pairs most and least alike",
+            f"{note} All {len(rows):,} pairs are in agree/pairs.csv.",
+        )
+    return make_table("rater-pairs", title, shown, columns, note, closed=not few or len(rows) > MANY_PAIRS)
 
 
 def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
@@ -184,61 +177,56 @@ def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
     return order if len(order) <= 2 * ENDS else [*order[:ENDS], *order[-ENDS:]]
 
 
-def _pair_columns() -> list[Column]:
+def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[ColumnOf[Row]]:
+    """Columns for rows of two raters, or of two readings of a rater."""
+
+    def value(statistic: str, scope: str, **how: Any) -> Callable[[Row], Cell]:
+        return lambda row: table.cell(statistic, scope, *row.extra, **how)
+
     return [
-        Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."),
-        Column("Cohen's kappa", "Agreement of the two beyond chance, on average."),
-        Column("Relative volume difference", "Difference of the two sizes over their mean, on average."),
-        Column("Dice, pooled", "All cases as if they were one."),
-        Column("Kappa, pooled", "All cases as if they were one."),
-    ]
-
-
-def _pair_cells(table: TableIndex, row: Row) -> Iterator[Cell]:
-    for statistic in ("dice", "cohen_kappa", "volume_difference"):
-        share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "volume_difference" else {}
-        yield table.cell(statistic, "mean", *row.extra, **share)
-    for statistic in ("dice", "cohen_kappa"):
-        yield table.cell(statistic, "pooled", *row.extra)
+        (text_column(what), lambda row: rater_cell(findings, str(row["rater_a"]))),
+        (text_column("and"), lambda row: rater_cell(findings, str(row["rater_b"]))),
+        (Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."), value("dice", "mean")),
+        (Column("Cohen's kappa", "Agreement of the two beyond chance, on average."), value("cohen_kappa", "mean")),
+        (Column("Relative volume difference", "Difference of the two sizes over their mean, on average."),
+         value("volume_difference", "mean", digits=0, percent=True)),
+        (Column("Dice, pooled", "All cases as if they were one."), value("dice", "pooled")),
+        (Column("Kappa, pooled", "All cases as if they were one."), value("cohen_kappa", "pooled")),
+    ]  # fmt: skip
 
 
 def _repeat_table(findings: Findings) -> Iterator[Block]:
     """Repeated readings of the same rater."""
-    table = find_table(findings, "agree", "pairs")
-    rows = [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]
-    if not rows:
-        return
-    columns = (Column("Reading", number=False), Column("and", number=False), *_pair_columns())
-    cells = tuple(
-        (*(rater_cell(findings, str(name)) for name in (r["rater_a"], r["rater_b"])), *_pair_cells(table, r))
-        for r in rows
-    )
-    note = "One rater also marks differently on another day: a guide to how much agreement to expect of two."
-    yield PageTable("rater-repeats", "The same rater twice", columns, cells, note)
+    table = findings.table("agree/pairs")
+    if rows := [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]:
+        note = "One rater also marks differently on another day: a guide to how much agreement to expect of two."
+        columns = _pair_columns(findings, table, "Reading")
+        yield make_table("rater-repeats", "The same rater twice", rows, columns, note)
 
 
 def _dependence_block(findings: Findings) -> Iterator[Block]:
     """Whether the raters' errors are correlated."""
-    sentences = tuple(_dependence_sentences(findings))
-    if sentences:
+    if sentences := tuple(_dependence_sentences(findings)):
         yield Paragraphs(sentences, "Are the raters' errors correlated?")
 
 
 def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
     errors = error_dependence(findings)
     if errors is not None:
-        yield (
-            "The more the raters' errors are correlated, the less their votes add to each other. Here ",
-            *errors.sentence,
-            ". A mistake that all share cannot be seen at all.",
+        text = (
+            "The more the raters' errors are correlated, the less their votes add to each other. Here {}. A mistake "
+            "that all share cannot be seen at all."
         )
+        yield compose(text, errors.sentence)
     elif len(_rater_names(findings)) < LEAST_RATERS:
         yield ("Whether the raters' errors are correlated cannot be determined: this needs at least four raters.",)
-    alike, pairs = possible_copies(findings), find_table(findings, "agree", "pairs")
+    alike, pairs = possible_copies(findings), findings.table("agree/pairs")
     for copy in alike.pairs if alike.suspected else ():
-        names = (rater_cell(findings, copy.rater_a), " and ", rater_cell(findings, copy.rater_b))
+        names = [rater_cell(findings, name) for name in (copy.rater_a, copy.rater_b)]
         value = pairs.cell("dice", "pooled", copy.rater_a, copy.rater_b, "between", digits=3)
-        yield ("Raters ", *names, " drew nearly the same, with a Dice of ", value, ": is one a copy or an edit?")
+        yield compose(
+            "Raters {} and {} drew nearly the same, with a Dice of {}: is one a copy or an edit?", *names, value
+        )
 
 
 # --- outliers, and raters who draw larger or smaller
@@ -283,7 +271,7 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
     raters = findings.agreement.raters
     if raters is None:
         return
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     if not any(is_defined(table.row("mean_difference", "pooled", rater)) for rater in raters.differences.raters):
         yield ("Outliers cannot be determined: no two raters can be compared.",)
     elif len(raters.differences.raters) == 2:
@@ -292,11 +280,8 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
         yield ("No rater is an outlier.",)
     elif all_alike(findings):
         most = max((r for r in table.all("mean_difference", "pooled") if is_defined(r)), key=lambda r: r.value)
-        yield (
-            "No rater differs much from the others: the mean Dice distance to them is at most ",
-            table.quote(most),
-            ".",
-        )
+        text = "No rater differs much from the others: the mean Dice distance to them is at most {}."
+        yield compose(text, table.quote(most))
     for rater in outlying_raters(findings):
         yield _outlier_sentence(findings, table, rater)
     if outlying_raters(findings):
@@ -305,7 +290,7 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
 
 def all_alike(findings: Findings) -> bool:
     """Whether all raters are so similar that the rule for outliers finds only small differences."""
-    rows = [r for r in find_table(findings, "agree", "raters").all("mean_difference", "pooled") if is_defined(r)]
+    rows = [r for r in findings.table("agree/raters").all("mean_difference", "pooled") if is_defined(r)]
     return bool(rows) and all(r.value < SMALL_DISTANCE for r in rows)
 
 
@@ -323,27 +308,21 @@ def outlier_summary(findings: Findings) -> Iterator[Sentence]:
     if len(names) < 2:
         yield from outlier_sentences(findings)
         return
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     parts: list[Sentence] = [(rater_cell(findings, r), ": ", table.cell("mean_difference", "pooled", r)) for r in names]
-    limit = table.cell("outlier_threshold", "pooled", "")
-    yield (
-        "Some raters are outliers by their mean Dice distance to the others (",
-        *join_parts(parts),
-        "; above ",
-        limit,
-        " is an outlier).",
-    )
+    text = "Some raters are outliers by their mean Dice distance to the others ({}; above {} is an outlier)."
+    yield compose(text, join_parts(parts), table.cell("outlier_threshold", "pooled", ""))
     yield (_outlier_caveat(findings),)
 
 
 def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sentence:
-    name, why = rater_cell(findings, rater), list(_outlier_reasons(table, rater, rater_cell(findings, rater)))
-    apart: Sentence = (
-        " is an outlier, with a mean Dice distance (1 − Dice) of ", table.cell("mean_difference", "pooled", rater),
-        " to the others (above ", table.cell("outlier_threshold", "pooled", ""), " is an outlier)",
-    )  # fmt: skip
-    reasons: Sentence = (": ", *join_parts(why, "; ", "; ")) if why else ()
-    return ("Rater ", name, *apart, *reasons, ".")
+    name = rater_cell(findings, rater)
+    reasons = list(_outlier_reasons(table, rater, name))
+    text = (
+        "Rater {} is an outlier, with a mean Dice distance (1 − Dice) of {} to the others (above {} is an outlier){}."
+    )
+    apart, limit = table.cell("mean_difference", "pooled", rater), table.cell("outlier_threshold", "pooled", "")
+    return compose(text, name, apart, limit, (": ", *join_parts(reasons, "; ", "; ")) if reasons else "")
 
 
 def _outlier_caveat(findings: Findings) -> str:
@@ -359,23 +338,19 @@ def _outlier_reasons(table: TableIndex, rater: str, name: Cell) -> Iterator[Sent
     misses, alone = (table.row(s, "pooled", rater) for s in ("misses", "extra"))
     if misses is not None and misses.value >= MANY_MISSED:
         share = table.quote(misses, 0, percent=True)
-        yield ("this rater misses ", share, " of what at least half of the others mark")
+        yield compose("this rater misses {} of what at least half of the others mark", share)
     if alone is not None and alone.value >= MANY_ALONE:
-        yield (table.quote(alone, 0, percent=True), " of what ", name, " marks, nobody else marked")
+        yield compose("{} of what {} marks, nobody else marked", table.quote(alone, 0, percent=True), name)
 
 
 def size_sentences(findings: Findings) -> Iterator[Sentence]:
     """Raters who draw larger or smaller than the others, or nothing."""
     if findings.agreement.raters is None:
         return
-    table = find_table(findings, "agree", "raters")
-    silent = [rater_cell(findings, str(r["rater"])) for r in table.all("relative_area", "pooled") if r.value == 0]
+    table = findings.table("agree/raters")
+    silent = [(rater_cell(findings, str(r["rater"])),) for r in table.all("relative_area", "pooled") if r.value == 0]
     if silent:
-        yield (
-            "Rater " if len(silent) == 1 else "Raters ",
-            *join_parts([(name,) for name in silent]),
-            " marked nothing.",
-        )
+        yield compose("Rater{} {} marked nothing.", "" if len(silent) == 1 else "s", join_parts(silent))
         return  # relative to nothing every mask is large
     rows = [r for r in table.all("relative_area", "pooled") if is_defined(r) and (draws_larger(r) or draws_smaller(r))]
     rows.sort(key=lambda r: -abs(math.log(r.value)))
@@ -419,36 +394,32 @@ class ErrorDependence:
     @property
     def weight(self) -> Sentence:
         """``five raters weigh about as much as 3.6 independent ones``."""
-        return (f"{spell_count(self.raters, 'rater')} weigh about as much as ", self.effective, " independent ones")
+        text = "{} weigh about as much as {} independent ones"
+        return compose(text, spell_count(self.raters, "rater"), self.effective)
 
     @property
     def sentence(self) -> Sentence:
         """The dependence in words, to follow a comma or to start a sentence."""
-        if not self.few:
-            return (f"the raters' errors, as STAPLE sees them, are {self.words} (correlation ", self.correlation,
-                    "): ", *self.weight)  # fmt: skip
-        return (f"the raters' disagreements fall in part on the same {self.item}s, as along borders (their errors are "
-                f"{self.words}, ", self.correlation, "), so that for STAPLE ", *self.weight,
-                "; this need not mean that they influenced each other")  # fmt: skip
+        text = "the raters' errors, as STAPLE sees them, are {words} (correlation {number}): {weight}"
+        if self.few:
+            text = (
+                "the raters' disagreements fall in part on the same {item}s, as along borders (their errors are "
+                "{words}, {number}), so that for STAPLE {weight}; this need not mean that they influenced each other"
+            )
+        return compose(text, item=self.item, words=self.words, number=self.correlation, weight=self.weight)
 
 
 def error_dependence(findings: Findings) -> ErrorDependence | None:
     """The dependence of the raters' errors; None with too few raters, or where they never differ."""
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     effective, shared = (table.row(name, "pooled", "") for name in ("effective_raters", "error_correlation"))
-    agreed = find_table(findings, "agree", "agreement").row("percent_agreement", "pooled")
+    agreed = findings.table("agree/agreement").row("percent_agreement", "pooled")
     if not is_defined(effective) or not is_defined(shared) or (agreed is not None and agreed.value == 1):
         return None
     raters = effective.n or len(findings.study.rater_names)
     few = effective.value < FEW_EFFECTIVE * raters
-    return ErrorDependence(
-        raters,
-        few,
-        _correlation_words(shared.value, few),
-        pixel_word(findings),
-        table.quote(shared),
-        table.quote(effective, 1),
-    )
+    words, numbers = _correlation_words(shared.value, few), (table.quote(shared), table.quote(effective, 1))
+    return ErrorDependence(raters, few, words, findings.pixel_word, *numbers)
 
 
 def _correlation_words(correlation: float, few: bool) -> str:
@@ -477,9 +448,7 @@ def possible_copies(findings: Findings) -> PossibleCopies:
     raters = findings.agreement.raters
     pairs = raters.dependence.copies if raters is not None else ()
     rows = [
-        r
-        for r in find_table(findings, "agree", "pairs").all("dice", "pooled")
-        if r["relation"] == "between" and is_defined(r)
+        r for r in findings.table("agree/pairs").all("dice", "pooled") if r["relation"] == "between" and is_defined(r)
     ]
     easy = bool(rows) and (2 * len(pairs) > len(rows) or median(r.value for r in rows) >= EASY)
     return PossibleCopies(tuple(pairs), easy)

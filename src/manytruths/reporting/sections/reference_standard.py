@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ...analyses.fuse.case import on_modified_background
 from ...analyses.fuse.fuse import COMPLEXITY
 from ...analyses.fuse.presentation import charts
 from ...analyses.tables import Row
 from ...core.undefined import code_of
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
+from ..building import ColumnOf, compose, make_table, text_cell, text_column
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
+from ..numbers import TableIndex, is_defined
 from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
-from .numbers import TableIndex, find_table, is_defined
 from .raters import LEAST_RATERS, error_dependence
-from .vocabulary import (
+from .standards import (
     UNION,
+    StandardPair,
     as_title,
-    case_cell,
     given_references,
-    interval_name,
-    join_names,
-    join_parts,
-    mean_over,
     method_name,
+    method_pairs,
     method_sentence,
-    note_sentences,
-    rater_cell,
-    sd_column,
+    most_different,
     standard_cell,
     standard_name,
 )
+from .vocabulary import case_cell, join_names, join_parts, mean_over, note_block, rater_cell, sd_column
 
 MethodPair = tuple[str, str]
 
@@ -60,15 +57,11 @@ SOFT = {
 }
 """Rates against the probabilities of a reference standard."""
 
-STANDARD = Column("Reference standard", "How the raters were put together", number=False)
-CHANGED = Column("Changed", "Share of the image that one marks and the other does not (or labels otherwise)")
-OTHER = Column("and", "The one that it is compared with", number=False)
-SIZE = Column("Relative volume difference", "Difference of the marked areas or volumes, as a share of their mean")
-
 
 def section(findings: Findings) -> Section:
     """Consensus methods, how far they differ, and which to use when."""
-    table, rates = find_table(findings, "fuse", "differences"), find_table(findings, "fuse", "performance")
+    table, rates = findings.table("fuse/differences"), findings.table("fuse/performance")
+    notes = [note for note in findings.fusion.notes if code_of(note) != COMPLEXITY]
     return Section(
         "reference-standard",
         "What can be taken as the reference standard?",
@@ -79,13 +72,9 @@ def section(findings: Findings) -> Section:
             *_region_table(findings, table),
             *_rate_tables(findings, rates),
             *_histograms(findings),
-            *_note_block(findings),
+            *note_block(findings, notes, "Notes on these reference standards"),
         ),
     )
-
-
-def _method_pairs(findings: Findings) -> list[MethodPair]:
-    return list(combinations(findings.fusion.methods, 2))
 
 
 def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
@@ -97,39 +86,29 @@ def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
     if given:
         what = "a reference" if len(given) == 1 else "references"
         yield (f"The study also supplied {what} named {join_names(given)}, made independently of these raters.",)
-    rows = [
-        (row, pair) for pair in _method_pairs(findings) if (row := table.row("dice", "mean", *pair)) and is_defined(row)
-    ]
-    if rows:
-        least, pair = min(rows, key=lambda item: item[0].value)
-        yield (*_difference_sentence(findings, table, least, pair, several=len(rows) > 1), *_rater_overlap(findings))
-    elif _method_pairs(findings):
+    if pair := most_different(findings):
+        yield (*_difference_sentence(findings, table, pair), *_rater_overlap(findings))
+    elif method_pairs(findings):
         yield (f"How far reference standards differ cannot be computed: {why_no_overlap(findings)}.",)
 
 
-def _difference_sentence(
-    findings: Findings, table: TableIndex, least: Row, pair: MethodPair, *, several: bool
-) -> Iterator[str | Cell]:
-    names = f"{standard_name(findings, pair[0])} and {standard_name(findings, pair[1])}"
-    mean = "mean Dice" if (least.n or 0) > 1 else "Dice"
-    yield f"Of the reference standards here, {names} differ most: " if several else f"Here there are {names}: "
-    yield f"they overlap by a {mean} of "
-    yield table.quote(least, level=interval_name(findings))
-    size = table.row("volume_difference", "mean", *pair)
-    if size is not None and is_defined(size):
-        yield ", with a relative volume difference of "
-        yield table.quote(size, 0, percent=True, interval=False)
-    yield "."
+def _difference_sentence(findings: Findings, table: TableIndex, pair: StandardPair) -> Sentence:
+    start = "Of the reference standards here, {} differ most" if pair.several else "Here there are {}"
+    mean = "mean Dice" if (pair.row.n or 0) > 1 else "Dice"
+    size: Sentence = ()
+    if is_defined(row := table.row("volume_difference", "mean", *pair.row.extra)):
+        size = (", with a relative volume difference of ", table.quote(row, 0, percent=True, interval=False))
+    dice = table.quote(pair.row, level=findings.interval_name)
+    return compose(start + ": they overlap by a {} of {}{}.", pair.names, mean, dice, size)
 
 
-def _rater_overlap(findings: Findings) -> Iterator[str | Cell]:
+def _rater_overlap(findings: Findings) -> Sentence:
     """The overlap of two raters, for comparison."""
-    table = find_table(findings, "agree", "agreement")
-    row = table.row("dice")
-    if row is not None and is_defined(row):
-        yield f" For comparison, {'the' if len(findings.study.rater_names) == 2 else 'any'} two raters overlap by "
-        yield table.quote(row)
-        yield "."
+    table = findings.table("agree/agreement")
+    if not is_defined(row := table.row("dice")):
+        return ()
+    which = "the" if len(findings.study.rater_names) == 2 else "any"
+    return compose(" For comparison, {} two raters overlap by {}.", which, table.quote(row))
 
 
 def _method_blocks(findings: Findings, table: TableIndex) -> Iterator[Block]:
@@ -148,7 +127,7 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
         yield ("A vote is simple, easy to explain and robust: take it unless there is a reason not to.",)
     if "staple" in names:
         text = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
-        yield (text, *_dependence_sentences(findings), *_background_sentence(table))
+        yield (text, *_dependence_sentence(findings), *_background_sentence(table))
     if two:
         yield ("Two raters cannot outvote each other: where they differ, no consensus can tell who is right.",)
     disputed = _most_different_cases(findings, table)
@@ -158,82 +137,82 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
         yield (text, *join_parts(cases), ".")
 
 
-def _dependence_sentences(findings: Findings) -> Iterator[str | Cell]:
+def _dependence_sentence(findings: Findings) -> Sentence:
     """Whether STAPLE's assumption of independent errors holds."""
     errors = error_dependence(findings)
     if errors is not None:
-        yield " Here "
-        yield from errors.sentence
-        yield ". Its estimates of their rates look better than they are." if errors.few else "."
-    elif len(findings.study.rater_names) < LEAST_RATERS:
-        yield " Whether they are cannot be determined: this needs at least four raters."
+        warning = " Its estimates of their rates look better than they are." if errors.few else ""
+        return compose(" Here {}.{}", errors.sentence, warning)
+    if len(findings.study.rater_names) < LEAST_RATERS:
+        return (" Whether they are cannot be determined: this needs at least four raters.",)
+    return ()
 
 
-def _background_sentence(table: TableIndex) -> Iterator[str | Cell]:
+def _background_sentence(table: TableIndex) -> Sentence:
     """Whether STAPLE depends on the background."""
     row = table.row("dice", "mean", "staple", on_modified_background("staple"))
-    if row is not None and row.value < STEADY:
-        yield " It also depends on how much background the images have: its masks with and without most of it "
-        yield "overlap by a Dice of "
-        yield table.quote(row)
-        yield "."
+    if row is None or not row.value < STEADY:
+        return ()
+    text = (
+        " It also depends on how much background the images have: its masks with and without most of it overlap by a "
+        "Dice of {}."
+    )
+    return compose(text, table.quote(row))
 
 
 def _most_different_cases(findings: Findings, table: TableIndex, most: int = 3) -> list[Row]:
     """The rows of the cases on which two methods overlap least."""
     if len(findings.study) < 2:
         return []
-    own = set(_method_pairs(findings))
-    rows = [row for row in table.all("dice", "case") if row.extra in own and row.value < DIFFERENT]
+    pairs = set(method_pairs(findings))
+    rows = [row for row in table.all("dice", "case") if row.extra in pairs and row.value < DIFFERENT]
     least: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.value):
         least.setdefault(row.case, row)
     return list(least.values())[:most]
 
 
-def _difference_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
-    several = len(findings.study.subjects) > 1
-    lines = tuple(
+def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[MethodPair]]:
+    """Columns for pairs of reference standards: the first one, Dice, its SD where there are several subjects."""
+
+    def value(statistic: str, scope: str = "mean", **how: Any) -> Callable[[MethodPair], Cell]:
+        return lambda pair: table.cell(statistic, scope, *pair, **how)
+
+    help = f"Overlap of the two masks, with its {findings.interval_name}. {DICE_ENDS}"
+    size = "Difference of the marked areas or volumes, as a share of their mean"
+    changed = "Share of the image that one marks and the other does not (or labels otherwise)"
+    return [
         (
-            *(standard_cell(findings, method) for method in pair),
-            *_dice_cells(table, pair, several),
-            table.cell("volume_difference", "mean", *pair, digits=1, percent=True),
-            table.cell("changed", "mean", *pair, percent=True),
-        )
-        for pair in _method_pairs(findings)
-    )
-    if lines:
-        columns = (STANDARD, OTHER, *_dice_columns(findings), SIZE, CHANGED)
+            text_column("Reference standard", "How the raters were put together"),
+            lambda pair: standard_cell(findings, pair[0]),
+        ),
+        (text_column("and", "The one that it is compared with"), lambda pair: standard_cell(findings, pair[1])),
+        (Column("Dice", help), value("dice")),
+        *([(sd_column(findings), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
+        (Column("Relative volume difference", size), value("volume_difference", digits=1, percent=True)),
+        (Column("Changed", changed), value("changed", percent=True)),
+    ]
+
+
+def _difference_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
+    if pairs := method_pairs(findings):
         title = f"How far do the reference standards differ? ({mean_over(findings)})"
-        yield PageTable("reference-standards", title, columns, lines, filter=len(lines) > LONG)
-
-
-def _dice_columns(findings: Findings) -> list[Column]:
-    help = f"Overlap of the two masks, with its {interval_name(findings)}. {DICE_ENDS}"
-    return [Column("Dice", help), *([sd_column(findings)] if len(findings.study.subjects) > 1 else [])]
-
-
-def _dice_cells(table: TableIndex, pair: MethodPair, several: bool) -> list[Cell]:
-    """Dice, and its SD where there are several subjects."""
-    return [table.cell("dice", scope, *pair) for scope in (("mean", "std") if several else ("mean",))]
+        columns = _difference_columns(findings, table)
+        yield make_table("reference-standards", title, pairs, columns, filter=len(pairs) > LONG)
 
 
 def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Each method against itself on the modified background."""
-    several, lines = len(findings.study.subjects) > 1, []
-    for method in findings.fusion.methods:
-        pair = method, on_modified_background(method)
-        if table.row("dice", "mean", *pair) is not None:
-            changed = table.cell("changed", "mean", *pair, percent=True)
-            lines.append((standard_cell(findings, method), *_dice_cells(table, pair, several), changed))
-    if lines:
+    pairs = [(method, on_modified_background(method)) for method in findings.fusion.methods]
+    pairs = [pair for pair in pairs if table.row("dice", "mean", *pair) is not None]
+    if pairs:
         note = (
             "Each was made again with the background reduced to the size of what any rater marked. A vote cannot "
             "change; where STAPLE does, it depends on how much empty background the images happen to have."
         )
         title = f"Does it matter how much background is counted? ({mean_over(findings)})"
-        columns = (STANDARD, *_dice_columns(findings), CHANGED)
-        yield PageTable("reference-standards-by-region", title, columns, tuple(lines), note)
+        first, _, *dice, _, changed = _difference_columns(findings, table)
+        yield make_table("reference-standards-by-region", title, pairs, [first, *dice, changed], note)
 
 
 def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
@@ -252,27 +231,23 @@ def _rate_table(
     findings: Findings, table: TableIndex, titles: MethodPair, rates: Mapping[str, MethodPair], *,
     scope: str = "mean", note: str = "", closed: bool = False,
 ) -> Iterator[PageTable]:  # fmt: skip
-    rows = [r for r in table.table.rows if r.scope == scope and not r.group and r.statistic in rates]
+    rows = [r for r in table.rows if r.scope == scope and not r.group and r.statistic in rates]
     if len(findings.study.rater_names) == 2:  # nobody marks more than the union of two
         rows = [r for r in rows if method_name(str(r["method"]), 2) != UNION]
-    shown = [name for name in rates if any(r.statistic == name for r in rows)]
-    lines = tuple(
-        (
-            _rater_cell(findings, rater),
-            standard_cell(findings, method),
-            *(table.cell(name, scope, method, rater) for name in shown),
-        )
-        for method, rater in dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows)
-    )
-    if lines:
-        heads = Column("Rater", "Who is compared", number=False), Column("with", "The reference standard", number=False)
-        columns = (*heads, *(Column(*rates[name]) for name in shown))
-        yield PageTable(*titles, columns, lines, note, len(lines) > LONG, closed)
+    if not rows:
+        return
 
+    def value(statistic: str) -> Callable[[MethodPair], Cell]:
+        return lambda pair: table.cell(statistic, scope, *pair)
 
-def _rater_cell(findings: Findings, rater: str) -> Cell:
-    """The rater; exchangeable raters are averaged."""
-    return rater_cell(findings, rater) if rater else text_cell("mean of raters")
+    columns: list[ColumnOf[MethodPair]] = [
+        (text_column("Rater", "Who is compared"),
+         lambda pair: rater_cell(findings, pair[1]) if pair[1] else text_cell("mean of raters")),
+        (text_column("with", "The reference standard"), lambda pair: standard_cell(findings, pair[0])),
+        *((Column(*rates[s]), value(s)) for s in rates if any(r.statistic == s for r in rows)),
+    ]  # fmt: skip
+    pairs = list(dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows))
+    yield make_table(*titles, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)
 
 
 def _histograms(findings: Findings) -> Iterator[Block]:
@@ -287,12 +262,3 @@ def _histograms(findings: Findings) -> Iterator[Block]:
     blocks = tuple(Chart(f"fuse-{n}", svgs[n], f"{title[m]}. {caption}") for m, n in names.items() if n in svgs)
     if blocks:
         yield Beside(blocks)
-
-
-def _note_block(findings: Findings) -> Iterator[Block]:
-    """Notes of the consensus methods."""
-    known = findings.agreement.notes
-    own = (note for note in findings.fusion.notes if code_of(note) != COMPLEXITY and note not in known)
-    notes = note_sentences(findings, own)
-    if shown := tuple((note,) for note in notes):
-        yield Paragraphs(shown, "Notes on these reference standards", listed=True, kind="note")

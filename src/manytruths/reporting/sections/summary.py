@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from ...agreement import interpret_alpha, interpret_kappa
 from ...analyses.printing import number_word
 from ...analyses.tables import Row, region_of
+from ...core.tally import Tally
 from ...core.undefined import code_of
 from ...inference.intervals import MIN_SUBJECTS
+from ..building import compose
 from ..elements import Block, Cell, Paragraphs, Section, Sentence
 from ..findings import Findings
+from ..numbers import TableIndex, has_interval, is_defined
 from .algorithms import algorithm_summary
 from .cases import (
     cases_by_kappa,
@@ -25,7 +27,6 @@ from .cases import (
     why_no_kappa,
     why_no_overlap,
 )
-from .numbers import StudyCounts, TableIndex, find_table, has_interval, is_defined
 from .raters import (
     draws_larger,
     draws_smaller,
@@ -36,26 +37,24 @@ from .raters import (
     size_sentences,
     turned_raters,
 )
+from .standards import most_different
 from .vocabulary import (
-    SCALES,
     capitalise,
     case_cell,
     case_links,
     join_parts,
-    most_different,
     note_sentences,
-    pixel_word,
     rater_cell,
+    rater_names,
+    scale_name,
     spell_count,
     spelled_interval,
-    subject_word,
 )
 
 UNNAMED_PATIENTS = (
     "Every case counts as a patient of its own. If cases share a patient (two eyes, two slices), name the patients "
     "in cases.csv; otherwise confidence intervals are too narrow."
 )
-DICE_END = ", where 1 means identical masks"
 MOST_NAMED = 2
 """Most turned masks that are named."""
 MANY_LABELS = 6
@@ -83,15 +82,10 @@ def _blocks(findings: Findings) -> Iterator[Block]:
         yield Paragraphs(sentences, "What to do next", listed=True)
     yield coverage_table(findings) or Paragraphs((coverage_sentence(findings),))
     others = (note for note in findings.agreement.notes if code_of(note) != "turned_mask")
-    notes = tuple((note,) for note in (*_unnamed_patients(findings), *note_sentences(findings, others)))
+    notes = [UNNAMED_PATIENTS] if len(findings.study) > 1 and findings.subject_word == "case" else []
+    notes += note_sentences(findings, others)
     if notes:
-        yield Paragraphs(notes, "Notes", listed=True, kind="note")
-
-
-def _unnamed_patients(findings: Findings) -> Iterator[str]:
-    """A note where no patient is named: cases of one patient count as several."""
-    if len(findings.study) > 1 and all(case.subject == case.name for case in findings.study):
-        yield UNNAMED_PATIENTS
+        yield Paragraphs(tuple((note,) for note in notes), "Notes", listed=True, kind="note")
 
 
 def _turned_masks(findings: Findings) -> Iterator[Sentence]:
@@ -111,21 +105,25 @@ def _who_marked_what(findings: Findings) -> str:
     whole = all(len({c.name for c in case.masks}) == len(study.rater_names) for case in study)
     cases = spell_count(len(study), "case")
     same = "the same " if whole and len(study) > 1 else ""
-    patients = f" of {spell_count(len(study.subjects), 'patient')}" if subject_word(findings) == "patient" else ""
+    patients = f" of {spell_count(len(study.subjects), 'patient')}" if findings.subject_word == "patient" else ""
     return f"{raters} marked {same}{cases}{patients}"
 
 
 def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
     """Who marked what, and the overlap of two raters."""
-    table, who = find_table(findings, "agree", "agreement"), _who_marked_what(findings)
+    table, who = findings.table("agree/agreement"), _who_marked_what(findings)
     dice, same = table.row("dice"), table.row("percent_agreement")
+    level = spelled_interval(findings)  # of the first number of the page
     if dice is None and is_defined(same):
-        share = _spelled_out(findings, table, "percent_agreement")
-        yield capitalise((f"{who}; two raters give the same label to ", share, f" of the {pixel_word(findings)}s."))
+        share, text = (
+            table.quote(same, 0, percent=True, level=level),
+            "{}; two raters give the same label to {} of the {}s.",
+        )
+        yield capitalise(compose(text, who, share, findings.pixel_word))
     elif dice is None:
         yield capitalise((f"{who}.",))
     elif is_defined(dice):
-        yield capitalise((f"{who}; ", *_dice_clause(findings, table, dice), "."))
+        yield capitalise(compose("{}; {}.", who, _dice_clause(findings, dice, table.quote(dice, level=level))))
     else:
         who = who.replace(" marked ", " looked at ", 1)
         yield capitalise((f"{who}, but {why_no_overlap(findings)}: there is no overlap to measure.",))
@@ -134,88 +132,78 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
         yield (_why_no_interval(findings, shown),)
 
 
-def _dice_clause(findings: Findings, table: TableIndex, dice: Row) -> Iterator[str | Cell]:
+def _dice_clause(findings: Findings, dice: Row, value: Cell) -> Sentence:
     """``any two raters overlap by a mean Dice of 0.62, …, and their relative volume difference is 62%``."""
     two = "they" if len(findings.study.rater_names) == 2 else "any two raters"
     several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
     if dice.n and dice.n < len(findings.study.subjects):
-        subjects = f"{subject_word(findings)}{'s' if dice.n > 1 else ''}"
+        subjects = f"{findings.subject_word}{'s' if dice.n > 1 else ''}"
         several += f" in the {number_word(dice.n)} {subjects} where this is defined"
     mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
-    yield f"{two} overlap{several} by a {mean} of "
-    yield _spelled_out(findings, table, "dice")
-    yield DICE_END
-    size = table.row("volume_difference")
-    if is_defined(size):
-        yield ", and their relative volume difference is "
-        yield table.quote(size, 0, percent=True)
+    table = findings.table("agree/agreement")
+    size: Sentence = ()
+    if is_defined(row := table.row("volume_difference")):
+        size = (", and their relative volume difference is ", table.quote(row, 0, percent=True))
+    return compose("{} overlap{} by a {} of {}, where 1 means identical masks{}", two, several, mean, value, size)
 
 
 def _why_no_interval(findings: Findings, row: Row) -> str:
     """Why there is no interval: too few subjects, or too few with a value."""
     there, defined = len(findings.study.subjects), row.n or 0
     if there < MIN_SUBJECTS:
-        many = f"there {'is' if there == 1 else 'are'} {spell_count(there, subject_word(findings))}"
-        return (f"Numbers stand without confidence intervals: those are over {subject_word(findings)}s and need "
-                f"{number_word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
+        many = f"there {'is' if there == 1 else 'are'} {spell_count(there, findings.subject_word)}"
+        return (
+            f"Numbers stand without confidence intervals: those are over {findings.subject_word}s and need "
+            f"{number_word(MIN_SUBJECTS)} of them, and {many}."
+        )
     what = "Dice" if row.statistic == "dice" else "This number"
-    subjects = spell_count(there, subject_word(findings))
+    subjects = spell_count(there, findings.subject_word)
     return (
         f"{what} stands without a confidence interval: it is defined for {number_word(defined)} of {subjects}, and "
         f"intervals need {number_word(MIN_SUBJECTS)}."
     )
 
 
-def _spelled_out(findings: Findings, table: TableIndex, statistic: str) -> Cell:
-    """The first number of the page, with its interval spelled out."""
-    share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "percent_agreement" else {}
-    return table.cell(statistic, level=spelled_interval(findings), **share)
-
-
 def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
     """Kappa with its level, and its range over cases."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     kappa, dice = table.row("fleiss_kappa"), table.row("dice")
     if not is_defined(kappa):
         if dice is None or is_defined(dice):
             yield (f"Agreement beyond chance cannot be computed: {why_no_kappa(findings)}.",)
         return
     if kappa.value == 1:
-        yield (
-            f"All raters marked exactly the same{' in every case' if len(findings.study) > 1 else ''}: Fleiss' kappa "
-            "is ",
-            table.quote(kappa),
-            ".",
-        )
+        where = " in every case" if len(findings.study) > 1 else ""
+        yield compose("All raters marked exactly the same{}: Fleiss' kappa is {}.", where, table.quote(kappa))
         return
     scale = findings.settings.scale
     name = interpret_kappa(kappa.value, scale)
     low = interpret_kappa(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
     sure = f", though its CI reaches down to {low}" if low != name else ""
-    mean = f", on average over {subject_word(findings)}s" if len(findings.study) > 1 else ""
-    yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",
-           table.quote(kappa), mean, *_kappa_range(findings, table), ".")  # fmt: skip
+    mean = f", on average over {findings.subject_word}s" if len(findings.study) > 1 else ""
+    text = "Agreement beyond chance is {} by the scale of {}{}: Fleiss' kappa is {}{}{}."
+    number, spread = table.quote(kappa), _kappa_range(findings, table)
+    yield compose(text, name, scale_name(findings), sure, number, mean, spread)
 
 
 def _kappa_range(findings: Findings, table: TableIndex) -> Sentence:
     rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
     if len(rows) < 2 or rows[0].value == rows[-1].value:
         return ()
-    least, most = rows[0], rows[-1]
-    return ("; case by case it ranges from ", table.quote(least), " (", case_cell(least.case), ") to ",
-            table.quote(most), " (", case_cell(most.case), ")")  # fmt: skip
+    ends = [cell for row in (rows[0], rows[-1]) for cell in (table.quote(row), case_cell(row.case))]
+    return compose("; case by case it ranges from {} ({}) to {} ({})", *ends)
 
 
 def _label_names(findings: Findings) -> list[str]:
-    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "mean", label=None)
+    rows = findings.table("agree/agreement").all("fleiss_kappa", "mean", label=None)
     return list(dict.fromkeys(row.label for row in rows if row.label))
 
 
 def _label_sentence(findings: Findings) -> Iterator[Sentence]:
     """Kappa label by label."""
-    table = find_table(findings, "agree", "agreement")
-    rows = [r for r in (table.row("fleiss_kappa", label=name) for name in _label_names(findings)) if r is not None]
-    rows = sorted((r for r in rows if is_defined(r)), key=lambda r: -r.value)
+    table = findings.table("agree/agreement")
+    rows = list(filter(is_defined, (table.row("fleiss_kappa", label=name) for name in _label_names(findings))))
+    rows.sort(key=lambda r: -r.value)
     if len(rows) < 2:
         return
     shown = rows if len(rows) <= MANY_LABELS else [rows[0], rows[-1]]
@@ -227,7 +215,7 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
     """Outliers, and raters who draw larger or smaller."""
     if findings.study.options.exchangeable:
         yield ("Raters are exchangeable, so nothing is reported about single raters.",)
-    elif is_defined(find_table(findings, "agree", "agreement").row("fleiss_kappa")):
+    elif is_defined(findings.table("agree/agreement").row("fleiss_kappa")):
         yield from outlier_summary(findings)
         yield from size_sentences(findings)
 
@@ -235,13 +223,14 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
 def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
     """How far the reference standard depends on the method, and whether raters differ on the same pixels."""
     errors, pair = error_dependence(findings), most_different(findings)
-    dice = find_table(findings, "agree", "agreement").row("dice")
+    dice = findings.table("agree/agreement").row("dice")
     if pair and (dice is None or is_defined(dice)):
         much = "little" if pair.row.value >= 0.95 else "somewhat" if pair.row.value >= 0.85 else "much"
         which = ", which differ most," if pair.several else ""
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
-        yield (f"The reference standard depends {much} on how it is made: {pair.names}{which} overlap by a {mean} of ",
-               find_table(findings, "fuse", "differences").quote(pair.row), ".")  # fmt: skip
+        text = "The reference standard depends {} on how it is made: {}{} overlap by a {} of {}."
+        value = findings.table("fuse/differences").quote(pair.row)
+        yield compose(text, much, pair.names, which, mean, value)
     if errors is not None and errors.few:
         yield capitalise((*errors.sentence, "."))
 
@@ -280,66 +269,64 @@ def next_steps(findings: Findings) -> tuple[Sentence, ...]:
 
 
 def _look_again(findings: Findings) -> Iterator[Sentence]:
-    rows = most_disputed(findings)
-    if rows:
-        names = case_links([row.case for row in rows])
-        yield ("Look again at ", *names, ": the raters agree least there. Click a name to see who drew what.")
+    if rows := most_disputed(findings):
+        text = "Look again at {}: the raters agree least there. Click a name to see who drew what."
+        yield compose(text, case_links([row.case for row in rows]))
 
 
 def _partly_empty(findings: Findings) -> Iterator[Sentence]:
     """Cases in which some raters marked nothing."""
-    tables = findings.agreement.tallies
-    cases = [
-        c for c, t in tables.items() if t.labels.background is not None and len(set(marked_anything(t).values())) > 1
-    ]
+    cases = [case for case, t in _with_background(findings).items() if len(set(marked_anything(t).values())) > 1]
     if cases:
-        where = f"In {spell_count(len(cases), 'case')} (" if len(findings.study) > 1 else "In the case ("
-        settle = "settle whether there is anything to mark before you compare outlines."
-        yield (where, *case_links(cases), ") some raters marked nothing and others something: ", settle)
+        where = spell_count(len(cases), "case") if len(findings.study) > 1 else "the case"
+        text = (
+            "In {} ({}) some raters marked nothing and others something: settle whether there is anything to mark "
+            "before you compare outlines."
+        )
+        yield compose(text, where, case_links(cases))
+
+
+def _with_background(findings: Findings) -> dict[str, Tally]:
+    """The tallies of the cases in which something may be left unmarked."""
+    return {case: t for case, t in findings.agreement.tallies.items() if t.labels.background is not None}
 
 
 def _no_overlap(findings: Findings) -> Iterator[Sentence]:
     """Cases without a pixel that two raters marked: they have no useful reference standard."""
-    tables = findings.agreement.tallies
-    cases = [
-        c for c, t in tables.items() if t.labels.background is not None and any(t.marked > 0) and not has_overlap(t)
-    ]
+    cases = [case for case, t in _with_background(findings).items() if any(t.marked > 0) and not has_overlap(t)]
     if cases:
-        yield (
-            "Do not judge anything by ",
-            *case_links(cases),
-            ": no two raters marked a common place there, so that any ",
-            "reference standard is empty or one rater's alone.",
+        text = (
+            "Do not judge anything by {}: no two raters marked a common place there, so that any reference standard is "
+            "empty or one rater's alone."
         )
+        yield compose(text, case_links(cases))
 
 
 def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
     raters, out = findings.agreement.raters, outlying_raters(findings)
     if raters is None or not out:
         return
-    others = [
-        (apart, rater)
-        for rater, apart in zip(raters.differences.raters, raters.differences.mean_difference.tolist(), strict=True)
-        if rater not in (*raters.differences.outliers, *turned_raters(findings)) and apart == apart
-    ]
-    names: Sentence = join_parts([("rater ", rater_cell(findings, rater)) for rater in out])
+    suspects = (*raters.differences.outliers, *turned_raters(findings))
+    distances = zip(raters.differences.mean_difference.tolist(), raters.differences.raters, strict=True)
+    others = [(apart, rater) for apart, rater in distances if rater not in suspects and apart == apart]
     if others:
+        text = (
+            "Go through {} with {}, and with rater {}, who is nearest to the others: do they follow the same rules? "
+            "This number alone is no reason to exclude a rater."
+        )
         which = "some cases" if len(findings.study) > 1 else "the case"
-        yield (f"Go through {which} with ", *names, ", and with rater ", rater_cell(findings, min(others)[1]),
-               ", who is nearest to the others: do they follow the same rules? This number alone is no reason to "
-               "exclude a rater.")  # fmt: skip
+        yield compose(text, which, rater_names(findings, out), rater_cell(findings, min(others)[1]))
 
 
 def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
     """Raters who draw larger, and raters who draw smaller."""
     if findings.agreement.raters is None:
         return
-    rows = list(find_table(findings, "agree", "raters").all("relative_area", "pooled"))
+    rows = list(findings.table("agree/raters").all("relative_area", "pooled"))
     big, small = ([str(r["rater"]) for r in rows if chosen(r)] for chosen in (draws_larger, draws_smaller))
     if big and small and len(rows) > 2:
-        ends = (join_parts([("rater ", rater_cell(findings, r)) for r in side]) for side in (big, small))
-        yield ("Agree on where the border runs: ", *next(ends), f" draw{'s' if len(big) == 1 else ''} larger and ",
-               *next(ends), f" draw{'s' if len(small) == 1 else ''} smaller than the others.")  # fmt: skip
+        draws = [part for side in (big, small) for part in (rater_names(findings, side), "s" if len(side) == 1 else "")]
+        yield compose("Agree on where the border runs: {} draw{} larger and {} draw{} smaller than the others.", *draws)
 
 
 def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
@@ -350,33 +337,31 @@ def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
         yield (f"{who} drew nearly the same (Dice above 0.98): what they marked is so large or so easy to see that "
                "everybody draws alike, or else they did not work alone.",)  # fmt: skip
     elif alike.pairs:
-        two: list[Sentence] = [
+        pairs: list[Sentence] = [
             (rater_cell(findings, c.rater_a), " and ", rater_cell(findings, c.rater_b)) for c in alike.pairs[:3]
         ]
         left = len(alike.pairs) - 3
-        more: list[Sentence] = [(f"{spell_count(left, 'pair')} more",)] if left > 0 else []
-        yield (
-            "Ask whether they worked alone: ",
-            *join_parts(two + more, "; ", "; "),
-            " drew nearly the same. Copies and "
-            "edits make agreement look better than it is; named under based_on in reads.csv, they are left "
-            "out.",
+        pairs += [(f"{spell_count(left, 'pair')} more",)] if left > 0 else []
+        text = (
+            "Ask whether they worked alone: {} drew nearly the same. Copies and edits make agreement look better than "
+            "it is; named under based_on in reads.csv, they are left out."
         )
+        yield compose(text, join_parts(pairs, "; ", "; "))
 
 
 def _second_look(findings: Findings) -> Iterator[Sentence]:
     """Regions that algorithms mark and raters may have missed."""
-    rows = list(find_table(findings, "evaluate", "second_look").table.rows)
-    places = list(dict.fromkeys((row.case, row["rank"]) for row in rows))
-    if places:
-        cases = list(dict.fromkeys(case for case, _ in places))
-        yield (f"Look at {spell_count(len(places), 'place')} that algorithms mark and most raters do not, in ",
-               *case_links(cases), ": raters may have missed something.")  # fmt: skip
+    rows = findings.table("evaluate/second_look").rows
+    if places := {(row.case, row["rank"]) for row in rows}:
+        text = "Look at {} that algorithms mark and most raters do not, in {}: raters may have missed something."
+        yield compose(
+            text, spell_count(len(places), "place"), case_links(list(dict.fromkeys(row.case for row in rows)))
+        )
 
 
 def _more_raters(findings: Findings) -> Iterator[Sentence]:
     """Whether more raters would make the majority more stable; nothing where masks are doubtful."""
-    table = find_table(findings, "plan", "plan")
+    table = findings.table("plan/plan")
     best = next(table.all("best_raters", "pooled"), None)
     if not is_defined(best) or findings.plan is None or turned_raters(findings) or possible_copies(findings).suspected:
         return
@@ -397,8 +382,11 @@ CAVEAT = (
 def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Sentence:
     who = f"The majority of {number_word(here)}" if here > 2 else "Either of two raters"
     large = "that" if here > 2 else "the majority"
-    return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
-            table.quote(now, 0, percent=True), f" of the {pixel_word(findings)}s that any rater marked")  # fmt: skip
+    text = (
+        "Would more raters help? {} would match {} of a very large panel of similar raters in {} of the {}s that any "
+        "rater marked"
+    )
+    return compose(text, who, large, table.quote(now, 0, percent=True), findings.pixel_word)
 
 
 def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, now: Row, then: Row) -> Sentence:
@@ -413,7 +401,7 @@ def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, n
     most = max(int(str(r["raters"])) for r in table.all("majority_accuracy", "pooled"))
     after = "more might still gain" if best.value + 2 > most else f"from there on two more add less than {gain}"
     rules = f" {RULES_FIRST}" if _is_unsettled(findings, then) else ""
-    return ("; a panel of ", size, " would in ", reach, f", and {after}.{rules}")
+    return compose("; a panel of {} would in {}, and {}.{}", size, reach, after, rules)
 
 
 RULES_FIRST = "Raters like these disagree too much for a majority to settle it: agree on rules first."
@@ -421,7 +409,7 @@ RULES_FIRST = "Raters like these disagree too much for a majority to settle it: 
 
 def _is_unsettled(findings: Findings, reached: Row) -> bool:
     """Whether raters disagree too much for a majority to settle it."""
-    kappa = find_table(findings, "agree", "agreement").row("fleiss_kappa")
+    kappa = findings.table("agree/agreement").row("fleiss_kappa")
     return reached.value < STABLE or (is_defined(kappa) and kappa.value <= 0)
 
 
@@ -435,34 +423,27 @@ def _enough_raters(findings: Findings) -> Sentence:
 
 def _no_intervals(findings: Findings) -> Iterator[Sentence]:
     """A warning where there are no intervals."""
-    row = find_table(findings, "agree", "agreement").row("fleiss_kappa")
-    if is_defined(row) and not StudyCounts(findings).resampled:
+    row = findings.table("agree/agreement").row("fleiss_kappa")
+    if is_defined(row) and not findings.resampled:
         many = len(findings.study.subjects) > 1
-        these = f"these {subject_word(findings)}s" if many else f"this {subject_word(findings)}"
+        these = f"these {findings.subject_word}s" if many else f"this {findings.subject_word}"
         yield (f"Take the numbers for {these} only: without confidence intervals, nothing is known about others.",)
 
 
 def _percent_agreement_warning(findings: Findings) -> Iterator[Sentence]:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     agreed, kappa = table.row("percent_agreement"), table.row("fleiss_kappa")
     rare = table.row("prevalence_index")
     if agreed is None or kappa is None or rare is None or region_of(findings.agreement.tallies) == "union":
         return
-    if not (
-        agreed.value >= HIGH_AGREEMENT
-        and agreed.value - kappa.value >= FAR_ABOVE_KAPPA
-        and rare.value >= UNEQUAL_PREVALENCE
-    ):
+    far_above = agreed.value >= HIGH_AGREEMENT and agreed.value - kappa.value >= FAR_ABOVE_KAPPA
+    if not (far_above and rare.value >= UNEQUAL_PREVALENCE):
         return
-    share = table.quote(agreed, 0, percent=True)
-    little = _marked_share(findings) < 0.5
-    why = "are background that nobody marks" if little else "are marked by nearly everybody"
-    instead = "Kappa, Dice and positive agreement say more" if little else "Kappa and negative agreement say more"
-    yield (
-        "Do not quote percent agreement alone: it is ",
-        share,
-        f" because most {pixel_word(findings)}s {why}. {instead}.",
-    )
+    why, instead = "are marked by nearly everybody", "Kappa and negative agreement"
+    if _marked_share(findings) < 0.5:
+        why, instead = "are background that nobody marks", "Kappa, Dice and positive agreement"
+    text = "Do not quote percent agreement alone: it is {} because most {}s {}. {} say more."
+    yield compose(text, table.quote(agreed, 0, percent=True), findings.pixel_word, why, instead)
 
 
 def _marked_share(findings: Findings) -> float:
@@ -474,7 +455,7 @@ def _marked_share(findings: Findings) -> float:
 
 def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
     """Krippendorff's limits, applied to the mean, or to the pooled number where only that has an interval."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     mean, pooled = (table.row("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
     judged = next((row for row in (mean, pooled) if has_interval(row)), None)
     if judged is None or judged.low is None or not is_defined(mean) or not is_defined(pooled):
@@ -483,11 +464,8 @@ def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
     text = RULES[rule]
     if rule == "reliable" and possible_copies(findings).suspected:
         text = "the marks would be reliable enough for conclusions, if nobody has copied"
-    yield (
-        "Krippendorff's alpha is ",
-        table.quote(mean),
-        f" on average over {subject_word(findings)}s and ",
-        table.quote(pooled),
-        " with all cases pooled. Krippendorff asks for 0.80, or for 0.667 where conclusions are tentative; by the "
-        f"lower limit of the CI of the {which}, {text}.",
+    sentence = (
+        "Krippendorff's alpha is {} on average over {}s and {} with all cases pooled. Krippendorff asks for 0.80, or "
+        "for 0.667 where conclusions are tentative; by the lower limit of the CI of the {}, {}."
     )
+    yield compose(sentence, table.quote(mean), findings.subject_word, table.quote(pooled), which, text)

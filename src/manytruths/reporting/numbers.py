@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
-from ...analyses.tables import Row, Table
-from ...core.undefined import reason
-from ..elements import Cell, number_cell, text_cell
-from ..findings import Findings
+from ..analyses.tables import Row, Table
+from ..core.undefined import reason
+from ..study import Study
+from .building import number_cell, text_cell
+from .elements import Cell
 
 
 class TableIndex:
     """A table under the name of its file, with its rows by statistic, scope, case, group and label."""
 
     def __init__(self, file: str, table: Table) -> None:
-        self.file, self.table = file, table
+        self.file, self.table, self.rows = file, table, table.rows
         self._rows = {self._key(row): row for row in table.rows}
 
     @staticmethod
@@ -34,15 +35,9 @@ class TableIndex:
         return self._rows.get((statistic, scope, extra, case, group, label))
 
     def cell(
-        self,
-        statistic: str,
-        scope: str = "mean",
-        *extra: object,
-        case: str = "",
-        group: str = "",
-        label: str = "",
+        self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = "",
         **how: Any,
-    ) -> Cell:
+    ) -> Cell:  # fmt: skip
         """The number with its address; an empty cell where the table has none."""
         row = self.row(statistic, scope, *extra, case=case, group=group, label=label)
         return text_cell("") if row is None else self.quote(row, **how)
@@ -54,33 +49,6 @@ class TableIndex:
     def all(self, statistic: str, scope: str, *, label: str | None = "") -> Iterator[Row]:
         """Every row of a statistic at a scope, of one label unless that is None."""
         return (r for r in self.table.all(statistic, scope) if label is None or r.label == label)
-
-
-def find_table(findings: Findings, verb: str, name: str) -> TableIndex:
-    """The table of a command by the name of its file; empty where it was not made."""
-    table = next((t for t in _tables_of(findings, verb) if t.name == name), Table(name))
-    # cached on the table, which no longer changes
-    index: TableIndex = table.__dict__.get("_numbers") or TableIndex(f"{verb}/{name}.csv", table)
-    table.__dict__["_numbers"] = index
-    return index
-
-
-def _tables_of(findings: Findings, verb: str) -> Sequence[Table]:
-    if verb == "agree":
-        return list(findings.agreement.tables.values())
-    if verb == "fuse":
-        return (findings.fusion.performance, findings.fusion.differences, findings.fusion.complexity)
-    if verb == "evaluate":
-        return [t for t in findings.evaluation.tables.values() if isinstance(t, Table)] if findings.evaluation else ()
-    if verb == "rank":
-        return list(findings.ranking.tables.values()) if findings.ranking else ()
-    return (findings.plan.table,) if findings.plan else ()
-
-
-def all_tables(findings: Findings) -> Iterator[tuple[str, Table]]:
-    """Every table of every command, with its file: ``agree/agreement.csv``."""
-    for verb in ("agree", "fuse", "evaluate", "rank", "plan"):
-        yield from ((f"{verb}/{table.name}.csv", table) for table in _tables_of(findings, verb))
 
 
 def is_defined(row: Row | None) -> TypeGuard[Row]:
@@ -108,22 +76,22 @@ LEAST_JACKKNIFED = 5
 class StudyCounts:
     """How many raters, cases, subjects and masks a study has."""
 
-    findings: Findings
+    study: Study
 
     @property
     def raters(self) -> int:
         """Raters who marked at least one case; of exchangeable raters, the most of any case."""
-        return len(self.findings.study.rater_names)
+        return len(self.study.rater_names)
 
     @property
     def cases(self) -> int:
         """Images or volumes."""
-        return len(self.findings.study)
+        return len(self.study)
 
     @property
     def subjects(self) -> int:
         """Patients, or cases where no patient is named."""
-        return len(self.findings.study.subjects)
+        return len(self.study.subjects)
 
     @property
     def grouped(self) -> bool:
@@ -138,7 +106,7 @@ class StudyCounts:
     @cached_property
     def there(self) -> int:
         """Of these, how many there are; repeated readings count once."""
-        return sum(len({column.name for column in case.masks}) for case in self.findings.study)
+        return sum(len({column.name for column in case.masks}) for case in self.study)
 
     @property
     def missing(self) -> int:
@@ -148,35 +116,20 @@ class StudyCounts:
     @cached_property
     def repeated(self) -> dict[str, int]:
         """By rater, the cases that they marked more than once."""
-        again: Counter[str] = Counter()
-        for case in self.findings.study:
-            readings = Counter(column.name for column in case.masks)
-            again.update(name for name, times in readings.items() if times > 1)
-        return dict(again)
+        readings = (Counter(column.name for column in case.masks) for case in self.study)
+        return dict(Counter(name for by_rater in readings for name, times in by_rater.items() if times > 1))
 
     @cached_property
     def groups(self) -> dict[str, int]:
         """Cases by group."""
-        return dict(Counter(name for case in self.findings.study for name in case.groups))
+        return dict(Counter(name for case in self.study for name in case.groups))
 
     @property
     def predictions_missing(self) -> int:
         """Missing predictions, over all algorithms."""
-        return sum(len(case.missing) for case in self.findings.study)
+        return sum(len(case.missing) for case in self.study)
 
     @property
     def jackknifed(self) -> bool:
         """Whether there are enough raters for jackknife intervals over them."""
         return self.raters >= LEAST_JACKKNIFED
-
-    @cached_property
-    def resampled(self) -> bool:
-        """Whether any statistic of all raters has an interval over subjects."""
-        return any(
-            has_interval(row) and _over_subjects(row)
-            for row in find_table(self.findings, "agree", "agreement").table.rows
-        )
-
-
-def _over_subjects(row: Row) -> bool:
-    return row.scope in ("mean", "pooled") and not row.statistic.endswith("_over_raters")

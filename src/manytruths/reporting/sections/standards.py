@@ -1,0 +1,203 @@
+"""Consensus methods and other reference standards: their names, what they do, and how far they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from ...analyses.tables import Row
+from ...fusion.registry import estimator
+from ...study import Study
+from ..building import text_cell
+from ..elements import Cell
+from ..findings import Findings
+from ..numbers import is_defined
+from .formulas import cite
+
+UNION, INTERSECTION = "what any rater marked (union)", "what all raters marked (intersection)"
+MAJORITY, HALF = "the majority vote", "the vote of at least half"
+"""Half of an even number of raters is no majority."""
+METHOD_NAMES = {
+    "excl": "the vote without outliers",
+    "staple_map": "STAPLE with neighbours",
+    "plurality": "the plurality",
+}
+METHOD_HELP = {
+    "excl": "leaves out outliers, then takes a vote",
+    "staple": "weights raters by their estimated performance: it finds the likely reference standard from the raters' "
+    "error rates, and the error rates from the likely reference standard, in turn",
+    "staple_map": "STAPLE with a prior for equal labels of neighbouring pixels",
+    "simple": "takes a weighted vote, and drops raters who do not fit it, step by step",
+    "plurality": "gives each pixel the label that most raters gave it",
+    "lsml": "STAPLE with a smooth outline",
+    "lsmlp": "STAPLE with an outline as detailed as the raters' outlines",
+}
+PRIORS = {
+    "prevalence": "prior: mean share of votes",
+    "marked": "prior: share of {item}s that any rater marked",
+    "estimated": "prior estimated as well",
+}
+
+
+def method_name(method: str, raters: int = 0) -> str:
+    """The name of a consensus method in a sentence; a vote of half of two raters is their union."""
+    name, _, rest = method.partition(":")
+    if name != "vote":
+        return METHOD_NAMES.get(name, name.upper())
+    names = {
+        "": _half_vote(raters),
+        "0.5": _half_vote(raters),
+        "0.75": "the three-quarters vote",
+        "any": UNION,
+        "all": INTERSECTION,
+    }
+    return names.get(rest) or f"the {_percentage(rest)} vote"
+
+
+def _half_vote(raters: int) -> str:
+    """The name of a vote at one half; a tie counts as marked."""
+    if raters == 2:
+        return UNION
+    return MAJORITY if raters % 2 or not raters else HALF
+
+
+def _percentage(text: str) -> str:
+    try:
+        return f"{100 * float(text):.3g}%"
+    except ValueError:
+        return text
+
+
+def method_help(method: str, raters: int = 0) -> str:
+    """What a consensus method does, in a line."""
+    name, _, rest = method.partition(":")
+    if name != "vote":
+        return METHOD_HELP.get(name, "")
+    if method_name(method, raters) == UNION:
+        return "marks what any rater marked"
+    if rest in ("", "0.5"):
+        return f"marks what at least half of the raters marked{'' if raters % 2 else '; a tie counts as marked'}"
+    return (
+        "marks only what every rater marked"
+        if rest == "all"
+        else f"marks what at least {_percentage(rest)} of them marked"
+    )
+
+
+def method_sentence(method: str, raters: int) -> str:
+    """The name of a method, its name in the tables, and what it does."""
+    name, line = as_title(method_name(method, raters)), method_help(method, raters)
+    return f"{name}, in the files {method}{': ' if line else ''}{line}."
+
+
+def as_title(name: str) -> str:
+    """With a capital letter, and without article: ``Majority vote``."""
+    name = name.removeprefix("the ")
+    return name[:1].upper() + name[1:]
+
+
+def given_references(study: Study) -> list[str]:
+    """Names of the reference standards that were given with the study."""
+    return list(dict.fromkeys(column.name for case in study for column in case.references))
+
+
+def consensus_methods(findings: Findings) -> list[str]:
+    """The consensus methods that are shown or that algorithms are judged by."""
+    judged = findings.evaluation.plan.consensus if findings.evaluation else ()
+    return list(dict.fromkeys([*findings.fusion.methods, *judged]))
+
+
+def standard_name(findings: Findings, name: str) -> str:
+    """The name of a reference standard in a sentence; raters and given standards keep their names."""
+    if name in given_references(findings.study) or name in findings.study.rater_names:
+        return name
+    return method_name(name, len(findings.study.rater_names)) if name in consensus_methods(findings) else name
+
+
+def standard_cell(findings: Findings, name: str) -> Cell:
+    """The name of a consensus, with a tooltip that says what the method does."""
+    return text_cell(as_title(standard_name(findings, name)), why=method_help(name, len(findings.study.rater_names)))
+
+
+@dataclass(frozen=True)
+class StandardPair:
+    """Two reference standards, and the mean of their Dice."""
+
+    names: str
+    row: Row
+    several: bool
+    """Whether other pairs are closer."""
+
+
+def most_different(findings: Findings) -> StandardPair | None:
+    """The two consensus methods that differ most; None with fewer than two, or where nothing was marked."""
+    table = findings.table("fuse/differences")
+    rows = list(filter(is_defined, (table.row("dice", "mean", *pair) for pair in method_pairs(findings))))
+    if not rows:
+        return None
+    least = min(rows, key=lambda r: r.value)
+    names = " and ".join(standard_name(findings, str(method)) for method in least.extra)
+    return StandardPair(names, least, len(rows) > 1)
+
+
+def method_pairs(findings: Findings) -> list[tuple[str, str]]:
+    """All pairs of the consensus methods that are shown."""
+    return list(combinations(findings.fusion.methods, 2))
+
+
+def method_options(findings: Findings, method: str) -> dict[str, Any]:
+    """The options of a consensus method that were given."""
+    chosen, given = estimator(method)
+    asked = {**findings.options.get(chosen.name, {}), **given}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def cite_method(findings: Findings, method: str, item: str) -> str:
+    """A consensus method for a methods section, with its options and citation."""
+    name, options = estimator(method)[0].name, method_options(findings, method)
+    threshold, length = options.get("threshold", 0.5), options.get("length_penalty", 2.0)
+    texts = {
+        "vote": _describe_vote(threshold, len(findings.study.rater_names)),
+        "excl": f"a vote at {threshold} without outliers" + cite("Lampert 2016"),
+        "plurality": "plurality (the label given most often)",
+        "staple": f"STAPLE{cite('Warfield 2004')} ({_describe_staple(options, item)})",
+        "staple_map": f"STAPLE{cite('Warfield 2004')} ({_describe_staple(options, item)})",
+        "simple": f"SIMPLE{cite('Langerak 2010')} (α = {options.get('alpha', 1.5):g})",
+        "lsml": f"the level set LSML{cite('Li 2011')} (λ = {length:g})",
+        "lsmlp": f"the level set LSMLP, a variant of a published one{cite('Li 2011')} (λ = {length:g})",
+    }
+    return texts.get(name, method)
+
+
+def _describe_vote(threshold: float | str, raters: int) -> str:
+    if threshold == "any":
+        return "the union of the markings"
+    if threshold == "all" or threshold == 1:
+        return "the intersection of the markings"
+    if threshold == 0.5:
+        named = {UNION: "the union of the markings", HALF: "a vote"}.get(_half_vote(raters), "majority vote")
+        return named if raters == 2 else f"{named} (marked by at least half of the raters)"
+    return f"a vote (marked by a share of at least {threshold} of the raters)"
+
+
+def _describe_staple(options: Mapping[str, Any], item: str) -> str:
+    prior = options.get("prior", "prevalence")
+    text = PRIORS[prior].format(item=item) if isinstance(prior, str) else f"prior: {_format_number(prior)}"
+    parts = [text + (cite("Dawid 1979") if prior == "estimated" else "")]
+    if options.get("unanimous") == "exclude":
+        parts.append(f"without {item}s on which all agree" + cite("Commowick 2012"))
+    if options.get("map_prior"):
+        parts.append(f"Beta prior {_format_number(options['map_prior'])} on the rates" + cite("Commowick 2010"))
+    if options.get("smoothing"):
+        parts.append(f"Potts smoothing, β = {options['smoothing']:g}" + cite("Zhang 1992"))
+    if options.get("like") == "itk":
+        parts.append("as in ITK")
+    return ", ".join(parts)
+
+
+def _format_number(value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    return "(" + ", ".join(f"{v:g}" for v in value) + ")" if isinstance(value, tuple | list) else "a map"
