@@ -24,7 +24,6 @@ PAIR = {
 VECTORS = {"agreement_curve", "contingency", "prevalence"}
 MAPS = {
     "common_heatmap", "feature_correlation", "image_feature_correlations", "ranking_heatmap",
-    "ranking_values",
 }  # fmt: skip
 """A value per pattern or per pixel; tested in test_heatmap.py and test_features.py."""
 NOT_STATISTICS = {
