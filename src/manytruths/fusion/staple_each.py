@@ -114,9 +114,8 @@ def _fit_each(decisions: Decisions, counts: Values, whole: Tally, options: Stapl
         if leaving.all():
             break
         if leaving.any():
-            case, counts, prior, weight, confusion, moved = (
-                x[~leaving] for x in (case, counts, prior, weight, confusion, moved)
-            )
+            case, counts = case[~leaving], counts[~leaving]
+            prior, weight, confusion = prior[~leaving], weight[~leaving], confusion[~leaving]
     return fits
 
 
