@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from manytruths.agreement.features import feature_correlation, image_feature_correlations
+from manytruths.agreement.heatmap import feature_correlation, image_feature_correlations
 from manytruths.core.errors import GridError
 from manytruths.core.undefined import reason
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
-from manytruths.agreement.features import image_feature_correlations
+from manytruths.agreement.heatmap import image_feature_correlations
 from manytruths.core.tally import Tally
 from manytruths.fusion import staple, vote
 from manytruths.raters import cluster_raters, rater_dependence, rater_differences, rater_performance, rater_tendency

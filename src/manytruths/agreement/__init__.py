@@ -20,8 +20,14 @@ from .chance import (
     prevalence_index,
     weighted_kappa,
 )
-from .features import Correlation, feature_correlation, image_feature_correlations
-from .heatmap import common_heatmap, heatmap_score, ranking_heatmap
+from .heatmap import (
+    Correlation,
+    common_heatmap,
+    feature_correlation,
+    heatmap_score,
+    image_feature_correlations,
+    ranking_heatmap,
+)
 from .overlap import bias_index, dice, iou, npv, ppv, sensitivity, specificity, volume_difference
 from .pairs import MeanPairwise, PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
 from .votes import VoteStatistic
