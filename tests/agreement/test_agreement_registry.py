@@ -23,8 +23,7 @@ PAIR = {
 }  # fmt: skip
 VECTORS = {"agreement_curve", "contingency", "prevalence"}
 MAPS = {
-    "common_heatmap", "feature_correlation", "image_feature_correlations", "normalise_heatmap", "ranking_heatmap",
-    "ranking_values",
+    "common_heatmap", "feature_correlation", "image_feature_correlations", "ranking_heatmap",
 }  # fmt: skip
 """A value per pattern or per pixel; tested in test_heatmap.py and test_features.py."""
 NOT_STATISTICS = {

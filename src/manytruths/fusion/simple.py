@@ -28,7 +28,6 @@ from ..core.undefined import divide
 from .result import Consensus, Values, binary_labels, left_out_notes, table_notes
 from .vote import decide_by_share
 
-Flags = NDArray[np.bool_]
 Score = Literal["dice", "iou"]
 
 SLOTS = "raters are exchangeable: those kept and dropped are slots, within one case only"
@@ -72,23 +71,6 @@ class Simple(Consensus):
     """α, as given."""
 
 
-@dataclass(frozen=True)
-class _State:
-    """One vote, and the raters scored by it."""
-
-    weights: Values
-    share: Values
-    hard: Flags
-    scores: Values
-
-    @property
-    def kept(self) -> Flags:
-        return self.weights > 0
-
-    def same(self, other: _State) -> bool:
-        return bool((self.kept == other.kept).all() and (self.hard == other.hard).all())
-
-
 def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter: int = 100) -> Simple:
     """The weighted vote of the raters who agree with it (SIMPLE); all labels but background count as marked.
 
@@ -125,55 +107,52 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         raise CallError(
             f"alpha is above 0, score 'dice' or 'iou', max_iter at least 1; got {alpha!r}, {score!r}, {max_iter!r}"
         )
-    state, convergence, gone = _vote(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
-    rounds = 0
+    weights, convergence, gone, rounds = np.ones(len(tally.raters)), "stopped", list[int](), 0
+    share, hard, scores = _vote(tally, weights, score)
     while rounds < max_iter and convergence == "stopped":
         rounds += 1
-        weights = _weights(state, alpha)
-        gone += np.flatnonzero(state.kept & (weights == 0)).tolist()
-        last, state = state, _vote(tally, weights, score)
-        if state.same(last):
+        voting, last = weights > 0, hard
+        weights = _weights(weights, scores, alpha)
+        gone += np.flatnonzero(voting & (weights == 0)).tolist()
+        share, hard, scores = _vote(tally, weights, score)
+        if ((weights > 0) == voting).all() and (hard == last).all():
             convergence = "converged"
-    if not state.hard[tally.counts > 0].any():
+    if not hard[tally.counts > 0].any():
         convergence = "nothing marked"
-    return _result(tally, state, gone, convergence, rounds, alpha)
+    names = tally.rater_names
+    few = [SLOTS] if tally.exchangeable else left_out_notes(tally, weights > 0)
+    return Simple(
+        method="simple",
+        raters=names,
+        labels=binary_labels(tally),
+        probability=PatternValues(np.nan_to_num(share), tally),
+        hard=PatternValues(hard, tally),
+        convergence=convergence,
+        notes=(*table_notes(tally), *(few if len(names) > 1 else [])),
+        kept=tuple(name for name, weight in zip(names, weights, strict=True) if weight > 0),
+        dropped=tuple(names[i] for i in gone),
+        scores=scores,
+        weights=weights,
+        rounds=rounds,
+        alpha=alpha,
+    )
 
 
-def _vote(tally: Tally, weights: Values, score: Score) -> _State:
+def _vote(tally: Tally, weights: Values, score: Score) -> tuple[Values, NDArray[np.bool_], Values]:
+    """The weighted share and the decision of each pattern, and the score of each rater."""
     share, hard = decide_by_share(tally, 0.5, weights)
     rows = tally.patterns[:, tally.raters]
     marked, truth = np.isin(rows, tally.labels.marks), hard[:, None] & (rows != VOID)
     both = tally.counts @ (marked & truth)
     total = tally.counts @ marked + tally.counts @ truth
-    return _State(weights, share, hard, divide(2 * both, total) if score == "dice" else divide(both, total - both))
+    return share, hard, divide(2 * both, total) if score == "dice" else divide(both, total - both)
 
 
-def _weights(state: _State, alpha: float) -> Values:
-    """The scores of those who stay, 0 for the rest; who cannot be scored, having seen nothing, stays as one of many."""
-    known = state.kept & ~np.isnan(state.scores)
-    scores = state.scores[known]
-    if len(scores) < 2 or not scores.any():
-        return state.weights
-    limit = scores.mean() - alpha * scores.std() - ROUNDING
-    each = np.where(np.isnan(state.scores), scores.mean(), state.scores)
-    return np.where(state.kept & (each >= limit), each, 0.0)
-
-
-def _result(tally: Tally, state: _State, gone: list[int], convergence: str, rounds: int, alpha: float) -> Simple:
-    names = tally.rater_names
-    few = [SLOTS] if tally.exchangeable else left_out_notes(tally, state.kept)
-    return Simple(
-        method="simple",
-        raters=names,
-        labels=binary_labels(tally),
-        probability=PatternValues(np.nan_to_num(state.share), tally),
-        hard=PatternValues(state.hard, tally),
-        convergence=convergence,
-        notes=(*table_notes(tally), *(few if len(names) > 1 else [])),
-        kept=tuple(n for n, k in zip(names, state.kept, strict=True) if k),
-        dropped=tuple(names[i] for i in gone),
-        scores=state.scores,
-        weights=state.weights,
-        rounds=rounds,
-        alpha=alpha,
-    )
+def _weights(weights: Values, scores: Values, alpha: float) -> Values:
+    """The scores of those who stay, 0 for the rest; raters who cannot be scored stay with the mean score."""
+    known = scores[(weights > 0) & ~np.isnan(scores)]
+    if len(known) < 2 or not known.any():
+        return weights
+    limit = known.mean() - alpha * known.std() - ROUNDING
+    each = np.where(np.isnan(scores), known.mean(), scores)
+    return np.where((weights > 0) & (each >= limit), each, 0.0)

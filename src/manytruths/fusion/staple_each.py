@@ -8,7 +8,7 @@ of them together, and each leaves when it has converged: the numbers are those o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,61 +87,38 @@ def _side_by_side(
 
 def _fit_each(decisions: Decisions, counts: Values, whole: Tally, options: StapleOptions) -> list[Fit]:
     """One fit a row of counts; what has converged leaves."""
-    pseudo = pseudo_counts(options.map_prior, decisions.labels)
+    pseudo, case = pseudo_counts(options.map_prior, decisions.labels), np.arange(len(counts))
+    weight = decisions.share[None]
     prior = np.stack([starting_prior(replace(decisions, counts=row), whole, options.prior) for row in counts])
-    run = _Run(np.arange(len(counts)), replace(decisions, counts=counts), prior, decisions.share[None])
     fits, history = [_NOTHING] * len(counts), np.full((0, len(counts)), np.nan)
+    confusion, moved = np.full((len(counts), 1, 1, 1), np.nan), np.full(len(counts), np.inf)
     for step in range(options.max_iter):
-        run, likelihood = run.stepped(pseudo, options.estimate)
+        here, last = replace(decisions, counts=counts), (confusion, prior)
+        confusion = m_step(here, weight, pseudo)
+        if options.estimate:
+            prior = np.einsum("tp,tpk->tk", counts, np.broadcast_to(weight, (*counts.shape, prior.shape[1])))
+            prior /= counts.sum(axis=1, keepdims=True)
+        weight, likelihood = e_step(here, confusion, log(prior)[:, None, :])
+        if pseudo.any():
+            likelihood = likelihood + log_density_of_rates(confusion, pseudo)
+        if step:
+            moved = np.maximum(_largest(confusion - last[0]), _largest(prior - last[1]))
         if step == len(history):
-            history = np.concatenate([history, np.full((max(64, step), len(counts)), np.nan)])
-        history[step, run.case] = likelihood
-        leaving = (run.moved <= options.tol) | (step + 1 == options.max_iter)
+            history = np.concatenate([history, np.full((max(64, step), len(fits)), np.nan)])
+        history[step, case] = likelihood
+        leaving = (moved <= options.tol) | (step + 1 == options.max_iter)
         for i in np.flatnonzero(leaving):
-            past = history[: step + 1, run.case[i]].copy()
-            fits[run.case[i]] = Fit(run.confusion[i], run.prior[i], run.weight[i], past, float(run.moved[i]))
+            past = history[: step + 1, case[i]].copy()
+            fits[case[i]] = Fit(confusion[i], prior[i], weight[i], past, float(moved[i]))
         if leaving.all():
             break
-        run = run.without(leaving)
+        if leaving.any():
+            case, counts = case[~leaving], counts[~leaving]
+            prior, weight, confusion = prior[~leaving], weight[~leaving], confusion[~leaving]
     return fits
 
 
 _NOTHING = Fit(*(np.zeros(0),) * 4, np.inf)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The tables that have not converged yet, and where they stand."""
-
-    case: NDArray[np.intp]
-    decisions: Decisions
-    prior: Values
-    weight: Values
-    confusion: Values = field(default_factory=lambda: np.zeros(0))
-    moved: Values = field(default_factory=lambda: np.zeros(0))
-
-    def stepped(self, pseudo: Values, estimate: bool) -> tuple[_Run, Values]:
-        """Both steps, and the log-likelihoods."""
-        confusion, prior, counts = m_step(self.decisions, self.weight, pseudo), self.prior, self.decisions.counts
-        if estimate:
-            prior = np.einsum("tp,tpk->tk", counts, np.broadcast_to(self.weight, (*counts.shape, prior.shape[1])))
-            prior /= counts.sum(axis=1, keepdims=True)
-        weight, likelihood = e_step(self.decisions, confusion, log(prior)[:, None, :])
-        if pseudo.any():
-            likelihood = likelihood + log_density_of_rates(confusion, pseudo)
-        moved = np.full(len(prior), np.inf)
-        if len(self.confusion):
-            moved = np.maximum(_largest(confusion - self.confusion), _largest(prior - self.prior))
-        return _Run(self.case, self.decisions, prior, weight, confusion, moved), likelihood
-
-    def without(self, gone: NDArray[np.bool_]) -> _Run:
-        """The tables that stay."""
-        if not gone.any():
-            return self
-        stay = ~gone
-        left = replace(self.decisions, counts=self.decisions.counts[stay])
-        parts = (x[stay] for x in (self.prior, self.weight, self.confusion, self.moved))
-        return _Run(self.case[stay], left, *parts)
 
 
 def _largest(steps: Values) -> Values:
