@@ -75,25 +75,23 @@ def read_grades(
         if not cells["grade"]:
             blank += 1
             continue
-        unknown = not named and cells["code"] not in owners
-        cells |= {} if named else owners.get(cells["code"], {})
-        fault = f"code {cells['code']!r} is not in the key; correct it" if unknown else ""
-        fault = fault or _fault(cells, cases, algorithms, scale)
-        if not fault:
-            grade = Grade(
-                cells["case"], cells["algorithm"], int(float(cells["grade"])), cells.get("grader", ""),
-                int(cells.get("showing") or 1),
-            )  # fmt: skip
-            first = lines_of.setdefault((*grade.item, grade.grader, grade.showing), line)
-            fault = f"the same prediction as in line {first}; keep one" if first != line else ""
-            grades.append(grade)
+        cells |= owners.get(cells.get("code", ""), {})
+        fault = _fault(cells, cases, algorithms, scale)
         if fault:
             sheet.faults.add(line, fault)
+            continue
+        case, algorithm, grade = cells["case"], cells["algorithm"], int(float(cells["grade"]))
+        grades.append(Grade(case, algorithm, grade, cells.get("grader", ""), int(cells.get("showing") or 1)))
+        first = lines_of.setdefault((case, algorithm, grades[-1].grader, grades[-1].showing), line)
+        if first != line:
+            sheet.faults.add(line, f"the same prediction as in line {first}; keep one")
     sheet.faults.raise_any()
     return GradesRead(tuple(grades), blank)
 
 
 def _fault(cells: Mapping[str, str], cases: Collection[str], algorithms: Collection[str], scale: GradeScale) -> str:
+    if "case" not in cells:
+        return f"code {cells['code']!r} is not in the key; correct it"
     if cells["case"] not in cases:
         return f"case {cells['case']!r} is not in the study; correct it, or remove the line"
     if cells["algorithm"] not in algorithms:

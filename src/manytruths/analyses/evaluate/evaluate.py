@@ -51,7 +51,7 @@ from .grading import (
 from .intensity_curves import SubjectCurves, tabulate_intensities
 from .marks import CaseMarks, EvaluatePlan, Missing
 from .mask_scores import MaskScores, human_range_charts, rank_masks, tabulate_masks
-from .printing import notes, paper_table
+from .printing import notes, paper_table, print_evaluation
 from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 
@@ -130,13 +130,8 @@ class Evaluation(Result):
     def describe(self) -> str:
         """What was evaluated, in one line."""
         study = self.study
-        sizes = {
-            "algorithm": len(study.algorithms),
-            "case": len(study),
-            "subject": len(study.subjects),
-            "rater": len(study.rater_names),
-        }
-        return ", ".join(counted(count, thing) for thing, count in sizes.items())
+        sizes = [(len(study.algorithms), "algorithm"), (len(study), "case"), (len(study.subjects), "subject")]
+        return ", ".join(counted(*size) for size in (*sizes, (len(study.rater_names), "rater")))
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables but the points of curves, as ``summary.json`` has them."""
@@ -164,14 +159,11 @@ class Evaluation(Result):
 
     def write_maps(self, folder: Path) -> list[Path]:
         """Write pictures of the strongest second-look places; nothing is read for them."""
-        if self.second_look is None:
-            return []
-        return draw_places(folder / "second_look", self.second_look, self.study.rater_names)
+        looks, names = self.second_look, self.study.rater_names
+        return draw_places(folder / "second_look", looks, names) if looks is not None else []
 
     def print(self, console: Any = None) -> None:
         """Print scores, verdicts, rankings and notes."""
-        from .printing import print_evaluation
-
         print_evaluation(self, console_or_stdout(console))
 
 
@@ -453,40 +445,42 @@ def tabulate_evaluation(
     matched = {name: case.boundaries for name, case in cases.items() if case.boundaries is not None}
     places = {name: case.second_look for name, case in cases.items() if case.second_look is not None}
     measured = {name: case.intensity for name, case in cases.items() if case.intensity is not None}
-    grey = tabulate_probabilities(study, responses, plan, settings) if responses else None
-    hard = tabulate_masks(study, counts, plan, settings) if counts else None
+    probabilities = tabulate_probabilities(study, responses, plan, settings) if responses else None
+    masks = tabulate_masks(study, counts, plan, settings) if counts else None
     looks = tabulate_places(study, places) if places else None
     subjects = {case.name: case.subject for case in study}
     curves = tabulate_intensities(measured, subjects, settings) if plan.intensity_curves else None
-    graded = read_and_grade(study, hard.parts[0], plan, settings) if hard and plan.grades else None
+    graded = read_and_grade(study, masks.parts[0], plan, settings) if masks and plan.grades else None
     scores = Table("scores", ("algorithm", "against"))
     rankings = Table("rankings", ("against", "metric", "rank", "algorithm"))
     orders: dict[tuple[str, str], ReferenceRankings] = {}
     tables = [scores, rankings]
-    if hard is not None:
-        scores.add(hard.scores.rows)
-        orders = rank_masks(hard, plan.missing)
-        rankings.add(_ranking_rows("mean", orders, region_of(hard.parts[0].tallies)))
+    if masks is not None:
+        scores.add(masks.scores.rows)
+        orders = rank_masks(masks, plan.missing)
+        rankings.add(_ranking_rows("mean", orders, region_of(masks.parts[0].tallies)))
         # slots of exchangeable raters are nobody: there is no human range
-        tables += [t for t in (hard.human, hard.verdicts, hard.differences) if t.rows]
-    if grey is not None:
-        scores.add(grey.scores.rows)
-        by_area = {("", "pbar_area"): grey.orders} if grey.orders else {}
+        tables += [t for t in (masks.human, masks.verdicts, masks.differences) if t.rows]
+    if probabilities is not None:
+        scores.add(probabilities.scores.rows)
+        by_area = {("", "pbar_area"): probabilities.orders} if probabilities.orders else {}
         orders |= by_area
-        rankings.add(_ranking_rows("pooled", by_area, grey.region))
-        tables += [grey.curves, grey.correlations]
+        rankings.add(_ranking_rows("pooled", by_area, probabilities.region))
+        tables += [probabilities.curves, probabilities.correlations]
     tables += [boundary_table(study, matched, plan)] if matched else []
     tables += [part.table for part in (looks, curves) if part is not None]
     tables += graded.tables if graded else ()
     moved = mark_resampled(study, tables, judged=True)
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
-        *moved.notes, *notes(study, plan, hard, grey), *(looks.notes if looks else ()),
+        *moved.notes, *notes(study, plan, masks, probabilities), *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
         *sheet_notes(study, plan, without_image),
     )  # fmt: skip
-    every: list[DataTable] = [*tables, *_plain_tables(study, scores, hard, orders, moved)]
-    return Evaluation(study, settings, plan, hard, grey, orders, Tables(every), messages, looks, curves, graded, moved)
+    every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
+    return Evaluation(
+        study, settings, plan, masks, probabilities, orders, Tables(every), messages, looks, curves, graded, moved
+    )
 
 
 def _ranking_rows(
@@ -505,11 +499,11 @@ def _ranking_rows(
 
 
 def _plain_tables(
-    study: Study, scores: Table, hard: MaskScores | None, orders: Mapping[tuple[str, str], ReferenceRankings],
+    study: Study, scores: Table, masks: MaskScores | None, orders: Mapping[tuple[str, str], ReferenceRankings],
     moved: Moved,
 ) -> Iterator[DataTable]:  # fmt: skip
     """Tables with columns of their own: the cases, scores as in a paper, and distinct rankings."""
-    diagonals = hard.parts[0].diagonals if hard else {}
+    diagonals = masks.parts[0].diagonals if masks else {}
     cases = [(case.name, case.subject, "; ".join(case.groups), diagonals.get(case.name)) for case in study]
     touched = [case.name in moved.cases for case in study]
     yield PlainTable("cases", *marked_rows(cases, ("case", "subject", "group", "diagonal"), touched))

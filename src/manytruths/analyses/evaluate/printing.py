@@ -42,18 +42,20 @@ COUNTED = {
 }
 
 
-def notes(study: Study, plan: EvaluatePlan, hard: MaskScores | None, grey: ProbabilityScores | None) -> Iterator[str]:
+def notes(
+    study: Study, plan: EvaluatePlan, masks: MaskScores | None, probabilities: ProbabilityScores | None
+) -> Iterator[str]:
     """Each thing to know, once."""
     yield from _absences(study, plan)
-    if grey is not None:
-        yield from grey.notes
-    if hard is None:
+    if probabilities is not None:
+        yield from probabilities.notes
+    if masks is None:
         return
-    for part in hard.parts:
+    for part in masks.parts:
         about = f"label {part.label}: " if part.label else ""
-        masks = (*_copies(part), *_empty_masks(part), *_excluded(study, part))
-        yield from (about + note for note in (*masks, *_saturation(part), *_tolerance(part, plan)))
-    yield from _consensus(hard.parts)
+        of_masks = (*_copies(part), *_empty_masks(part), *_excluded(study, part))
+        yield from (about + note for note in (*of_masks, *_saturation(part), *_tolerance(part, plan)))
+    yield from _consensus(masks.parts)
     yield from _few_raters(study, plan)
 
 
@@ -251,20 +253,22 @@ def verdict_grids(result: Evaluation) -> list[Any]:
     return grids
 
 
-def _area_grid(grey: ProbabilityScores) -> Any:
+def _area_grid(probabilities: ProbabilityScores) -> Any:
     """Areas under P̄-R, the least and the most over reference standards, and correlations."""
     rows = []
-    for name in (column.name for column in grey.counts):
-        pooled = grey.scores.all("pbar_area", "pooled")
+    for name in (column.name for column in probabilities.counts):
+        pooled = probabilities.scores.all("pbar_area", "pooled")
         areas = {str(r["against"]): r.value for r in pooled if r["algorithm"] == name}
-        known = {reference: areas[reference] for reference in grey.references if not math.isnan(areas[reference])}
+        known = {
+            reference: areas[reference] for reference in probabilities.references if not math.isnan(areas[reference])
+        }
         ends = (pick(known, key=known.__getitem__) for pick in (min, max)) if known else ()
         cells = [f"{number(known[reference])} ({reference})" for reference in ends] or ["–", "–"]
         loose, strict = (number(areas.get(reference)) for reference in ("vote:any", "vote:0.75"))
-        correlations = [number(grey.correlations.find(s, algorithm=name).value, 4) for s in ("cco", "cci")]
+        correlations = [number(probabilities.correlations.find(s, algorithm=name).value, 4) for s in ("cco", "cci")]
         rows.append([name, loose, strict, *cells, *correlations])
     header = ["", "any", "0.75", "least, under", "most, under", "CCO", "CCI"]
-    prevalences = "{:.3g} to {:.3g}".format(*grey.skew)
+    prevalences = "{:.3g} to {:.3g}".format(*probabilities.skew)
     title = f"Area under P̄-R, prevalence {prevalences}, all cases together, and correlation with agreement"
     return grid(title, header, rows)
 

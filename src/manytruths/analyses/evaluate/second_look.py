@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.undefined import Note
+from ...core.notes import Note
 from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
 from ...io import write_picture
 from ...study import Case, Study
 from ..printing import counted
-from ..tables import Row, Table
+from ..rows import Row, Table
 from .marks import Array, CaseMarks, pack, unpack
 
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")
@@ -36,9 +36,9 @@ class RankedPlace:
 
     rank: int
     case: str
-    number: int
-    """Its position among the places of its case."""
     place: SecondLookPlace
+    closeup: bytes | None
+    """What its picture shows, compressed; only of the strongest."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,6 @@ class Looks:
     ranked: tuple[RankedPlace, ...]
     table: Table
     notes: tuple[str, ...]
-    closeups: Mapping[int, bytes] = field(default_factory=dict)
-    """What pictures of the strongest show, by rank."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +132,14 @@ def tabulate_places(study: Study, cases: Mapping[str, CaseLook], *, most: int = 
     every = [(name, i, place) for name, look in cases.items() for i, place in enumerate(look.places.places)]
     places = [(name, i, place) for name, i, place in every if not _is_rim(place, cases[name].pixel)]
     places.sort(key=lambda entry: entry[2].order)
-    ranked = tuple(RankedPlace(rank, *entry) for rank, entry in enumerate(places[:most], start=1))
+    ranked = []
+    for rank, (name, i, place) in enumerate(places[:most], start=1):
+        ranked.append(RankedPlace(rank, name, place, cases[name].closeups.get(i) if rank <= MOST_PICTURES else None))
     table = Table("second_look", EXTRA)
     table.add(_row(entry, study[entry.case]) for entry in ranked)
     looks = [look.places for look in cases.values()]
     notes = tuple(_notes(looks, len(every) - len(places), len(places), len(ranked)))
-    shown = {entry.rank: cases[entry.case].closeups.get(entry.number) for entry in ranked[:MOST_PICTURES]}
-    return Looks(ranked, table, notes, {rank: packed for rank, packed in shown.items() if packed is not None})
+    return Looks(tuple(ranked), table, notes)
 
 
 def _is_rim(place: SecondLookPlace, pixel: float) -> bool:
@@ -184,17 +183,18 @@ def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Pa
     ``everybody`` are all raters of the study, so that each has the same colour in every picture.
     """
     paths = []
-    for entry in (entry for entry in looks.ranked if entry.rank in looks.closeups):
-        # leading zeros, so that files are listed as places are
-        paths.append(folder / f"{entry.rank:03d}.png")
-        write_picture(paths[-1], place_picture(entry, unpack(looks.closeups[entry.rank]), everybody))
+    for entry in looks.ranked:
+        if entry.closeup is not None:
+            # leading zeros, so that files are listed as places are
+            paths.append(folder / f"{entry.rank:03d}.png")
+            write_picture(paths[-1], place_picture(entry, unpack(entry.closeup), everybody))
     return paths
 
 
 def place_picture(entry: RankedPlace, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
     """One place, bare and with the outlines of raters, algorithms and the place itself."""
     from ...charts import rater_colours
-    from ...charts.overlays import closeup
+    from ...charts.closeups import closeup
 
     place = entry.place
     names = list(dict.fromkeys((*everybody, *shown.masks)))
