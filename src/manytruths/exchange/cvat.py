@@ -28,7 +28,7 @@ import os
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import escape, quoteattr
@@ -54,6 +54,7 @@ NAME = "annotations.xml"
 LARGEST = 1 << 28
 """About so many bytes of memory for the marks of one file."""
 HAND = "manual"
+AREAS = ("polygon", "box", "ellipse", "mask")
 
 
 def read_cvat(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
@@ -281,16 +282,13 @@ class Runs:
 
 def mark_of(shape: Element, grid: Grid, options: ImportOptions) -> Mark | None:
     """A shape as a mark; None where it is no area."""
-    draw = _AREAS.get(shape.name)
-    if draw is None and shape.name == "polyline" and options.widen is not None:
-        draw = _line
-    if draw is None:
+    if shape.name not in AREAS and (shape.name != "polyline" or options.widen is None):
         return None
     rank, attributes = _read_attributes(shape, options.rank)
     if not shape.get("label").strip():
         raise LabelError("has no label; give it one in CVAT")
     order = _whole_number(shape, "z_order", "0")
-    return Mark(shape.get("label"), draw(shape, grid, options), order, rank, attributes)
+    return Mark(shape.get("label"), _outline(shape, grid, options), order, rank, attributes)
 
 
 def cost_of(mark: Mark) -> int:
@@ -355,29 +353,24 @@ def _points(shape: Element) -> NDArray[np.float64]:
     return np.array(numbers, np.float64).reshape(-1, 2)
 
 
-def _polygon(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+def _outline(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+    if shape.name == "mask":
+        return _mask(shape, grid)
+    if shape.name == "box":
+        left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
+        return box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"), rule=options.rule)
+    if shape.name == "ellipse":
+        x, y, half_width, half_height = (_number(shape, name) for name in ("cx", "cy", "rx", "ry"))
+        return Ellipse(x, y, half_width, half_height, _number(shape, "rotation", "0"))
     points = _points(shape)
+    if shape.name == "polyline":
+        return Line.of(points, options.widen or 0)
     if len(points) < 3:
         raise InputError(f"has {len(points)} points; an area needs three at least: draw it again, or delete it")
     return Polygon.of([points], options.rule)
 
 
-def _box(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
-    left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
-    return box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"), rule=options.rule)
-
-
-def _ellipse(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, half_width, half_height = (_number(shape, name) for name in ("cx", "cy", "rx", "ry"))
-    return Ellipse(x, y, half_width, half_height, _number(shape, "rotation", "0"))
-
-
-def _line(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
-    assert options.widen is not None
-    return Line.of(_points(shape), options.widen)
-
-
-def _mask(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+def _mask(shape: Element, grid: Grid) -> Outline:
     top, left, height, width = (_whole_number(shape, name) for name in ("top", "left", "height", "width"))
     if not (1 <= height <= grid.shape[0] and 1 <= width <= grid.shape[1]):
         raise FormatError(
@@ -409,14 +402,6 @@ def _parse_runs(text: str, size: int) -> NDArray[np.int32]:
     if min(runs) < 0 or max(runs) > size:
         raise FormatError(f"it has a run of {min(min(runs), 0) or max(runs)} pixels; export it again")
     return np.array(runs, np.int32)
-
-
-_AREAS: dict[str, Callable[[Element, Grid, ImportOptions], Outline]] = {
-    "polygon": _polygon,
-    "box": _box,
-    "ellipse": _ellipse,
-    "mask": _mask,
-}
 
 
 EARLIEST = 1980, 1, 1, 0, 0, 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -49,6 +49,7 @@ PNG, SIZE_AT, COLOURS_AT = b"\x89PNG\r\n\x1a\n", 16, 25
 _COLOURED = {2: "RGB", 4: "LA", 6: "RGBA"}
 """Unpacked, these take several times the memory of the largest mask."""
 LINES, POINTS = ("line", "linestrip"), ("point", "points")
+AREAS = ("polygon", "rectangle", "oriented_rectangle", "circle")
 VERSION = "5.5.0"
 """The version of LabelMe whose masks these are."""
 
@@ -171,43 +172,26 @@ def _notes(shape: Shape, rank: str) -> dict[str, str]:
 def _outline(shape: Shape, kind: str, grid: Grid, options: ImportOptions) -> Outline | None:
     if kind == "mask":
         return _mask(shape, grid)
-    if kind in LINES and options.widen is not None:
-        return Line.of(points_of(shape.points), options.widen)
-    draw = _AREAS.get(kind)
-    return None if draw is None else draw(points_of(shape.points), options)
-
-
-def _polygon(points: NDArray[np.float64], options: ImportOptions) -> Outline:
+    if kind in LINES:
+        return None if options.widen is None else Line.of(points_of(shape.points), options.widen)
+    if kind not in AREAS:
+        return None
+    points = points_of(shape.points)
+    if kind == "circle":
+        _check_two_points(points)
+        (x, y), radius = points[0].tolist(), float(np.hypot(*(points[1] - points[0])))
+        return Ellipse(x, y, radius, radius)
+    if kind == "rectangle" and len(points) != 4:
+        _check_two_points(points)
+        (left, top), (right, bottom) = points
+        points = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
     return Polygon.of([points], options.rule)
-
-
-def _rectangle(points: NDArray[np.float64], options: ImportOptions) -> Outline:
-    if len(points) == 4:
-        return _polygon(points, options)
-    _check_two_points(points)
-    (left, top), (right, bottom) = points
-    return Polygon.of([[(left, top), (right, top), (right, bottom), (left, bottom)]], options.rule)
-
-
-def _circle(points: NDArray[np.float64], options: ImportOptions) -> Outline:
-    _check_two_points(points)
-    (x, y), rim = points[0].tolist(), points[1]
-    radius = float(np.hypot(*(rim - points[0])))
-    return Ellipse(x, y, radius, radius)
 
 
 def _check_two_points(points: NDArray[np.float64]) -> None:
     if len(points) != 2:
         raise InputError(f"has {len(points)} points, expected two; draw it again")
     check_finite(*points.ravel().tolist())
-
-
-_AREAS: dict[str, Callable[[NDArray[np.float64], ImportOptions], Outline]] = {
-    "polygon": _polygon,
-    "oriented_rectangle": _polygon,
-    "rectangle": _rectangle,
-    "circle": _circle,
-}
 
 
 def _mask(shape: Shape, grid: Grid) -> Outline:

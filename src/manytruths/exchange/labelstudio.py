@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -61,6 +61,7 @@ SAID = {
 }  # fmt: skip
 """What is said of a region, and the field that it stands in."""
 NO_SHAPES = {*SAID, "relation", "pairwise", "ranker"}
+AREAS = ("polygon", "rectangle", "ellipse", "brush")
 LEFT_OUT = {"keypoint": "points", "vector": "polyline"}
 MOST_SHORT_FIELDS = 1 << 21
 TIMES = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
@@ -293,9 +294,8 @@ def _of_task(task: Task, place: _Place, only_predictions: bool) -> list[Reading]
     fields = _fields(task.data)
     image = _image(fields)
     picture = picture_beside(place.folder, image)
-    everything = [entry.result or [] for entry in annotations] + [entry.result or [] for entry in predictions]
-    everything += [entry.result or [] for entry in drafts]
-    grid = grid_of(result for results in everything for result in results) or _size(fields, picture, image)
+    entries: list[Annotation | Prediction | Draft] = [*annotations, *predictions, *drafts]
+    grid = grid_of(result for entry in entries for result in entry.result or []) or _size(fields, picture, image)
     source = place.source
     blank = Reading(
         image, "", grid, tool=TOOL, subject=source.fields.get("subject", ""), case=source.fields.get("case", ""),
@@ -465,7 +465,7 @@ def _region(group: list[Result], grid: Grid, options: ImportOptions) -> tuple[li
     first = next((result for result in shapes if result.type != "labels"), shapes[0])
     _check_upright(first)
     kind = first.type.removesuffix("labels")
-    value = decode(first.value, Value, LONGEST_BRUSH) if kind in ("", *_AREAS) and is_given(first.value) else Value()
+    value = decode(first.value, Value, LONGEST_BRUSH) if kind in ("", *AREAS) and is_given(first.value) else Value()
     kind = kind or value.kind()
     outline = _outline(kind, value, grid, options)
     if outline is None:
@@ -504,10 +504,23 @@ def _region_notes(group: list[Result]) -> dict[str, str]:
 
 
 def _outline(kind: str, value: Value, grid: Grid, options: ImportOptions) -> Outline | None:
-    if kind == "polygon" and value.closed is False:
-        return None if options.widen is None else Line.of(in_pixels(points_of(value.points), grid), options.widen)
-    draw = _AREAS.get(kind)
-    return None if draw is None else draw(value, grid, options)
+    if kind == "rectangle":
+        x, y, width, height = _place_and_size(value, grid, "width", "height")
+        return box(x, y, width, height, value.rotation or 0, about="corner", rule=options.rule)
+    if kind == "ellipse":
+        x, y, half_width, half_height = _place_and_size(value, grid, "radiusX", "radiusY")
+        return Ellipse(x, y, half_width, half_height, value.rotation or 0)
+    if kind == "brush":
+        if not is_given(value.rle):
+            raise FormatError("is a brush without run lengths; submit it in Label Studio, and export it again")
+        data = bytes(decode(value.rle, list[Byte], LONGEST_BRUSH))
+        return RunLengthMask.of(decode_brush(data, grid.shape[0] * grid.shape[1]), grid.shape)
+    if kind != "polygon" or (value.closed is False and options.widen is None):
+        return None
+    points = in_pixels(points_of(value.points), grid)
+    if value.closed is False:
+        return Line.of(points, options.widen or 0)
+    return Polygon.of([points], options.rule)
 
 
 def in_pixels(points: Points, grid: Grid) -> Points:
@@ -516,39 +529,10 @@ def in_pixels(points: Points, grid: Grid) -> Points:
         return np.asarray(points * np.array(grid.shape[::-1], np.float64) / 100)
 
 
-def _polygon(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    return Polygon.of([in_pixels(points_of(value.points), grid)], options.rule)
-
-
-def _rectangle(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, width, height = _place_and_size(value, grid, "width", "height")
-    return box(x, y, width, height, value.rotation or 0, about="corner", rule=options.rule)
-
-
-def _ellipse(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, half_width, half_height = _place_and_size(value, grid, "radiusX", "radiusY")
-    return Ellipse(x, y, half_width, half_height, value.rotation or 0)
-
-
 def _place_and_size(value: Value, grid: Grid, width: str, height: str) -> list[float]:
     """Four numbers in pixels: x, y and two sides."""
     numbers = np.array(value.numbers("x", "y", width, height))
     return in_pixels(numbers.reshape(2, 2), grid).ravel().tolist()
-
-
-def _brush(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    if not is_given(value.rle):
-        raise FormatError("is a brush without run lengths; submit it in Label Studio, and export it again")
-    data = bytes(decode(value.rle, list[Byte], LONGEST_BRUSH))
-    return RunLengthMask.of(decode_brush(data, grid.shape[0] * grid.shape[1]), grid.shape)
-
-
-_AREAS: dict[str, Callable[[Value, Grid, ImportOptions], Outline]] = {
-    "polygon": _polygon,
-    "rectangle": _rectangle,
-    "ellipse": _ellipse,
-    "brush": _brush,
-}
 
 
 # -- the short form, JSON-MIN -------------------------------------------------------------------------

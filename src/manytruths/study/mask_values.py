@@ -79,7 +79,7 @@ def values_found(array: Array) -> str:
 
 
 def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
-    """Refuse a grey prediction that is not finite, or outside of what was declared."""
+    """Refuse a probability map that is not finite, or outside of what was declared."""
     low, high = limits or (-np.inf, np.inf)
     with np.errstate(invalid="ignore"):
         wrong = response[~np.isfinite(response) | (response < low) | (response > high)]
@@ -205,7 +205,7 @@ def _listed(marks: set[int]) -> str:
 
 
 def find_wrong_predictions(case: Case, table: Tally) -> Iterator[WrongValues]:
-    """Every prediction whose values are not the raters': a grey one, or 1 where they write 255.
+    """Every prediction whose values are not the raters': a probability map, or 1 where they write 255.
 
     ``table`` holds the whole image.
     """

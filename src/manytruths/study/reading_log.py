@@ -35,7 +35,7 @@ Masks = Mapping[Column, Mapping[str, Source]]
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A row of the register: one rater's look at one case."""
+    """A row of the reading log: one rater's look at one case."""
 
     line: int
     place: Place
@@ -60,7 +60,7 @@ Reads = Mapping[Place, Mapping[Column, LogEntry]]
 
 @dataclass(frozen=True)
 class Names:
-    """How the files spell what a register names; what they do not have stays as it is written."""
+    """How the files spell what a reading log names; what they do not have stays as it is written."""
 
     place: Callable[[str], Place]
     rater: Callable[[str], str]
@@ -172,7 +172,7 @@ class ReadingLog:
         return result
 
     def statuses(self, place: Place) -> dict[Column, str]:
-        """What the register says of each read of a case."""
+        """What the log says of each read of a case."""
         reads = self.reads.get(place, {}).items()
         return {column: read.status for column, read in reads if compose_name(column.name) not in self.excluded}
 
@@ -319,7 +319,7 @@ def _by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[s
 
 
 def place_of(fields: Mapping[str, str]) -> Place:
-    """Where a register finds a case."""
+    """Where a reading log finds a case."""
     return fields.get("subject", ""), fields["case"]
 
 
