@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.notes import Note
+from ...core.undefined import Note
 from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
 from ...io import write_picture
 from ...study import Case, Study
 from ..printing import counted
-from ..rows import Row, Table
+from ..tables import Row, Table
 from .marks import Array, CaseMarks, pack, unpack
 
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")
@@ -194,7 +194,7 @@ def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Pa
 def place_picture(entry: RankedPlace, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
     """One place, bare and with the outlines of raters, algorithms and the place itself."""
     from ...charts import rater_colours
-    from ...charts.closeups import closeup
+    from ...charts.overlays import closeup
 
     place = entry.place
     names = list(dict.fromkeys((*everybody, *shown.masks)))
