@@ -97,4 +97,4 @@ def test_numbers_of_a_mask():
 
     study = Study.from_arrays({"p": [np.array([[0, 7, 9]]), np.array([[7, 7, 0]])]}, void=9)
     case = study["p"]
-    assert Numbering((7,), ("7",)).numbered(np.array([[0, 7, 9]]), case).tolist() == [[0, 1, 255]]
+    assert Numbering((7,), ("7",)).number_mask(np.array([[0, 7, 9]]), case).tolist() == [[0, 1, 255]]

@@ -28,7 +28,7 @@ from .tables import DataTable, PlainTable, Row, Table
 if TYPE_CHECKING:
     from rich.console import Console
 
-REGISTERED = ("status", "based_on")
+READING_LOG = ("status", "based_on")
 """The columns of ``coverage.csv`` where there is a reading log."""
 
 
@@ -201,13 +201,13 @@ def _unknown_cases(study: Study, what: Literal["predictions", "references"]) -> 
 def coverage_table(result: Check) -> Table:
     """Case × rater: 1 where there is a mask, and how many pixels it marks."""
     study = result.study
-    table = Table("coverage", ("rater", "size", *(REGISTERED if study.options.reads else ())))
+    table = Table("coverage", ("rater", "size", *(READING_LOG if study.options.reads else ())))
     for case in study:
         checked = result.cases[case.name]
         size = "×".join(map(str, checked.grid.shape)) if checked.grid else ""
         moved = {(move.what, move.name, move.done.how) for move in checked.moves}
         for column in read_columns(study):
-            extra = (str(column), size, *registered(study, case, column))
+            extra = (str(column), size, *reading_log_cells(study, case, column))
             here = column in case.masks
             group = "; ".join(case.groups)
             table.append(Row("case", "present", float(here), case.name, group, extra=extra))
@@ -224,7 +224,7 @@ def read_columns(study: Study) -> tuple[Column, ...]:
     return tuple(sorted(named.union(study.columns), key=lambda column: column.order))
 
 
-def registered(study: Study, case: Case, column: Column) -> tuple[str, ...]:
+def reading_log_cells(study: Study, case: Case, column: Column) -> tuple[str, ...]:
     """What the reading log says of a reading; nothing where there is none."""
     if study.options.reads is None:
         return ()
@@ -251,12 +251,12 @@ def read_problems(study: Study, cases: Mapping[str, Checked]) -> Iterator[Proble
                 what = "marks something" if items else "marks nothing that is counted"
                 message = f"rater {column} {what} in case {case.name}, but is {status} in {study.options.reads}"
                 yield Problem("warning", "reads", message, case.name, str(column))
-    yield from _changed(study)
+    yield from _changed_masks(study)
     for name, why in study.left_out.items():
         yield Problem("warning", "reads", f"case {name} is left out: {why}", name)
 
 
-def _changed(study: Study) -> Iterator[Problem]:
+def _changed_masks(study: Study) -> Iterator[Problem]:
     """Masks that are not those that the reading log was written with."""
     if study.options.reads is None:
         return

@@ -46,6 +46,17 @@ from ..agreement import Correlation
 from ..core.errors import CallError
 from ..core.undefined import Undefined, ratio
 
+Values = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+NO_POSITIVES = "no_positives"
+NO_NEGATIVES = "no_negatives"
+
+TAIL = 1e-13
+"""How much prevalence beside 0 and 1 is left out: precision is at most 1, and so the area misses at most as much."""
+PANEL = 3.0
+"""So much of u at a time, by so many points: an error below 1e-15."""
+POINTS, WEIGHTS = np.polynomial.legendre.leggauss(12)
 CANCELS = 0.1
 """The relative change of the logarithm's argument below which points are taken instead."""
 FEW_POINTS, FEW_WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -136,19 +147,6 @@ def check_limits(low: float, high: float) -> None:
     """Refuse what is not a range of prevalences."""
     if not 0 <= low <= high <= 1:
         raise CallError(f"prevalences run from low to high within 0 to 1; got low={low!r}, high={high!r}")
-
-
-Values = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
-NO_POSITIVES = "no_positives"
-NO_NEGATIVES = "no_negatives"
-
-TAIL = 1e-13
-"""How much prevalence beside 0 and 1 is left out: precision is at most 1, and so the area misses at most as much."""
-PANEL = 3.0
-"""So much of u at a time, by so many points: an error below 1e-15."""
-POINTS, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,18 @@ Array = NDArray[Any]
 Blocks = Callable[[], Iterator[Array]]
 Limits = tuple[float, float] | None
 
+Codes = NDArray[np.int64]
+Index = NDArray[np.integer[Any]]
+References = Mapping[Any, ArrayLike | None] | None
+
+BITS = 16
+"""Columns that are packed: a table of all their patterns is still small."""
 MOST = 65_536
 """More distinct values than this are rounded to so many."""
+DENSE = 4
+"""A table of all patterns and levels is made where it has at most so many entries a pixel; else pixels are sorted."""
+PENDING = 1 << 22
+"""Pixels that may wait before their pairs are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +111,6 @@ def _distinct(blocks: Iterable[Array]) -> NDArray[np.float64] | None:
         if len(distinct) > MOST:
             return None
     return distinct
-
-
-Index = NDArray[np.integer[Any]]
-References = Mapping[Any, ArrayLike | None] | None
-
-BITS = 16
-"""Columns that are packed: a table of all their patterns is still small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +189,6 @@ def _pack(inputs: Inputs) -> _Packed | None:
     occurring = np.flatnonzero(counts)
     columns = [((occurring >> i) & 1).astype(np.uint8) * np.uint8(mark) for i, mark in enumerate(marks)]
     return _Packed(codes, occurring, counts[occurring], columns)
-
-
-DENSE = 4
-"""A table of all patterns and levels is made where it has at most so many entries a pixel; else pixels are sorted."""
-PENDING = 1 << 22
-"""Pixels that may wait before their pairs are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,9 +380,6 @@ def _count_pairs(blocks: Iterable[tuple[Array, Index]], levels: Levels, tally: T
     pattern, level = np.divmod(distinct, width)
     used = np.bincount(level, minlength=width) > 0
     return Responses(tally, levels.values[used], pattern, (np.cumsum(used) - 1)[level], counts, levels.rounded)
-
-
-Codes = NDArray[np.int64]
 
 
 class _Pairs:

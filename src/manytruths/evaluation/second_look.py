@@ -127,13 +127,10 @@ def second_look(
     boxes = ndimage.find_objects(parts)
     areas = np.bincount(parts.ravel(), minlength=len(boxes) + 1)[1:].tolist()
     fired, more = _votes(predictions)[0], _exceeds(*_votes(masks), raters)
-    places = []
-    for number, (area, box) in enumerate(zip(areas, boxes, strict=True), start=1):
-        if area < least:
-            continue
-        pixels = parts[box] == number
+
+    def describe(pixels: Flags, box: Box, area: int) -> SecondLookPlace:
         point, depth = _deepest(pixels, spacing)
-        place = SecondLookPlace(
+        return SecondLookPlace(
             most=int(fired[box][pixels].max()),
             area=area,
             size=area * math.prod(spacing) if spacing else Undefined(UNKNOWN_SIZE),
@@ -144,7 +141,9 @@ def second_look(
             algorithms=_shares(predictions, pixels, box),
             raters=_shares(masks, pixels, box),
         )
-        places.append(place)
+
+    numbered = enumerate(zip(boxes, areas, strict=True), start=1)
+    places = [describe(parts[box] == number, box, area) for number, (box, area) in numbered if area >= least]
     return SecondLook(tuple(sorted(places, key=lambda place: place.order)), len(boxes) - len(places))
 
 

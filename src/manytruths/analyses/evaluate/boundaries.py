@@ -34,7 +34,8 @@ def match_case_boundaries(whole: CaseMarks) -> CaseBoundaries:
     case, reading, label = whole.case, whole.reading, whole.together
     if len(reading.grid.shape) != 2:
         raise CallError(f"case {case.name}: boundaries are matched in images of two axes; leave --boundaries out")
-    lines = {c: _line(a, whole.plan) for c, a in (label.marks | label.maps | label.drawn_everywhere()).items()}
+    masks = label.marks | label.maps | label.consensus_maps(everywhere=True)
+    lines = {c: _line(mask, whole.plan) for c, mask in masks.items()}
     first = [c for c in (label.base.columns[i] for i in label.base.raters) if c in lines]
     references: dict[str, Array | list[Array]] = {
         c.name: lines[c] for c in (*first, *(c for c in lines if c.role == "reference"))

@@ -106,7 +106,7 @@ def _count(label: LabelMarks) -> LabelCounts:
     case, grid = whole.case, whole.reading.grid
     distances: dict[Key, SurfaceDistances] = {}
     if whole.plan.distances:
-        distances = _surface_distances(whole, label.marks | label.maps | label.drawn(left_out=True), label.joint)
+        distances = _surface_distances(whole, label.marks | label.maps | label.consensus_maps(), label.joint)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
@@ -135,10 +135,10 @@ def _surface_distances(whole: CaseMarks, marks: Mapping[Column, Array], joint: T
             return NOT_THERE
         return surface_distances(make_surface(a, area), make_surface(b, area))
 
-    return {(a, b): measure(a, b) for a, b in _compared(joint, whole.reading.references)}
+    return {(a, b): measure(a, b) for a, b in _pairs_to_measure(joint, whole.reading.references)}
 
 
-def _compared(joint: Tally, given: Collection[Column]) -> Iterator[Key]:
+def _pairs_to_measure(joint: Tally, given: Collection[Column]) -> Iterator[Key]:
     """Raters with each other, algorithms with all, a rater with the others' consensus and with what was given."""
     raters, references = rater_columns(joint), joint.role("reference")
     yield from combinations(raters, 2)

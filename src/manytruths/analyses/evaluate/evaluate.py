@@ -58,6 +58,8 @@ from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulat
 MASKS = ("vote:0.5", "staple")
 PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
 """Methods of consensus by default: curves are bounded by what any and what three quarters of the raters marked."""
+Orders = Mapping[tuple[str, str], ReferenceRankings]
+"""Rankings under every reference standard, by label and metric."""
 SHEET = "grading"
 """The folder of the grading sheet."""
 
@@ -101,7 +103,7 @@ class Evaluation(Result):
     plan: EvaluatePlan
     mask_scores: MaskScores | None
     probability_scores: ProbabilityScores | None
-    orders: Mapping[tuple[str, str], ReferenceRankings]
+    orders: Orders
     tables: Tables[Any]
     notes: tuple[str, ...] = ()
     second_look: Looks | None = None
@@ -483,9 +485,7 @@ def tabulate_evaluation(
     )
 
 
-def _ranking_rows(
-    scope: str, orders: Mapping[tuple[str, str], ReferenceRankings], region: str
-) -> Iterator[Row]:  # fmt: skip
+def _ranking_rows(scope: str, orders: Orders, region: str) -> Iterator[Row]:
     """A row for every label, metric, reference standard and algorithm, the best first."""
     for (label, metric), rankings in orders.items():
         sign = 1 if direction(metric) == "higher" else -1
@@ -499,9 +499,8 @@ def _ranking_rows(
 
 
 def _plain_tables(
-    study: Study, scores: Table, masks: MaskScores | None, orders: Mapping[tuple[str, str], ReferenceRankings],
-    moved: Moved,
-) -> Iterator[DataTable]:  # fmt: skip
+    study: Study, scores: Table, masks: MaskScores | None, orders: Orders, moved: Moved
+) -> Iterator[DataTable]:
     """Tables with columns of their own: the cases, scores as in a paper, and distinct rankings."""
     diagonals = masks.parts[0].diagonals if masks else {}
     cases = [(case.name, case.subject, "; ".join(case.groups), diagonals.get(case.name)) for case in study]

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
+from ...core.notes import code_of
 from ...core.tally import Tally
-from ...core.undefined import code_of
 from ...evaluation.grading import GradeScale, Ticket
 from ...evaluation.references import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...fusion import Consensus
@@ -28,7 +28,7 @@ from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
 from ...study.consensus import FirstReadings, binary_mask
-from ...study.mask_values import about, find_wrong_predictions, find_wrong_references, raise_first
+from ...study.mask_values import about, refuse_grey_references, refuse_other_values_of_predictions
 
 Array = NDArray[Any]
 Missing = Literal["worst", "exclude"]
@@ -82,10 +82,6 @@ class EvaluatePlan:
         """Methods that need the masks."""
         return [m for m in self.consensus if estimator(m)[0].spatial]
 
-    def scores_masks(self, case: Case) -> bool:
-        """Whether the predictions of a case are masks, or are cut to be."""
-        return not case.options.probability or self.threshold is not None
-
 
 @dataclass(frozen=True, eq=False)
 class CaseMarks:
@@ -110,14 +106,15 @@ class CaseMarks:
         table = reading.tally("whole")
         predictions: Mapping[Column, Array] = {}
         if not case.options.probability:
-            raise_first(find_wrong_predictions(case, table))
+            refuse_other_values_of_predictions(case, table)
             predictions = reading.predictions
         elif plan.threshold is not None:
             predictions = {c: response >= plan.threshold for c, response in reading.predictions.items()}
         areas = reading.training_areas if predictions else {}
         judged = {c: np.ma.array(a, mask=areas[c]) if c in areas else a for c, a in predictions.items()}
-        raise_first(find_wrong_references(case, table, reading.references))
-        return cls(reading, plan, judged, table, areas, plan.scores_masks(case))
+        refuse_grey_references(case, table, reading.references)
+        scored = not case.options.probability or plan.threshold is not None
+        return cls(reading, plan, judged, table, areas, scored)
 
     def without_predictions(self) -> CaseMarks:
         """The raters and references alone."""
@@ -178,7 +175,6 @@ class LabelMarks:
     whole: CaseMarks
     value: int | None
     """Of the label; None for all but background."""
-    _drawn: dict[Column, Array] = field(default_factory=dict)
 
     @cached_property
     def marks(self) -> dict[Column, Array]:
@@ -235,20 +231,13 @@ class LabelMarks:
         """The table with the estimates as columns."""
         return append_estimates(self.base, self.estimates)
 
-    def drawn(self, *, left_out: bool) -> dict[Column, Array]:
-        """The maps of the estimates, with or without those that leave out a rater."""
-        for column, estimate in self.estimates.items():
-            if column not in self._drawn and (left_out or not column.left_out):
-                self._drawn[column] = decision_map(self.readings, estimate.consensus)
-        return {c: drawn for c, drawn in self._drawn.items() if left_out or not c.left_out}
+    def consensus_maps(self, *, everywhere: bool = False) -> dict[Column, Array]:
+        """The maps of the estimates.
 
-    def drawn_everywhere(self) -> dict[Column, Array]:
-        """The maps of the estimates of all raters, outside the region as well: a cut there would be a boundary."""
-        return {
-            c: decision_map(self.readings, estimate.consensus, everywhere=True)
-            for c, estimate in self.estimates.items()
-            if not c.left_out
-        }
+        ``everywhere``: only of those of all raters, outside the region as well, since a cut there would be a boundary.
+        """
+        chosen = {c: e.consensus for c, e in self.estimates.items() if not (everywhere and c.left_out)}
+        return {c: decision_map(self.readings, result, everywhere=everywhere) for c, result in chosen.items()}
 
 
 def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:

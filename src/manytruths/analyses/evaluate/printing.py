@@ -53,7 +53,7 @@ def notes(
         return
     for part in masks.parts:
         about = f"label {part.label}: " if part.label else ""
-        of_masks = (*_copies(part), *_empty_masks(part), *_excluded(study, part))
+        of_masks = (*_copies(part), *_empty_masks(part), *_unscored_predictions(study, part))
         yield from (about + note for note in (*of_masks, *_saturation(part), *_tolerance(part, plan)))
     yield from _consensus(masks.parts)
     yield from _few_raters(study, plan)
@@ -110,7 +110,7 @@ def _empty_masks(part: LabelScores) -> Iterator[str]:
             yield f"{column} has nothing marked in {_listed(nothing)}: {undefined}"
 
 
-def _excluded(study: Study, part: LabelScores) -> Iterator[str]:
+def _unscored_predictions(study: Study, part: LabelScores) -> Iterator[str]:
     """Predictions of which no pixel counts."""
     for algorithm in study.algorithms:
         cases = [case for case in _cases_with(part, algorithm, set()) if algorithm in study[case].predictions]

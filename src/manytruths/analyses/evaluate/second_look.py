@@ -151,15 +151,15 @@ def _row(entry: RankedPlace, case: Case) -> Row:
     place = entry.place
     size = None if np.isnan(place.size) else place.size
     extra = (
-        entry.rank, place.most, _named(place.algorithms), _named(place.raters), " ".join(map(str, place.point)),
-        " ".join(f"{start}:{stop}" for start, stop in place.box), size, round(place.depth, 3),
-        "yes" if place.adjoins else "no",
+        entry.rank, place.most, _format_shares(place.algorithms), _format_shares(place.raters),
+        " ".join(map(str, place.point)), " ".join(f"{start}:{stop}" for start, stop in place.box), size,
+        round(place.depth, 3), "yes" if place.adjoins else "no",
     )  # fmt: skip
     region, group = "whole" if case.roi is None else "mask", "; ".join(case.groups)
     return Row("place", "area", float(place.area), entry.case, group, region=region, extra=extra, n=place.area)
 
 
-def _named(shares: Mapping[str, float]) -> str:
+def _format_shares(shares: Mapping[str, float]) -> str:
     """Who marked how much of it: ``unet 100%; vnet 64%``."""
     return "; ".join(f"{name} {max(1, round(100 * share))}%" for name, share in shares.items())
 
@@ -206,6 +206,6 @@ def place_picture(entry: RankedPlace, shown: Closeup, everybody: Sequence[str] =
         shown.image, {"the place": shown.place, **shown.masks}, shown.box, shown.point,
         dashed=shown.predictions, spacing=shown.spacing,
         title=f"{entry.rank}. {entry.case}: {place.area} {'pixels' if axes == 2 else 'voxels'}{size}",
-        subtitle=f"by {_named(place.algorithms)}{where}",
+        subtitle=f"by {_format_shares(place.algorithms)}{where}",
         colours=[PLACE, *(colours[name] for name in shown.masks)],
     )  # fmt: skip

@@ -75,7 +75,7 @@ class Numbering:
         """The numbers of a study's values."""
         return np.asarray(np.searchsorted(np.array((0, *self.values)), mask))
 
-    def numbered(self, mask: NDArray[Any], case: Case) -> Codes:
+    def number_mask(self, mask: NDArray[Any], case: Case) -> Codes:
         """A mask of the study in these numbers."""
         options = case.options
         codes = mask != 0 if options.foreground else self.codes(mask)
@@ -111,7 +111,7 @@ class Targets:
     @property
     def settled(self) -> Codes:
         """The label that all raters agree on; other pixels get the label to ignore."""
-        return self._ignoring(self.agreed, self.rated & ~self.disputed)
+        return self._with_ignored(self.agreed, self.rated & ~self.disputed)
 
     @property
     def disagreement(self) -> Codes:
@@ -120,13 +120,13 @@ class Targets:
 
     def own(self, rater: str) -> Codes:
         """The labels of one rater; pixels that they did not rate get the label to ignore."""
-        return self._ignoring(self.masks[rater], self.masks[rater] != NOT_RATED)
+        return self._with_ignored(self.masks[rater], self.masks[rater] != NOT_RATED)
 
     def hard(self, consensus: Consensus) -> Codes:
         """The labels of a consensus; pixels that nobody rated get the label to ignore."""
         values, _ = self.readings.paint(consensus)
         codes = values != 0 if self.reading.case.options.foreground else self.numbering.codes(values)
-        return self._ignoring(codes.astype(np.uint8), self.rated)
+        return self._with_ignored(codes.astype(np.uint8), self.rated)
 
     def soft(self, consensus: Consensus) -> Iterator[Soft]:
         """How likely each pixel is marked; of several labels, how likely it is each of them, background first."""
@@ -137,7 +137,7 @@ class Targets:
             chance = self.readings.map_of(consensus, np.nan_to_num(by_pattern))
             yield np.where(self.rated, chance, 0).astype(np.float32)
 
-    def _ignoring(self, codes: Codes, known: Flags) -> Codes:
+    def _with_ignored(self, codes: Codes, known: Flags) -> Codes:
         return np.where(known, codes, np.uint8(self.numbering.ignore))
 
     @cached_property
@@ -170,7 +170,7 @@ def targets_of(reading: Reading, numbering: Numbering) -> Targets:
     masks: dict[str, Codes] = {}
     for name, column in first_readings(case).items():
         if column in reading.masks:
-            codes = numbering.numbered(reading.masks[column], case)
+            codes = numbering.number_mask(reading.masks[column], case)
             masks[name] = codes if isinstance(region, str) else np.where(region != 0, codes, np.uint8(NOT_RATED))
     least = np.minimum.reduce([*masks.values()])
     most = np.maximum.reduce([np.where(mask == NOT_RATED, 0, mask) for mask in masks.values()])

@@ -148,7 +148,7 @@ def survey_case(case: Case) -> CaseSurvey:
         array.shape[-1] if array.ndim > axes else 1,
         array.dtype.kind in "bui" and bool(array.min() >= 0 and array.max() <= MOST_IN_PNG),
         picture.format in ("nifti", "nrrd"),
-        _is_square(placed(picture.grid, checked.grid or picture.grid)),
+        _is_square(located_grid(picture.grid, checked.grid or picture.grid)),
     )
 
 
@@ -180,7 +180,7 @@ def _difference(image: Grid, mask: Grid) -> str:
     return Grid(image.shape, image.spacing).difference(Grid(mask.shape, mask.spacing))
 
 
-def placed(image: Grid, mask: Grid) -> Grid:
+def located_grid(image: Grid, mask: Grid) -> Grid:
     """The grid that knows most of where it lies."""
     for grid in (image, mask):
         if grid.affine is not None:
@@ -336,7 +336,7 @@ def read_case(case: Case, survey: Survey) -> tuple[Targets, Picture, Grid]:
     """Masks, image, and the grid that both lie on."""
     assert case.image is not None
     targets, picture = targets_of(case.read(), survey.numbering), read_image(case.image)
-    return targets, picture, placed(picture.grid, targets.reading.grid)
+    return targets, picture, located_grid(picture.grid, targets.reading.grid)
 
 
 def count_labels(targets: Targets, labels: Iterable[Codes]) -> CaseCounts:

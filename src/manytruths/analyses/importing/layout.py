@@ -128,7 +128,7 @@ def _text_of(path: Path) -> str:
 def earlier_files(folder: Path, images: str | None) -> list[str]:
     """What an earlier import wrote into the folder; images that somebody else put there are not among it."""
     named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
-    ours = f"images = {_quoted(PICTURES)}" in _text_of(folder / "study.toml") and not named
+    ours = f"images = {_toml_string(PICTURES)}" in _text_of(folder / "study.toml") and not named
     return [name for name in WRITTEN if name != "images" or ours]
 
 
@@ -146,17 +146,17 @@ def study_toml(
     # as absolute paths, images are found wherever the study lies
     template = PICTURES if pictures else images and str(Path(images).absolute())
     lines = [OURS, f'masks = "{layout.masks}"', 'reads = "reads.csv"']
-    lines += [f"images = {_quoted(template)}"] if template else []
+    lines += [f"images = {_toml_string(template)}"] if template else []
     lines += [f'ranks = "{layout.ranks}"'] if ranked else []
     lines += ['cases = "cases.csv"'] if subjects else []
     lines += ['overlap = "union"'] if overlap == "union" and len(layout.structures) > 1 else []
-    lines += [f"labels = {{ 1 = {_quoted(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
+    lines += [f"labels = {{ 1 = {_toml_string(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
     if models:
         lines += ["", "[exclude]"]
-        lines += [f"{_quoted(name)} = [{', '.join(map(_quoted, cases))}]" for name, cases in models.items()]
+        lines += [f"{_toml_string(name)} = [{', '.join(map(_toml_string, cases))}]" for name, cases in models.items()]
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _toml_string(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'

@@ -45,6 +45,8 @@ from .scores import (
     worst_value,
 )
 
+Missing = Literal["worst", "exclude"] | float
+Counts = NDArray[np.int64]
 ANYBODY = "a gap counts as the worst value that anybody got, so that leaving out the hardest case can pay"
 TOO_LONG = "some values are longer than the diagonal of their image; give both in the same unit"
 
@@ -96,10 +98,6 @@ def gap_values(metric: str, values: Values, lengths: Values, low: float) -> GapV
     longest = np.nan_to_num(values, nan=0.0).max(axis=0)
     note = f"{metric}: {TOO_LONG}" if (longest[known] > lengths[known] * (1 + 1e-9)).any() else ""
     return GapValues(np.where(known, np.fmax(lengths, longest), low), known, note)
-
-
-Missing = Literal["worst", "exclude"] | float
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,7 +208,7 @@ class ResampledTests:
         where = where[np.argsort(np.abs(apart[where]), kind="stable")]
         starts = np.flatnonzero(np.diff(np.abs(apart[where]), prepend=-1.0))
         sizes = np.diff(starts, append=len(where))
-        reached = self._cumulated(where)
+        reached = self._cumulate(where)
         before, after = _rows(reached, starts, self.spare[0]), _rows(reached, starts + sizes, self.spare[1])
         positive = np.flatnonzero(apart[where] > 0)
         drawn = _rows(self.drawn, positive, self.spare[2])
@@ -227,7 +227,7 @@ class ResampledTests:
         size = size if whole else size.astype(np.float64)
         return np.asarray(np.einsum("sr,sr,sr->r", size, size, size), np.float64)
 
-    def _cumulated(self, where: NDArray[np.intp]) -> Array:
+    def _cumulate(self, where: NDArray[np.intp]) -> Array:
         """Sums of the first 0, 1, 2, … weights: products with a triangle of ones are far quicker than ``cumsum``."""
         _rows(self.weights, where, self.drawn)
         self.drawn[len(where) :] = 0

@@ -48,6 +48,16 @@ from .standings import (
 SURE = 0.95
 """The share of resamples in which a winner is first."""
 NAMED = 3
+MEANS = ("mean of raters",)
+"""What a score can be against that is no reference standard of its own."""
+MANY = 3
+"""With more metrics than this, the main ones are taken alone: many of them measure much the same."""
+MAIN = ("dice", "dsc", "pbar_area")
+NO_SUBJECTS = Note(
+    "no_subjects",
+    "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
+    "(--cases)",
+)
 
 
 @dataclass(frozen=True)
@@ -201,18 +211,6 @@ def ranking_text(algorithms: Sequence[str], ranks: Values) -> str:
 def join_names(names: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-MEANS = ("mean of raters",)
-"""What a score can be against that is no reference standard of its own."""
-MANY = 3
-"""With more metrics than this, the main ones are taken alone: many of them measure much the same."""
-MAIN = ("dice", "dsc", "pbar_area")
-NO_SUBJECTS = Note(
-    "no_subjects",
-    "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
-    "(--cases)",
-)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ from ...core.errors import CallError
 
 Direction = Literal["higher", "lower"]
 
+PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3
+"""A value; no prediction; undefined; undefined as neither reference nor prediction marked anything."""
+
+Values = NDArray[np.float64]
 _SHARES = """
     accuracy auc average_precision balanced_accuracy dice dsc extended_dice f1 f1_score gordon_f iou jaccard npv nsd
     pbar_area ppv pr_area precision recall roc_area sensitivity soft_accuracy soft_sensitivity soft_specificity
@@ -127,12 +131,6 @@ def normalise_name(name: str) -> str:
 def metric_name(name: str) -> str:
     """As names are compared: in small letters, without what stands in brackets."""
     return normalise_name(re.sub(r"\s*\[.*\]$", "", name.strip()))
-
-
-PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3
-"""A value; no prediction; undefined; undefined as neither reference nor prediction marked anything."""
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
