@@ -74,7 +74,7 @@ for region in ("whole", "modified_background", "union"):
 differences = mt.rater_differences(whole)
 tendency = mt.rater_tendency(whole)
 for i, rater in enumerate(differences.raters):
-    mark = "stands out" if rater in differences.outliers else ""
+    mark = "outlier" if rater in differences.outliers else ""
     area, apart = tendency.relative_area[i], differences.mean_difference[i]
     print(f"{rater}: area {area:.2f} of the others', mean difference {apart:.3f} {mark}")
 

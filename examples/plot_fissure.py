@@ -82,7 +82,7 @@ for region in ("whole", "modified_background"):
 # %%
 # Who differs from the others
 # ---------------------------
-# The difference of two raters is 1 − F1 (F1 is Dice's coefficient). A rater stands out whose mean difference from the
+# The difference of two raters is 1 − F1 (F1 is Dice's coefficient). An outlier is a rater whose mean difference from the
 # others is more than one sample standard deviation above the mean of all.
 
 differences = mt.rater_differences(table)
@@ -92,7 +92,7 @@ beside("mean of the mean differences", differences.mean, theirs["mean"])
 beside("their standard deviation", differences.std, theirs["std"])
 for rater in differences.outliers:
     value = differences.mean_difference[differences.raters.index(rater)]
-    beside(f"{rater} stands out", value, theirs["outliers"][rater])
+    beside(f"{rater} is an outlier", value, theirs["outliers"][rater])
 
 # %%
 squares = matrix(1 - differences.pairs.values, differences.raters, "Dice between raters")
