@@ -82,7 +82,7 @@ for region in ("whole", "modified_background"):
 # %%
 # Who differs from the others
 # ---------------------------
-# The difference of two raters is 1 − F1 (F1 is Dice's coefficient). An outlier is a rater whose mean difference from the
+# The Dice distance of two raters is 1 − F1 (F1 is Dice's coefficient). An outlier is a rater whose mean distance to the
 # others is more than one sample standard deviation above the mean of all.
 
 differences = mt.rater_differences(table)
