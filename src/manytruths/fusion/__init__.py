@@ -7,7 +7,8 @@ from .result import Consensus
 from .simple import Simple, simple
 from .staple import Staple, staple
 from .staple_each import staple_each
-from .staple_map import potts, staple_map
+from .staple_errors import RateErrors
+from .staple_map import Smoothed, potts, staple_map
 from .vote import (
     Plurality,
     Vote,
@@ -26,7 +27,9 @@ __all__ = [
     "Consensus",
     "LevelSet",
     "Plurality",
+    "RateErrors",
     "Simple",
+    "Smoothed",
     "Staple",
     "Vote",
     "acceptable_region",

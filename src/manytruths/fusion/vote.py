@@ -239,14 +239,18 @@ def find_outliers(tally: Tally) -> tuple[str, ...]:
     marks = list(tally.labels.marks)
     both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
     first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
-    distance = 1 - divide(2 * both, first + first.T)
-    comparable = ~np.isnan(distance) & ~np.eye(len(both), dtype=bool)
-    each = divide(np.where(comparable, distance, 0).sum(axis=1), comparable.sum(axis=1))
+    each = mean_with_others(1 - divide(2 * both, first + first.T))
     known = each[~np.isnan(each)]
     if len(known) < 2:
         return ()
     limit = known.mean() + known.std(ddof=1)
     return tuple(name for name, value in zip(tally.rater_names, each, strict=True) if value > limit)
+
+
+def mean_with_others(values: Values) -> Values:
+    """The mean of each row without its own entry, over the pairs that are defined; NaN where none is."""
+    known = ~np.isnan(values) & ~np.eye(len(values), dtype=bool)
+    return divide(np.where(known, values, 0).sum(axis=1), known.sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

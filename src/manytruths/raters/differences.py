@@ -11,6 +11,7 @@ from ..agreement import PairMatrix, PairStatistic, dice, pairwise
 from ..core.errors import CallError
 from ..core.tally import Tally
 from ..core.undefined import Undefined, divide
+from ..fusion.vote import mean_with_others
 
 Values = NDArray[np.float64]
 
@@ -91,12 +92,6 @@ def rater_differences(tally: Tally) -> RaterDifferences:
     outliers = tuple(name for name, value in zip(pairs.names, each, strict=True) if value > mean + std)
     threshold = std if isinstance(std, Undefined) else mean + std
     return RaterDifferences(pairs.names, pairs, each, mean, std, threshold, outliers)
-
-
-def mean_with_others(values: Values) -> Values:
-    """The mean of each row without its own entry, over the pairs that are defined; NaN where none is."""
-    known = ~np.isnan(values) & ~np.eye(len(values), dtype=bool)
-    return divide(np.where(known, values, 0).sum(axis=1), known.sum(axis=1))
 
 
 def _mean_and_std(values: Values) -> tuple[float, float]:

@@ -384,7 +384,6 @@ def raters_needed(
     if not 0 < wanted < 1:
         raise CallError(f"wanted must be between 0 and 1; got {wanted:g}")
     population = panel_accuracies(np.size(accuracy), accuracy)
-    check_model(correlation, spread)
     a, top = float(population.mean()), ceiling(population, correlation=correlation, spread=spread, n_labels=n_labels)
     if a >= wanted:
         return RatersNeeded(wanted, a, 1, a, top)

@@ -285,7 +285,7 @@ def _plan(
     refusal = refusal or too_few_subjects(n)
     fit = fit_votes(votes.tails.sum(axis=0, keepdims=True))
     reached = majority_curves(fit, source, labels, rule.max_raters, rule.seed)
-    # a resample of no subject, where there are too few, has no fit
+    # with too few subjects nothing is resampled
     refit = None if refusal else _fit_resamples(votes, source, labels, rule)
     again = None if refit is None else majority_curves(refit, source, labels, rule.max_raters, rule.seed)
 
