@@ -129,17 +129,10 @@ def _dots(curve: Drawn, across: Axis, up: Axis, style: LineStyle) -> list[str]:
 def _choice(x: float, y: float, words: str) -> list[str]:
     # below the line on its right, above it on its left, where a rising curve leaves room
     right = x + 12 + len(words) * 12 * LETTER < LEFT + WIDE
-    return [
-        svg.line(x, y, x, TOP + TALL, ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"),
-        ring(x, y, 6.0),
-        haloed(
-            x + 12 if right else x - 6,
-            y + 24 if right or y < TOP + 24 else y - 12,
-            words,
-            anchor="start" if right else "end",
-            bold=True,
-        ),
-    ]
+    beside, anchor = (x + 12, "start") if right else (x - 6, "end")
+    label = haloed(beside, y + 24 if right or y < TOP + 24 else y - 12, words, anchor=anchor, bold=True)
+    down = svg.line(x, y, x, TOP + TALL, ALARM, stroke_width=1.4, stroke_dasharray="2.5 3")
+    return [down, ring(x, y, 6.0), label]
 
 
 def _with_legend(parts: list[str], styles: Mapping[str, LineStyle], title: str) -> str:

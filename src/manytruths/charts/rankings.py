@@ -1,4 +1,4 @@
-"""Rankings as SVG: intervals of ranks, who beats whom, shares of ranks, and ranks under every truth.
+"""Rankings as SVG: intervals of ranks, who beats whom, shares of ranks, and ranks under every reference standard.
 
 Algorithms come in the order in which they are drawn, the best first.
 """
@@ -192,7 +192,7 @@ def rank_blobs(shares: ArrayLike, names: Sequence[str], title: str, *, ranks: Se
 
 
 def rank_table(ranks: ArrayLike, names: Sequence[str], truths: Sequence[str], title: str) -> str:
-    """The rank of each algorithm (row) under each truth (column), the first the lightest; nan is struck out."""
+    """The rank of each algorithm (row) under each reference standard (column); the first lightest, nan struck out."""
     table = np.asarray(ranks, float)
     if table.shape != (len(names), len(truths)) or not table.size:
         raise CallError(f"ranks are {table.shape} for {len(names)} names and {len(truths)} truths; one row a name")

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from ..core.errors import InputError
 from ..io import safe_name, write_json, write_map
@@ -153,9 +152,7 @@ def predict_frames(trained: TrainedNetwork, frames: Frames, batch: int) -> Itera
         shape = frames.grids[rows[0]].shape
         height, width = reduced_shape(shape, recipe.size)
         images = frames.images[rows, :, :height, :width].to(device)
-        logits = trained.net(recipe.normalise(images))[:, : recipe.logits].float()
-        if (height, width) != shape:
-            logits = F.interpolate(logits, shape, mode="bilinear", align_corners=False)
+        logits = trained.logits(images, shape)
         if not logits.isfinite().all():
             raise InputError(
                 f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the prediction of case "

@@ -18,7 +18,7 @@ import manytruths
 from ..core.errors import CallError, FormatError, InputError, ManytruthsError
 from ..io import Location, Template, atomic, read_image, safe_name, write_map
 from ..study import Progress
-from .frames import Scaling, reduce_image, reduced_shape
+from .frames import Scaling, reduce_image
 from .networks import NETWORKS, build_network
 
 FORMAT = 1
@@ -147,10 +147,14 @@ class TrainedNetwork:
         planes = np.atleast_3d(recipe.scaling(reduce_image(image, recipe.size))).transpose(2, 0, 1)
         device = next(self.net.parameters()).device
         inputs = torch.from_numpy(np.array(planes)).to(device)[None]  # a copy: images may be read-only
-        outputs = self.net(recipe.normalise(inputs))[:, : recipe.logits].float()
-        if reduced_shape(shape, recipe.size) != shape:
-            outputs = F.interpolate(outputs, shape, mode="bilinear", align_corners=False)
-        return _probabilities(outputs)[0].cpu().numpy()
+        return _probabilities(self.logits(inputs, shape))[0].cpu().numpy()
+
+    def logits(self, images: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Logits to predict with, of images that were reduced from a shape, at that shape."""
+        logits: Tensor = self.net(self.recipe.normalise(images))[:, : self.recipe.logits].float()
+        if logits.shape[2:] == shape:
+            return logits
+        return F.interpolate(logits, shape, mode="bilinear", align_corners=False)
 
     def predict(self, image: NDArray[Any]) -> NDArray[np.int64]:
         """The most probable label of each pixel.

@@ -117,12 +117,11 @@ class Heart:
 def heart(seed: int, subject: int, frame: int) -> Heart:
     """The ventricle of a subject as it is in one frame."""
     constant, now = generator(seed, "heart", subject), generator(seed, "beat", subject, frame)
-    pose, contraction = _pose(constant), _contraction(float(constant.uniform(0, BEAT)), frame)
-    thick = (
-        float(constant.uniform(0.044, 0.066))
-        * (1 + 0.10 * wave(constant))
-        * (1 - 0.22 * np.exp(-((ANGLES / 0.45) ** 2)))
-    )
+    pose = _pose(constant)
+    # 0 at the end of filling, 1 at the end of contraction
+    contraction = float(0.5 - 0.5 * np.cos(2 * np.pi * (float(constant.uniform(0, BEAT)) + frame) / BEAT))
+    apex = 1 - 0.22 * np.exp(-((ANGLES / 0.45) ** 2))
+    thick = float(constant.uniform(0.044, 0.066)) * (1 + 0.10 * wave(constant)) * apex
     shape = 1 + 0.035 * wave(constant, 2.5) + 0.03 * np.cos(ANGLES) ** 3
     ends = constant.uniform(1.85, 2.08, 2) - 0.06 * contraction
     beating = float(constant.uniform(0.14, 0.24))
@@ -143,11 +142,6 @@ def _pose(random: np.random.Generator) -> Pose:
     x, y = random.normal((0.52, 0.535), (0.018, 0.012))
     tilt, short = random.normal(0.02, 0.09), random.uniform(0.12, 0.155)
     return Pose(float(x), float(y), float(tilt), float(short), float(random.uniform(0.225, 0.265)))
-
-
-def _contraction(start: float, frame: int) -> float:
-    """0 at the end of filling, 1 at the end of contraction."""
-    return float(0.5 - 0.5 * np.cos(2 * np.pi * (start + frame) / BEAT))
 
 
 QUALITIES = {"good": (0.0, 0.3), "fair": (0.3, 0.65), "poor": (0.65, 1.0)}

@@ -122,15 +122,12 @@ def phantom(seed: int, *, size: int = 256, group: str = "CIN1", lesions: int | N
     if lesions is not None and not 0 <= lesions <= 3:
         raise CallError(f"lesions is {lesions}; it must be 0, 1, 2 or 3")
     random = generator(seed, "outlines")
-    chance = _count(random, group)
-    placed = _place(random, size, group, chance if lesions is None else lesions)
+    draw = float(random.random())
+    if lesions is None:
+        lesions = int(draw >= 0.4) if group == "Negative" else 1 + int(3 * draw)
+    placed = _place(random, size, group, lesions)
     image = paint_tissue(generator(seed, "image"), size, [(lesion.distance, lesion.visibility) for lesion in placed])
     return Phantom(image, placed, group)
-
-
-def _count(random: np.random.Generator, group: str) -> int:
-    draw = float(random.random())
-    return int(draw >= 0.4) if group == "Negative" else 1 + int(3 * draw)
 
 
 def _place(random: np.random.Generator, size: int, group: str, count: int) -> tuple[Lesion, ...]:

@@ -128,12 +128,10 @@ def _headline_table(findings: Findings) -> PageTable:
     def value(scope: str, suffix: str = "") -> Callable[[str], Cell]:
         return lambda s: table.cell(s + suffix, scope, digits=1 if s in SHARES else 2, percent=s in SHARES)
 
+    help = f"Every {each} counts the same; with its {findings.interval_name}."
     columns = [
         (text_column("Statistic"), title),
-        (
-            Column(f"Mean over {each}s", f"Every {each} counts the same; with its {findings.interval_name}."),
-            value("mean"),
-        ),
+        (Column(f"Mean over {each}s", help), value("mean")),
         (sd_column(findings), value("std")),
         (pooled_column(findings), value("pooled")),
     ]
@@ -150,16 +148,14 @@ def _headline_table(findings: Findings) -> PageTable:
 def _subset_columns(findings: Findings, what: str) -> list[ColumnOf[Row]]:
     """Columns for rows of the mean kappa of a group or a label."""
     table, each = findings.table("agree/agreement"), findings.subject_word
+    subjects = f"{each.capitalize()}s"
 
     def value(statistic: str, scope: str = "mean", **how: Any) -> Callable[[Row], Cell]:
         return lambda row: table.cell(statistic, scope, group=row.group, label=row.label, **how)
 
     columns: list[ColumnOf[Row]] = [
         (text_column(what), lambda row: text_cell(row.group or row.label)),
-        (
-            Column(f"{each.capitalize()}s", f"{each.capitalize()}s whose kappa is defined."),
-            lambda row: text_cell(row.n),
-        ),
+        (Column(subjects, f"{subjects} whose kappa is defined."), lambda row: text_cell(row.n)),
         (Column("Fleiss' kappa", f"Mean over {each}s: 1 is full agreement, 0 is chance."), table.quote),
         level_column(findings),
         (sd_column(findings, "SD of kappa"), value("fleiss_kappa", "std")),

@@ -22,24 +22,8 @@ from ..building import ColumnOf, compose, make_table, number_cell, text_cell, te
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
 from ..findings import Findings
 from ..numbers import is_defined
-from .algorithm_scores import (
-    SCORES,
-    VERDICTS,
-    algorithm_cell,
-    algorithms_of,
-    area_ranges,
-    curve_blocks,
-    curve_lead,
-    judged_label,
-    main_standards,
-    one_more_rater,
-    place_text,
-    rows_of,
-    score_tables,
-    standards_of,
-    verdict_table,
-    verdict_text,
-)
+from . import algorithm_scores as scores
+from .algorithm_scores import SCORES, VERDICTS
 from .standards import given_references, standard_name
 from .vocabulary import join_names, join_parts, note_block, plain_note, spell_count
 
@@ -54,8 +38,8 @@ def section(findings: Findings) -> Section | None:
         return None
     blocks = (
         *_human_range_blocks(findings),
-        *score_tables(findings),
-        *curve_blocks(findings),
+        *scores.score_tables(findings),
+        *scores.curve_blocks(findings),
         *rank_blocks(findings),
         *_notes(findings),
     )
@@ -67,7 +51,7 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
         yield from _dice_sentence(findings, evaluation)
         yield from _comparison_sentences(findings, evaluation)
     if evaluation.probability_scores is not None:
-        yield from curve_lead(findings, evaluation.probability_scores)
+        yield from scores.curve_lead(findings, evaluation.probability_scores)
     if len(findings.study.algorithms) == 1:
         yield ("There is one algorithm, and so nothing to rank.",)
     if findings.ranking is not None:
@@ -77,10 +61,10 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
 
 def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """Dice against the first reference standard."""
-    rows, label = rows_of(evaluation.table("scores").rows, "mean"), judged_label(findings)
-    order = [*given_references(findings.study), *main_standards(findings), *standards_of(findings, rows)]
-    standard = next((s for s in order if s in standards_of(findings, rows)), "")
-    dice = {a: rows.get((label, a, standard, "dice")) for a in algorithms_of(findings)}
+    rows, label = scores.rows_of(evaluation.table("scores").rows, "mean"), scores.judged_label(findings)
+    order = [*given_references(findings.study), *scores.main_standards(findings), *scores.standards_of(findings, rows)]
+    standard = next((s for s in order if s in scores.standards_of(findings, rows)), "")
+    dice = {a: rows.get((label, a, standard, "dice")) for a in scores.algorithms_of(findings)}
     best = sorted(((a, row) for a, row in dice.items() if is_defined(row)), key=lambda pair: -pair[1].value)
     if not best:
         yield ("No algorithm has a Dice here: nothing was marked, or nothing was predicted.",)
@@ -99,7 +83,7 @@ def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sente
 def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """How each algorithm compares with the raters, by Dice."""
     assert evaluation.mask_scores is not None
-    human = evaluation.mask_scores.ranges.get((judged_label(findings), OTHERS, "dice"))
+    human = evaluation.mask_scores.ranges.get((scores.judged_label(findings), OTHERS, "dice"))
     if findings.study.options.exchangeable:
         yield ("Raters are exchangeable, so algorithms cannot be compared with each of them.",)
     elif human is None or len(human.raters) < LEAST_RATERS:
@@ -117,15 +101,15 @@ def _verdict_sentences(findings: Findings, human: HumanRange) -> Iterator[Senten
     if len(names) > MOST_SENTENCES:
         by: dict[str, list[str]] = {}
         for name in names:
-            by.setdefault(verdict_text(human, name), []).append(name)
+            by.setdefault(scores.verdict_text(human, name), []).append(name)
         text = "; ".join(f"{words}: {join_names(algorithms)}" for words, algorithms in by.items())
         yield (f"Compared with the raters, both judged by the other raters (Dice): {text}.",)
         return
     for i, row in enumerate(rater_comparison(findings)):
         name = str(row["algorithm"])
         text = "{} has {}, {}." if i else "{} has a mean Dice against the raters of {}, {}."
-        place = place_text(human, name, float(row.value), first=not i)
-        yield compose(text, algorithm_cell(findings, name), number_cell(VERDICTS, row), place)
+        place = scores.place_text(human, name, float(row.value), first=not i)
+        yield compose(text, scores.algorithm_cell(findings, name), number_cell(VERDICTS, row), place)
 
 
 def _human_range_blocks(findings: Findings) -> Iterator[Block]:
@@ -142,7 +126,7 @@ def _human_range_blocks(findings: Findings) -> Iterator[Block]:
         suffix = f"-{safe_name(part.label)}" if part.label else ""
         names = [f"human-{statistic}{suffix}" for statistic in (HUMAN_CHARTS[:1] if i else HUMAN_CHARTS)]
         yield from (Chart(f"evaluate-{name}", svgs[name], caption) for name in names if name in svgs)
-    yield from verdict_table(findings)
+    yield from scores.verdict_table(findings)
 
 
 def _notes(findings: Findings) -> Iterator[Block]:
@@ -173,13 +157,13 @@ def main_orders(findings: Findings) -> ReferenceRankings | None:
     """The orders by Dice, or by area for probabilities; None where no algorithm has a score."""
     assert findings.evaluation is not None
     metric = "dice" if findings.evaluation.mask_scores is not None else "pbar_area"
-    orders = findings.evaluation.orders.get((judged_label(findings), metric))
+    orders = findings.evaluation.orders.get((scores.judged_label(findings), metric))
     return orders if orders is not None and orders.rankings else None
 
 
 def rater_comparison(findings: Findings) -> list[Row]:
     """The mean Dice of every algorithm that was compared with the raters, the best first."""
-    label, table = judged_label(findings), findings.table("evaluate/verdicts")
+    label, table = scores.judged_label(findings), findings.table("evaluate/verdicts")
     rows = filter(is_defined, table.all("dice", "mean", label=label))
     return sorted((r for r in rows if r["against"] == OTHERS and r["verdict"]), key=lambda r: -r.value)
 
@@ -187,17 +171,17 @@ def rater_comparison(findings: Findings) -> list[Row]:
 def _comparison_summary(findings: Findings) -> list[Sentence]:
     """Each algorithm and each rater judged by the other raters."""
     assert findings.evaluation is not None
-    hard, label, rows = findings.evaluation.mask_scores, judged_label(findings), rater_comparison(findings)
+    hard, label, rows = findings.evaluation.mask_scores, scores.judged_label(findings), rater_comparison(findings)
     if hard is None or not rows:
         return []
     human = hard.ranges[label, OTHERS, "dice"]
     parts: list[Sentence] = []
     for i, row in enumerate(rows[:MOST_NAMED]):
         name = str(row["algorithm"])
-        place = place_text(human, name, float(row.value), first=i == 0)
+        place = scores.place_text(human, name, float(row.value), first=i == 0)
         text = "{} {}, {}" if i else "{} has a mean Dice of {}, {}"
-        parts.append(compose(text, algorithm_cell(findings, name), number_cell(VERDICTS, row), place))
-    of, rest = f" ({label})" if label else "", one_more_rater(findings)
+        parts.append(compose(text, scores.algorithm_cell(findings, name), number_cell(VERDICTS, row), place))
+    of, rest = f" ({label})" if label else "", scores.one_more_rater(findings)
     text = "Against the raters{}, {}{}.{}"
     more = _more_algorithms(len(rows))
     return [compose(text, of, join_parts(parts, "; ", "; "), more, f" {rest}" if rest else "")]
@@ -209,17 +193,17 @@ def _more_algorithms(rows: int) -> str:
 
 def _dice_summary(findings: Findings) -> Iterator[Sentence]:
     """Without a human range: Dice against the first reference standard that gives the most common order."""
-    orders, standards = main_orders(findings), main_standards(findings)
+    orders, standards = main_orders(findings), scores.main_standards(findings)
     usual = orders.rankings[0].truths if orders else standards
     standard = next((truth for truth in standards if truth in usual), standards[0])
     table = findings.table("evaluate/scores")
-    rows = [r for r in table.all("dice", "mean", label=judged_label(findings)) if not r.group and is_defined(r)]
+    rows = [r for r in table.all("dice", "mean", label=scores.judged_label(findings)) if not r.group and is_defined(r)]
     rows = sorted((r for r in rows if r["against"] == standard), key=lambda r: -r.value)
     if not rows:
         yield (NOT_JUDGED,)
         return
     parts: list[Sentence] = [
-        (algorithm_cell(findings, str(r["algorithm"])), " ", table.quote(r)) for r in rows[:MOST_NAMED]
+        (scores.algorithm_cell(findings, str(r["algorithm"])), " ", table.quote(r)) for r in rows[:MOST_NAMED]
     ]
     judge, more = standard_name(findings, standard), _more_algorithms(len(rows))
     yield compose("Against {}, the mean Dice is: {}{}.", judge, join_parts(parts), more)
@@ -229,7 +213,7 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
     """Probabilities: the range of areas over all reference standards, in the most common order."""
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
-    ends, orders = area_ranges(findings.evaluation.probability_scores), main_orders(findings)
+    ends, orders = scores.area_ranges(findings.evaluation.probability_scores), main_orders(findings)
     names = [name for name in (orders.rankings[0].order if orders else ends) if name in ends]
     if not names:
         yield (NOT_JUDGED,)
@@ -237,7 +221,9 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
     parts = []
     for i, name in enumerate(names[:MOST_NAMED]):
         areas = [number_cell(SCORES, row) for row in ends[name]]
-        parts.append(compose("{} {} to {}" if i else "{} reaches {} to {}", algorithm_cell(findings, name), *areas))
+        parts.append(
+            compose("{} {} to {}" if i else "{} reaches {} to {}", scores.algorithm_cell(findings, name), *areas)
+        )
     text = "By the {}, depending on the reference standard, {}{}."
     yield compose(text, PBAR, join_parts(parts), _more_algorithms(len(names)))
 
@@ -293,7 +279,7 @@ def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
     yield from (
         (metric, orders)
         for label, metric, orders in listed_orders(findings)
-        if metric in MAIN and label == judged_label(findings)
+        if metric in MAIN and label == scores.judged_label(findings)
     )
 
 
@@ -451,7 +437,7 @@ def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
     first = Column("First in", "Share of the resamples in which it is first")
     mean = Column("Mean rank", "Its ranks under the reference standards, averaged: the order goes by this")
     columns: list[ColumnOf[str]] = [
-        (text_column("Algorithm", "Best first"), lambda name: algorithm_cell(findings, name)),
+        (text_column("Algorithm", "Best first"), lambda name: scores.algorithm_cell(findings, name)),
         (Column("Rank", f"Over all reference standards{sure}"), value("rank", 0)),
         *([(first, value("first_share", 0, percent=True))] if drawn else []),
         (mean, value("mean_rank")),
@@ -473,7 +459,7 @@ def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable
     )  # fmt: skip
     for name, title, cell, help in kinds[1:] if ranked.ranking.overall.refusal else kinds:
         lines = tuple(
-            (algorithm_cell(findings, a), *(text_cell("") if a == b else cell(pairs, a, b) for b in names))
+            (scores.algorithm_cell(findings, a), *(text_cell("") if a == b else cell(pairs, a, b) for b in names))
             for a in names
         )
         columns = (text_column("", "Who is ahead"), *(Column(b, help.format(b)) for b in names))

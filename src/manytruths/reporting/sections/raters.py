@@ -135,10 +135,8 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
 
     names, head = _rater_names(findings), _name_columns(findings)
     means = [(Column(*titles), value(statistic, "mean")) for statistic, titles in PERFORMANCE.items()]
-    note = (
-        f"Mean over {findings.subject_word}s, with its {findings.interval_name}. The vote has a share of each "
-        "rater in it."
-    )
+    mean = f"Mean over {findings.subject_word}s, with its {findings.interval_name}."
+    note = f"{mean} The vote has a share of each rater in it."
     yield make_table("rater-performance", "Each rater against the vote of all", names, [*head, *means], note)
     others = {}
     for statistic, (title, help) in PERFORMANCE.items():
@@ -146,11 +144,9 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
         others[f"{statistic}_against_others"] = f"{title}, others", help
     pooled = PERFORMANCE | others | STAPLE_RATES
     rates = [(Column(*titles), value(statistic, "pooled")) for statistic, titles in pooled.items()]
-    title, note = (
-        "The same, all cases pooled",
-        f"Every {findings.pixel_word} counts the same, so that large cases weigh more.",
-    )
-    yield make_table("rater-performance-pooled", title, names, [*head, *rates], note, closed=True)
+    note = f"Every {findings.pixel_word} counts the same, so that large cases weigh more."
+    pooled_title = "The same, all cases pooled"
+    yield make_table("rater-performance-pooled", pooled_title, names, [*head, *rates], note, closed=True)
 
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
@@ -158,15 +154,9 @@ def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> P
     few = len(_rater_names(findings)) <= MANY_RATERS
     shown = rows if few else _most_and_least_alike(table, rows)
     columns = _pair_columns(findings, table, "Rater")
-    title, note = (
-        "Pairs of raters",
-        f"Means are over {findings.subject_word}s, pooled numbers over all {findings.pixel_word}s.",
-    )
-    if not few:
-        title, note = (
-            f"The {ENDS} pairs most and least alike",
-            f"{note} All {len(rows):,} pairs are in agree/pairs.csv.",
-        )
+    title = "Pairs of raters" if few else f"The {ENDS} pairs most and least alike"
+    note = f"Means are over {findings.subject_word}s, pooled numbers over all {findings.pixel_word}s."
+    note += "" if few else f" All {len(rows):,} pairs are in agree/pairs.csv."
     return make_table("rater-pairs", title, shown, columns, note, closed=not few or len(rows) > MANY_PAIRS)
 
 

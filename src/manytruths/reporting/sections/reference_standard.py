@@ -178,14 +178,12 @@ def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[
     def value(statistic: str, scope: str = "mean", **how: Any) -> Callable[[MethodPair], Cell]:
         return lambda pair: table.cell(statistic, scope, *pair, **how)
 
+    how = "How the raters were put together"
     help = f"Overlap of the two masks, with its {findings.interval_name}. {DICE_ENDS}"
     size = "Difference of the marked areas or volumes, as a share of their mean"
     changed = "Share of the image that one marks and the other does not (or labels otherwise)"
     return [
-        (
-            text_column("Reference standard", "How the raters were put together"),
-            lambda pair: standard_cell(findings, pair[0]),
-        ),
+        (text_column("Reference standard", how), lambda pair: standard_cell(findings, pair[0])),
         (text_column("and", "The one that it is compared with"), lambda pair: standard_cell(findings, pair[1])),
         (Column("Dice", help), value("dice")),
         *([(sd_column(findings), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),

@@ -115,10 +115,8 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
     dice, same = table.row("dice"), table.row("percent_agreement")
     level = spelled_interval(findings)  # of the first number of the page
     if dice is None and is_defined(same):
-        share, text = (
-            table.quote(same, 0, percent=True, level=level),
-            "{}; two raters give the same label to {} of the {}s.",
-        )
+        share = table.quote(same, 0, percent=True, level=level)
+        text = "{}; two raters give the same label to {} of the {}s."
         yield capitalise(compose(text, who, share, findings.pixel_word))
     elif dice is None:
         yield capitalise((f"{who}.",))
