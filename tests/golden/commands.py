@@ -69,7 +69,7 @@ demo = Study(
         f"--best 3 --no-distances --no-second-look --no-pictures {QUICK}",
         "rank": f"rank out/demo/evaluate/scores.csv --metric dice,hausdorff_95 --scheme test {QUICK}",
         "rank-median": "rank out/demo/evaluate/scores.csv --metric iou --aggregate median --missing exclude "
-        f"--consensus vote:0.5,staple --no-pictures {QUICK}",
+        f"--against vote:0.5,staple --no-pictures {QUICK}",
         "reliability": f"reliability {DEMO} --region union --lesion-min-size 3 {QUICK}",
         "plan": f"plan --pilot {DEMO} --cost-rater 5 --cost-error 200 {QUICK}",
         "report": f"report {DEMO} {PREDICTED} --consensus vote:any,staple --no-viewer {QUICK}",
@@ -78,7 +78,7 @@ demo = Study(
         "export-monai": f"export monai {DEMO} --disputed soft --consensus staple",
         "export-coco": f"export coco {DEMO} --consensus vote:0.5",
         "export-cvat": f"export cvat {DEMO}",
-        "export-labelstudio": f"export labelstudio {DEMO} --consensus simple --no-disputed",
+        "export-labelstudio": f"export labelstudio {DEMO} --consensus simple --no-mark-disputed",
         "import-coco": "import coco out/export-coco/annotations.json",
         "import-cvat": "import cvat out/export-cvat/annotations.xml",
         "import-labelstudio": "import labelstudio out/export-labelstudio/predictions.json",
@@ -94,7 +94,7 @@ labels = Study(
         "agree": f"agree {RANKED} {QUICK}",
         "fuse": f"fuse {RANKED} --consensus plurality,staple,vote:0.5,simple --no-pictures {QUICK}",
         "fuse-united": f"fuse {RANKED} --foreground any --consensus {METHODS} --no-pictures {QUICK}",
-        "evaluate": f'evaluate {RANKED} --predictions "{DEMO}/ranks/{{algorithm}}/1/{{case}}.png" --against staple '
+        "evaluate": f'evaluate {RANKED} --predictions "{DEMO}/ranks/{{algorithm}}/1/{{case}}.png" --consensus staple '
         f"--no-pictures {QUICK}",
         "reliability": f"reliability {RANKED.split(' --')[0]} {QUICK}",
         "export-nnunet": f"export nnunet {RANKED} --consensus plurality",
@@ -111,8 +111,8 @@ echo = Study(
     {
         "phantom": "phantom echo --n-subjects 4 --n-frames 3 --size 64 --seed 3",
         "agree": f"agree out/phantom {QUICK}",
-        "evaluate": 'evaluate out/phantom --predictions "out/phantom/references/{algorithm}/{case}.png" --n-frames '
-        f"--consensus vote:0.5 --no-pictures {QUICK}",
+        "evaluate": 'evaluate out/phantom --predictions "out/phantom/references/{algorithm}/{case}.png" '
+        f"--intensity-curves --consensus vote:0.5 --no-pictures {QUICK}",
         "report": f"report out/phantom {QUICK}",
     },
 )

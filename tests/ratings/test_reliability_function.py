@@ -83,3 +83,17 @@ def test_arguments_that_do_not_apply_are_refused(table, masks):
     ):
         with pytest.raises(mt.CallError, match=text):
             mt.reliability(data, **options)
+
+
+def test_intervals_have_the_level_that_was_asked_for(tmp_path):
+    """Abilities of the Rasch model: 1.645 standard errors on each side at 90%, 1.960 at 95%."""
+    random, lines, reach = np.random.default_rng(0), ["case,rater,label"], {}
+    for case, true in enumerate(random.integers(0, 2, 40)):
+        for name, right in {"A": 0.9, "B": 0.8, "C": 0.7, "D": 0.85}.items():
+            lines.append(f"c{case},{name},{true if random.random() < right else 1 - true}")
+    (tmp_path / "ratings.csv").write_text("\n".join(lines))
+    for level in (0.9, 0.95):
+        rows = mt.reliability(tmp_path / "ratings.csv", resamples=50, level=level).tables["raters"].rows
+        (row,) = (row for row in rows if row.statistic == "ability" and row["rater"] == "B")
+        reach[level] = row.high - row.value
+    assert reach[0.9] / reach[0.95] == pytest.approx(1.6448536 / 1.9599640)

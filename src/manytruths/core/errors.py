@@ -30,7 +30,9 @@ class ManytruthsError(Exception):
 
 
 class InputError(ManytruthsError):
-    """The data cannot be used."""
+    """The data cannot be used; ``case`` names the case that was being read, if one was."""
+
+    case: str = ""
 
 
 class FormatError(InputError):

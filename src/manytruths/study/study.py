@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.columns import Column, natural_key
-from ..core.errors import CallError, StudyError, raise_error
+from ..core.errors import CallError, InputError, StudyError, raise_error
 from ..core.labels import Labels
 from ..core.tally import Tallies, Tally
 from ..io.tables import read_table
@@ -288,7 +288,14 @@ class Study:
             In the order of the cases.
         """
         cases = list(self)
-        return zip(cases, map_in_order(work, cases, jobs, progress), strict=True)
+        done = 0
+        try:
+            for case, result in zip(cases, map_in_order(work, cases, jobs, progress), strict=True):
+                done += 1
+                yield case, result
+        except InputError as error:
+            error.case = cases[done].name
+            raise
 
     def tally(self, *, region: str | None = None, jobs: int = 1, progress: Progress | None = None) -> Tallies:
         """Count the patterns of every case.

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +48,6 @@ UNDEFINED = {
 }
 """Codes of statistics that are undefined although two raters rated."""
 BEYOND_CHANCE = ("percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
-NORMAL = 1.959963984540054
-"""Standard errors on each side of a 95% interval."""
 MAX_LEVELS = 12
 """With more distinct values, confidence is grouped into ten bins."""
 
@@ -175,7 +174,7 @@ def raters_table(result: Reliability) -> Table:
     for i, rater in enumerate(result.ratings.raters):
         table.add(_rater_rows(result, i))
         for source in result.sources:
-            table.add(_source_rows(source, i, rater))
+            table.add(_source_rows(source, i, rater, result.settings.level))
         if rater in operating:
             p, extra = operating[rater], (rater, "reference")
             table.append(Row("pooled", "sensitivity", p.sensitivity, extra=extra, n=p.positives))
@@ -196,7 +195,7 @@ def _rater_rows(result: Reliability, i: int) -> Iterator[Row]:
     yield Row("pooled", "sigma", sigma, extra=extra, n=int(given.sum()))
 
 
-def _source_rows(source: Source, i: int, rater: str) -> Iterator[Row]:
+def _source_rows(source: Source, i: int, rater: str, level: float) -> Iterator[Row]:
     values = {"accuracy": source.accuracy}
     if source.rho is not None:
         values["rho"] = source.rho.by_rater
@@ -208,7 +207,7 @@ def _source_rows(source: Source, i: int, rater: str) -> Iterator[Row]:
         value = float(by_rater[i])
         row = Row("pooled", name, why if math.isnan(value) else value, extra=(rater, source.name), n=int(source.n[i]))
         if name == "ability" and model is not None and not math.isnan(model.ability_error[i]):
-            reach = NORMAL * float(model.ability_error[i])
+            reach = NormalDist().inv_cdf((1 + level) / 2) * float(model.ability_error[i])
             row.low, row.high = value - reach, value + reach
         yield row
 
