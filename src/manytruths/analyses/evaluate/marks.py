@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
-from ...core.notes import code_of
+from ...core.undefined import code_of
 from ...core.tally import Tally
 from ...evaluation.grading import GradeScale, Ticket
 from ...evaluation.references import PatternEstimate, append_estimates, consensus_column, estimate_all
@@ -28,7 +28,7 @@ from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
 from ...study.consensus import FirstReadings, binary_mask
-from ...study.mask_values import about, refuse_grey_references, refuse_other_values_of_predictions
+from ...study.mask_values import about, find_wrong_predictions, find_wrong_references, raise_first
 
 Array = NDArray[Any]
 Missing = Literal["worst", "exclude"]
@@ -106,13 +106,13 @@ class CaseMarks:
         table = reading.tally("whole")
         predictions: Mapping[Column, Array] = {}
         if not case.options.probability:
-            refuse_other_values_of_predictions(case, table)
+            raise_first(find_wrong_predictions(case, table))
             predictions = reading.predictions
         elif plan.threshold is not None:
             predictions = {c: response >= plan.threshold for c, response in reading.predictions.items()}
         areas = reading.training_areas if predictions else {}
         judged = {c: np.ma.array(a, mask=areas[c]) if c in areas else a for c, a in predictions.items()}
-        refuse_grey_references(case, table, reading.references)
+        raise_first(find_wrong_references(case, table, reading.references))
         scored = not case.options.probability or plan.threshold is not None
         return cls(reading, plan, judged, table, areas, scored)
 
