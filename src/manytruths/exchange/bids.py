@@ -11,7 +11,6 @@ import io
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -146,29 +145,14 @@ def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
     drawn = [file for file in files if file.name.suffix != "probseg"]
     if not drawn:
         raise FormatError(f"{files[0].path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
-    first = drawn[0]
-    marks: list[Mark] = []
-    left_out = Counter({"probseg": len(files) - len(drawn)})
-    grids: list[Grid] = []
-    for file in drawn:
-        with file_errors(file.path):
-            volume, grid = read_nifti_volume(file.path)
-            grids.append(grid)
-            if different := grid.difference(grids[0]):
-                raise GridError(f"{different}, as {first.path.name} has; put both on one grid")
-            file_marks, strange = _marks(file, scan_volume(volume), options)
-            known = {(mark.label, mark.rank) for mark in marks}
-            for mark in file_marks:
-                if (mark.label, mark.rank) in known:
-                    raise LabelError(f"marks {mark.label!r}, which {first.path.name} marks, too; leave one of them out")
-        marks += file_marks
-        left_out["unnamed-values"] += strange
-    blank = all(isinstance(mark.outline, EmptyOutline) for mark in marks) and not left_out["unnamed-values"]
-    image = find_image(first.dataset, first.path.absolute(), first.name, first.sidecar, grids[0])
+    marks, unnamed, grid = _read_marks(drawn, options)
+    blank = all(isinstance(mark.outline, EmptyOutline) for mark in marks) and not unnamed
+    image = find_image(drawn[0], grid)
+    left_out = {"probseg": len(files) - len(drawn), "unnamed-values": unnamed}
     return Reading(
         image=f"{case}.nii.gz",
         rater=rater,
-        grid=grids[0],
+        grid=grid,
         marks=() if blank else tuple(marks),
         session=session,
         status=parse_status(files[0].own.get("Status", ""), blank, options),
@@ -179,6 +163,26 @@ def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
         left_out={kind: count for kind, count in left_out.items() if count},
         source=str(files[0].path),
     )
+
+
+def _read_marks(files: Sequence[_File], options: ImportOptions) -> tuple[list[Mark], int, Grid]:
+    """What files of one grid mark, how many of their labels have no name, and the grid."""
+    marks: list[Mark] = []
+    grids: list[Grid] = []
+    unnamed, first = 0, files[0].path.name
+    for file in files:
+        with file_errors(file.path):
+            volume, grid = read_nifti_volume(file.path)
+            grids.append(grid)
+            if different := grid.difference(grids[0]):
+                raise GridError(f"{different}, as {first} has; put both on one grid")
+            own, strange = _marks(file, scan_volume(volume), options)
+            known = {(mark.label, mark.rank) for mark in marks}
+            for mark in own:
+                if (mark.label, mark.rank) in known:
+                    raise LabelError(f"marks {mark.label!r}, which {first} marks, too; leave one of them out")
+        marks, unnamed = marks + own, unnamed + strange
+    return marks, unnamed, grids[0]
 
 
 def _marks(file: _File, contents: VolumeContents, options: ImportOptions) -> tuple[list[Mark], int]:
@@ -305,19 +309,19 @@ def _read_label_names(path: Path) -> dict[int, str]:
 # -- the image that was marked ------------------------------------------------------------------------
 
 
-def find_image(dataset: Dataset, path: Path, name: Name, sidecar: Mapping[str, Any], grid: Grid) -> Path | None:
+def find_image(file: _File, grid: Grid) -> Path | None:
     """The image of a mask, where just one can be meant: the one that the sidecar names, or the only one of its name."""
     # images may lie in the dataset itself, in what it keeps as its source, or in what it was derived from
-    root = dataset.root
+    root = file.dataset.root
     above = [folder.parent for folder in (root, *root.parents) if folder.name == "derivatives"]
     raw = [root, root / "sourcedata" / "raw", root / "sourcedata", *above[:1]]
-    places = [place / path.parent.relative_to(root) for place in raw]
-    sources = {image.rpartition("/")[2] for image in sources_of(sidecar)}
+    places = [place / file.path.absolute().parent.relative_to(root) for place in raw]
+    sources = {image.rpartition("/")[2] for image in sources_of(file.sidecar)}
     fitting = [
         (image.name in sources, image)
         for folder in places
-        for image, other in dataset.inside(folder)
-        if other.ending in ENDINGS and other.suffix not in MASKS and _same_image(name, other)
+        for image, other in file.dataset.inside(folder)
+        if other.ending in ENDINGS and other.suffix not in MASKS and _same_image(file.name, other)
     ]
     named = [image for is_source, image in fitting if is_source]
     lying = [image for image in named or [image for _, image in fitting] if _lies_on(image, grid)]

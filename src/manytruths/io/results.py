@@ -168,10 +168,7 @@ def replacing(
                     write_json(place.staged[0] / RUN, {**times, **run})
                 os.rename(place.stage, place.hidden(WHOLE))
         except BaseException:
-            written = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
-            # without its list, the folder was removed meanwhile, and what is there is a remainder
-            if not goes_on or not (place.stage / WRITTEN).is_file() or not any(written):
-                _remove(place.stage)
+            _abandon(place, goes_on)
             raise
         finally:
             _ACTIVE.remove(place.stage)
@@ -328,6 +325,13 @@ def _tidy(folder: Path, goes_on: bool) -> None:
                 (Path(root) / name).unlink()
         if Path(root) != folder:
             _rmdir(Path(root))
+
+
+def _abandon(place: _Place, goes_on: bool) -> None:
+    written = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
+    # without its list, the folder was removed meanwhile, and what is there is a remainder
+    if not goes_on or not (place.stage / WRITTEN).is_file() or not any(written):
+        _remove(place.stage)
 
 
 def _put_in_place(place: _Place) -> None:

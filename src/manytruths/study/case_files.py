@@ -17,7 +17,7 @@ from ..io.tables import check_listed, read_table, subjects_of
 from ..io.template import Complain
 from .case import Case, Source
 from .options import Options
-from .reading_log import Edit, Place, ReadingLog, place_of
+from .reading_log import Edit, Place, ReadingLog, masks_by_place, place_of
 
 MOST_COLUMNS = 64
 """Columns of groups."""
@@ -248,19 +248,13 @@ def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error)
 
 
 def _drafts(files: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
-    places = {place_of(match.fields) for match in files}
-    shared = len({case for _, case in places}) < len(places)
-    drafts: dict[str, Draft] = {}
-    masks: dict[str, dict[Column, dict[str, Source]]] = {}
-    for match in files:
-        f = match.fields
-        name = f"{f['subject']}/{f['case']}" if shared else f["case"]
-        if {f["case"], name} & set(exclude.get(f["rater"], ())):
-            continue
-        own = masks.setdefault(name, {})
-        drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}, own))
-        column = Column(f["rater"], "rater", f.get("session", ""))
-        own.setdefault(column, {})[f.get("label", "")] = match.location
+    masks, drafts = masks_by_place(files), dict[str, Draft]()
+    shared = len({case for _, case in masks}) < len(masks)
+    for (subject, case), here in masks.items():
+        name = f"{subject}/{case}" if shared else case
+        own = {c: sources for c, sources in here.items() if not {case, name} & set(exclude.get(c.name, ()))}
+        if own:
+            drafts[name] = Draft({"case": case} | ({"subject": subject} if subject else {}), own)
     if not drafts:
         raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
     return drafts

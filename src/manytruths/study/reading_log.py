@@ -99,7 +99,7 @@ class ReadingLog:
                 f"{path}: names sessions, but the masks' template has no {{session}}; put it where the session stands "
                 "in the path, or leave that column empty"
             )
-        log = cls(path, reads, _by_place(files), frozenset(map(compose_name, excluded)))
+        log = cls(path, reads, masks_by_place(files), frozenset(map(compose_name, excluded)))
         masks = {place: dict(here) for place, here in log.masks.items()}
         raters = {match.fields["rater"] for match in files}
         for read in (read for here in reads.values() for read in here.values()):
@@ -148,8 +148,8 @@ class ReadingLog:
     def blanks(self) -> list[TemplateMatch]:
         """The empty masks that no file stands for, as if they had been found."""
         return [
-            TemplateMatch(source, _fields(place, column))
-            for place, here in self.masks.items()
+            TemplateMatch(source, _filled(subject=subject, case=case, rater=column.name, session=column.session))
+            for (subject, case), here in self.masks.items()
             for column, by_label in here.items()
             for source in by_label.values()
             if isinstance(source, Location) and source.blank
@@ -309,7 +309,8 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
     raise StudyError(f"{read} is based on {read.based_on!r}, of which there is no read; {hint}")
 
 
-def _by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
+def masks_by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
+    """Masks by case, by rater and session, and by structure."""
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
     for match in files:
         f = match.fields
@@ -323,9 +324,8 @@ def place_of(fields: Mapping[str, str]) -> Place:
     return fields.get("subject", ""), fields["case"]
 
 
-def _fields(place: Place, column: Column) -> dict[str, str]:
-    given = {"subject": place[0], "case": place[1], "rater": column.name, "session": column.session}
-    return {name: value for name, value in given.items() if value}
+def _filled(**fields: str) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if value}
 
 
 def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
