@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
-from ...core.undefined import code_of
 from ...core.tally import Tally
+from ...core.undefined import code_of
 from ...evaluation.grading import GradeScale, Ticket
 from ...evaluation.references import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...fusion import Consensus
