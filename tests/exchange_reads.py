@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from manytruths import Grid
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.readings import Mark, Reading
-from manytruths.shape.grid import Grid
 
 
 def square(x, y, side, label="lesion", **more):

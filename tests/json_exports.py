@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from manytruths.core.errors import InputError, ManytruthsError
+from manytruths import Grid, InputError, ManytruthsError
 from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, UnitedOutline, Whole
 from manytruths.exchange.readings import Mark, Reading
-from manytruths.shape.grid import Grid
 
 SHAPE = (17, 23)
 HOSTILE = (None, True, -1, 0, 0.5, 1e308, -1e308, 2**32, 2**70, "", "x", "é", "nan", [], {}, [[]], [None], {"a": {}})

@@ -9,9 +9,9 @@ from pathlib import Path
 import nibabel
 import numpy as np
 
+from manytruths import Grid
 from manytruths.exchange.outlines import Whole
 from manytruths.exchange.readings import Mark, Reading
-from manytruths.shape.grid import Grid
 
 TYPES = {"u1": "unsigned char", "i2": "short", "u2": "unsigned short", "f4": "float", "f8": "double", "i4": "int"}
 AFFINE = ((0.5, 0.0, 0.0, -20.0), (0.0, 0.0, -2.0, 30.0), (0.0, 0.75, 0.0, 5.0), (0.0, 0.0, 0.0, 1.0))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from manytruths import Study
 from manytruths.learning import Augmentation, Schedule, TrainPlan
-from manytruths.study import Study
 from study_folders import disc, write_png
 
 # threads that wait for each other on a busy machine take minutes for what one does in seconds; and sums of several

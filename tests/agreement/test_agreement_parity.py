@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 import naive
+from manytruths import Column, Labels, Tally, reason
 from manytruths.agreement import contingency
-from manytruths.core.columns import Column
-from manytruths.core.labels import Labels
-from manytruths.core.tally import Tally
-from manytruths.core.undefined import reason
 from panels import VOID, Panel, panels
 
 MANY = [

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import manytruths as mt
-from manytruths import agreement
-from manytruths.core.errors import CallError
-from manytruths.core.labels import Labels
+from manytruths import CallError, Labels, agreement
 from panels import VOID, panels
 
 ANY_NUMBER = {

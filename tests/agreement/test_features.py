@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from manytruths.agreement.heatmap import feature_correlation, image_feature_correlations
-from manytruths.core.errors import GridError
-from manytruths.core.undefined import reason
+from manytruths import GridError, feature_correlation, image_feature_correlations, reason
 
 
 @pytest.mark.parametrize("n", [3, 10, 1000])

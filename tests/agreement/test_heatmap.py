@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
-from manytruths.agreement.heatmap import (
-    common_heatmap,
-    heatmap_score,
-    ranking_heatmap,
-    ranking_values,
-)
-from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import Labels
-from manytruths.core.undefined import reason
+from manytruths import CallError, LabelError, Labels, common_heatmap, heatmap_score, ranking_heatmap, reason
+from manytruths.agreement.heatmap import ranking_values
 
 WORTH = [0, 23, 18, 14, 11, 8, 6, 5, 4, 3, 2]
 ranked = arrays(np.uint8, (4, 3, 5), elements=st.integers(0, 10))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
+from manytruths import CallError
 from manytruths.charts import Chart, bars, curve, dendrogram, matrix, strip
 from manytruths.charts.svg import LETTER, Axis, format_number, shorten
-from manytruths.core.errors import CallError
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = [f"rater no. {n:02d}" for n in range(12)] + ["A & <B> with a long name"]

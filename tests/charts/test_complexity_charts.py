@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_charts import SVG, assert_tidy, read, words
 
+from manytruths import CallError
 from manytruths.charts.complexity import GROUP_COLOURS, SHAPES, complexity_plane, histograms
-from manytruths.core.errors import CallError
 
 
 def scattered(count: int, seed: int = 0) -> tuple[dict[str, tuple[float, float]], dict[str, str]]:

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from manytruths import CallError
 from manytruths.charts.bars import dot_chart
-from manytruths.core.errors import CallError
 
 NAN = float("nan")
 ROWS = {

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from manytruths import CallError
 from manytruths.charts.bars import grouped_bars
-from manytruths.core.errors import CallError
 
 GROUPS = {
     "Negative": {"kappa": (0.4, 0.2, 0.6), "score": 0.7, "IoU": [0.2, 0.5, 0.9]},

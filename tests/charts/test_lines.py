@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from test_charts import SVG, assert_tidy, read, words
 
+from manytruths import CallError
 from manytruths.charts.curves import LEFT, SIDE, distinct_names, frame_chart, line_chart, line_styles
 from manytruths.charts.overlays import LIGHT, closeup, contour_slices
-from manytruths.core.errors import CallError
 
 TOP = 44.0
 LONG = "nnunet_3d_fullres_ensemble_fold{}_postprocessed_best"

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from manytruths import CallError, GridError
 from manytruths.charts import (
     best_slice,
     colour_map,
@@ -19,7 +20,6 @@ from manytruths.charts import (
     rater_colours,
 )
 from manytruths.charts.canvas import NEUTRAL, Scale, background, fit_text, printable, text_width
-from manytruths.core.errors import CallError, GridError
 
 
 def find(picture: Image.Image, panel: NDArray[np.uint8]) -> tuple[int, int]:

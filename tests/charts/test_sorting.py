@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from manytruths import CallError
 from manytruths.charts import rater_colours, sorted_masks
 from manytruths.charts.canvas import blank_page
-from manytruths.core.errors import CallError
 
 MASKS = {"A": np.eye(40, dtype=bool), "B": np.ones((40, 40), bool), "C": np.zeros((40, 40), bool)}
 

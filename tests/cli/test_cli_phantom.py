@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import manytruths as mt
+from manytruths import InputError, simulate_echo
 from manytruths.analyses.phantom import write_echo
-from manytruths.core.errors import InputError
-from manytruths.simulate import simulate_echo
 from study_folders import MANYTRUTHS, command, files, pixels, run, table, untidy
 
 SMALL = ("--n-subjects", 3, "--n-frames", 2, "--size", 64, "--jobs", 1)

@@ -12,11 +12,10 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 import naive
-from manytruths.complexity import NO_OVERLAP, STATISTICS, Complexity, case_complexity
+from manytruths import CallError, Complexity, case_complexity, reason, staple
+from manytruths.complexity import NO_OVERLAP, STATISTICS
 from manytruths.complexity.descriptors import ALONE, NO_TRUTH, NOBODY, UPSIDE_DOWN
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import code, reason
-from manytruths.fusion import staple
+from manytruths.core.undefined import code
 
 VOID = 9
 EDGES = np.arange(101) / 100

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.complexity import (
+from manytruths import (
+    CallError,
     Complexity,
     GroupClassifier,
+    InputError,
     ThresholdClassifier,
+    Undefined,
     fit_complexity_groups,
     fit_complexity_threshold,
 )
 from manytruths.complexity.classifiers import CHANCE, OTHER_SHAPE, k_means
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.undefined import Undefined
 
 NOTHING = Undefined("no_item_marked_twice")
 APART = Complexity(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, raters=2, items=8)

@@ -9,14 +9,14 @@ import pytest
 
 import manytruths as mt
 from data_folder import data
-from manytruths.complexity import (
-    NO_OVERLAP,
+from manytruths import (
     Complexity,
     case_complexity,
     compare_task_complexity,
     fit_complexity_groups,
     fit_complexity_threshold,
 )
+from manytruths.complexity import NO_OVERLAP
 from manytruths.complexity.descriptors import NOBODY
 from manytruths.simulate import SimulatedRater, phantom
 

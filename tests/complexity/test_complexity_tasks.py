@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.complexity import NO_OVERLAP, Complexity, compare_task_complexity
+from manytruths import CallError, Complexity, Undefined, compare_task_complexity, reason
+from manytruths.complexity import NO_OVERLAP
 from manytruths.complexity.comparison import DEPENDENT, EMPTY
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import Undefined, code, reason
+from manytruths.core.undefined import code
 
 
 def task(esm: np.ndarray | list[float], raters: int = 2) -> list[Complexity]:

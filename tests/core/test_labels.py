@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import MAX_LABELS, Labels
+from manytruths import CallError, LabelError, Labels
+from manytruths.core.labels import MAX_LABELS
 
 VALUES = st.sets(st.integers(0, 70000), min_size=1, max_size=8)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import manytruths as mt
 import naive
 from layouts import LAYOUTS
+from manytruths import Labels
 from manytruths.core import counting, mask_arrays
-from manytruths.core.labels import Labels
 from panels import VOID, panels
 
 SMALL = st.sampled_from([1, 2, 3, 7, 64, 1 << 20])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import manytruths as mt
 import naive
 from layouts import LAYOUTS
+from manytruths import CallError, InputError, LabelError
 from manytruths.core import mask_arrays
-from manytruths.core.errors import CallError, InputError, LabelError
 from panels import VOID, panels
 
 SMALL = st.sampled_from([1, 2, 7, 1 << 20])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.core.errors import CallError, GridError, InputError, LabelError, ManytruthsError
+from manytruths import CallError, GridError, InputError, LabelError, ManytruthsError
 
 FINE = np.array([[0, 1], [1, 1]])
 

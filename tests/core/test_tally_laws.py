@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 import naive
+from manytruths import CallError, Column, LabelError, Labels, Tallies, Tally, Unit
 from manytruths.agreement import contingency
-from manytruths.core.columns import Column, Unit, natural_key
-from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import Labels
-from manytruths.core.tally import Tallies, Tally, align_counts, find_rows
+from manytruths.core.columns import natural_key
+from manytruths.core.tally import align_counts, find_rows
 from panels import VOID, panels
 
 

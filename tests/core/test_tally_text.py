@@ -6,10 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import manytruths as mt
-from manytruths.core.columns import Column, Unit
-from manytruths.core.errors import FormatError, ManytruthsError
-from manytruths.core.labels import Labels
-from manytruths.core.tally import Tally
+from manytruths import Column, FormatError, Labels, ManytruthsError, Tally, Unit
 from panels import VOID, panels
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

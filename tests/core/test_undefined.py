@@ -10,8 +10,8 @@ import re
 import numpy as np
 import pytest
 
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import REASONS, Undefined, code, ratio, reason, undefined_like
+from manytruths import CallError, Undefined, reason
+from manytruths.core.undefined import REASONS, code, ratio, undefined_like
 from manytruths.inference.intervals import MIN_SUBJECTS
 from manytruths.raters.dependence import FEWEST
 

@@ -197,12 +197,12 @@ def raters_as_predictions(folder):
     return ["--predictions", folder / "masks/{rater}/{case}.png"]
 
 
-@mistake("has {session}", "no place there")
+@mistake("has {session}", "not allowed there")
 def session_of_a_prediction(folder):
     return ["--predictions", folder / "{session}/x/{case}.png"]
 
 
-@mistake("has {label}", "no place there")
+@mistake("has {label}", "not allowed there")
 def structures_of_predictions_only(folder):
     return ["--predictions", folder / "pred/{label}/{case}.png"]
 

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import manytruths as mt
+from manytruths import simulate_study
 from manytruths.cli import status
 from manytruths.evaluation.curves import divide
-from manytruths.simulate import simulate_study
 
 ALGORITHMS = ("net", "cautious", "filter")
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from manytruths import CallError, Grade, GradeScale, InputError, Study
 from manytruths.analyses.evaluate.grading import (
     WRITTEN,
     draw_tickets,
@@ -24,11 +25,9 @@ from manytruths.analyses.evaluate.grading import (
     write_sheet,
 )
 from manytruths.analyses.tables import Settings
-from manytruths.core.errors import CallError, InputError
 from manytruths.evaluation.grade_sheets import read_grades
-from manytruths.evaluation.grading import Grade, GradeScale, draw_cases, make_tickets
+from manytruths.evaluation.grading import draw_cases, make_tickets
 from manytruths.io.results import replacing
-from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
 
 ALGORITHMS = ("unet", "vnet", "swin")

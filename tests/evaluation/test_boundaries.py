@@ -11,16 +11,21 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from data_folder import data
-from manytruths.core.errors import CallError, GridError, InputError, LabelError
-from manytruths.core.undefined import code, reason
-from manytruths.evaluation.boundaries import (
-    BoundaryCounts,
-    BoundaryCurve,
+from manytruths import (
     BoundaryScores,
+    CallError,
+    GridError,
+    InputError,
+    LabelError,
     boundary_scores,
+    find_boundaries,
+    match_boundaries,
     pool_boundary_scores,
+    reason,
+    thin,
 )
-from manytruths.shape.boundaries import find_boundaries, match_boundaries, thin
+from manytruths.core.undefined import code
+from manytruths.evaluation.boundaries import BoundaryCounts, BoundaryCurve
 
 Mask = NDArray[np.bool_]
 maps = arrays(np.bool_, (9, 11))

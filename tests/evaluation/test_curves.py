@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 from sklearn import metrics
 
-from manytruths import CallError, Undefined
-from manytruths.evaluation.curves import ThresholdCurve, make_curve, mean_precision, pbar_areas, pr_areas, roc_areas
+from manytruths import CallError, ThresholdCurve, Undefined, mean_precision
+from manytruths.evaluation.curves import make_curve, pbar_areas, pr_areas, roc_areas
 
 
 def curve_of(truth: np.ndarray, response: np.ndarray) -> ThresholdCurve:

@@ -12,9 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import reason
-from manytruths.evaluation.extended_dice import extended_dice_counts
+from manytruths import CallError, extended_dice_counts, reason
 from panels import VOID, panels
 
 SIZE = 12

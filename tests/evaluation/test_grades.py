@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 
-from manytruths.core.errors import CallError, FormatError
-from manytruths.core.undefined import Undefined, code, reason
+from manytruths import CallError, FormatError, Grade, GradeScale, Undefined, grade_counts, metric_roc, reason
+from manytruths.core.undefined import code
 from manytruths.evaluation.grade_sheets import read_grades
-from manytruths.evaluation.grading import NONE_WITHIN, Grade, GradeScale, grade_counts, grader_agreement, metric_roc
+from manytruths.evaluation.grading import NONE_WITHIN, grader_agreement
 from manytruths.evaluation.ranking.standings import draw_subjects
 
 TABLE_4 = {

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manytruths import CallError, Column, GridError, IntensityCurves, mask_intensity, reason
 from manytruths.analyses.evaluate.intensity_curves import tabulate_intensities
 from manytruths.analyses.tables import Settings
-from manytruths.core.columns import Column
-from manytruths.core.errors import CallError, GridError
-from manytruths.core.undefined import reason
-from manytruths.evaluation.intensity_curves import IntensityCurves, curve_distance, mask_intensity
+from manytruths.evaluation.intensity_curves import curve_distance
 
 A, B, C, UNET = Column("A"), Column("B"), Column("C"), Column("unet", "algorithm")
 # no numbers so small that scaling them underflows

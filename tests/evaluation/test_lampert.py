@@ -11,9 +11,15 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
-from manytruths.evaluation.curves import ResponseCounts, correlation_in_image, correlation_in_object
-from manytruths.evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
-from manytruths.evaluation.references import ReferenceStandards, reference_standards
+from manytruths import (
+    ReferenceRankings,
+    ReferenceStandards,
+    ResponseCounts,
+    correlation_in_image,
+    correlation_in_object,
+    rank_by_reference,
+    reference_standards,
+)
 from manytruths.evaluation.responses import IndexedMasks, count_indexed_responses, index_masks
 
 DETECTORS = ("2D-GWLC", "Gauss", "C-S", "Top-Hat")

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from manytruths import CallError
-from manytruths.evaluation.curves import mean_precision, prevalence_range
+from manytruths import CallError, mean_precision, prevalence_range
 
 RATES = (1e-12, 1e-6, 0.01, 0.3, 0.5, 0.95, 1.0)
 NEARLY = (0.5 * (1 + 1e-15), 0.5 * (1 - 1e-9), 0.5 * (1 + 1e-4), 0.45, 0.46, 0.549, 0.551, 0.56)

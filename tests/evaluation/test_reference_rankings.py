@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from manytruths import CallError, Undefined
-from manytruths.evaluation.ranking.by_reference import rank_by_reference
+from manytruths import CallError, Undefined, rank_by_reference
 
 NAMES = ("net", "filter", "forest")
 score = st.sampled_from([0.1, 0.2, 0.5, 0.7, float("nan")])

@@ -14,12 +14,22 @@ from scipy import stats
 from sklearn import metrics
 
 import manytruths as mt
-from manytruths import Undefined
-from manytruths.core.columns import Column
-from manytruths.core.errors import CallError, GridError, InputError, LabelError
-from manytruths.evaluation.curves import ResponseCounts, add_counts, correlation_in_image, correlation_in_object
-from manytruths.evaluation.references import ReferenceStandards, reference_standards
-from manytruths.evaluation.responses import count_indexed_responses, count_responses, index_masks
+from manytruths import (
+    CallError,
+    Column,
+    GridError,
+    InputError,
+    LabelError,
+    ReferenceStandards,
+    ResponseCounts,
+    Undefined,
+    correlation_in_image,
+    correlation_in_object,
+    count_responses,
+    reference_standards,
+)
+from manytruths.evaluation.curves import add_counts
+from manytruths.evaluation.responses import count_indexed_responses, index_masks
 from panels import VOID, Panel, panels
 
 room = import_module("manytruths.evaluation.responses")  # the room of that name, not the function

@@ -12,9 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
-from manytruths.core.errors import CallError, GridError
-from manytruths.core.undefined import reason
-from manytruths.evaluation.second_look import candidate_pixels, place_pixels, second_look
+from manytruths import CallError, GridError, reason, second_look
+from manytruths.evaluation.second_look import candidate_pixels, place_pixels
 from study_folders import pixels, write_png
 
 stacks = arrays(np.bool_, st.tuples(st.integers(1, 4), st.just(6), st.just(7)))

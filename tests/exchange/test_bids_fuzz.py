@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.core.errors import ManytruthsError
+from manytruths import ManytruthsError
 from manytruths.exchange.bids import read_bids
 from mutations import mutated
 from segmentations import IMAGE, nifti

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.core.errors import InputError
+from manytruths import InputError
 from manytruths.exchange.bids import read_bids
 from segmentations import AFFINE, IMAGE, moved, nifti
 

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import manytruths
-from manytruths.core.errors import CallError, StudyError
+from manytruths import CallError, Grid, StudyError
 from manytruths.exchange.bids import read_bids, write_bids
-from manytruths.shape.grid import Grid
 from segmentations import IMAGE, read_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=6).filter(str.strip)

@@ -9,11 +9,10 @@ from collections import defaultdict
 import pytest
 
 from data_folder import data
-from manytruths.core.errors import InputError
+from manytruths import Grid, InputError
 from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.readings import Mark, Reading
-from manytruths.shape.grid import Grid
 
 
 def table(name):

@@ -8,7 +8,7 @@ import pytest
 from test_coco_reading import annotation, document, written
 
 from json_exports import memory, refused
-from manytruths.core.errors import InputError
+from manytruths import InputError
 from manytruths.exchange.coco import MOST_ANNOTATIONS, read_coco
 from manytruths.exchange.readings import ImportOptions, combine_readings
 

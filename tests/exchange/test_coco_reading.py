@@ -10,7 +10,7 @@ from PIL import Image
 from pycocotools import mask as peer
 
 from json_exports import refused
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, InputError
 from manytruths.exchange.coco import read_coco
 from manytruths.exchange.outlines import RunLengthMask, UnitedOutline
 from manytruths.exchange.readings import ImportOptions, combine_readings

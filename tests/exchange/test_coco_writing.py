@@ -15,11 +15,10 @@ from pycocotools.coco import COCO
 
 from exchange_reads import bits, read, square
 from json_exports import SHAPE, come_back, marks, panels
-from manytruths.core.errors import GridError, InputError
+from manytruths import Grid, GridError, InputError
 from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.readings import ImportOptions, Mark, Reading
-from manytruths.shape.grid import Grid
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

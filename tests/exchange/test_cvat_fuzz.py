@@ -11,11 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from manytruths.core.errors import ManytruthsError
+from manytruths import Grid, ManytruthsError
 from manytruths.exchange.cvat import read_cvat, write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.readings import ImportOptions, Mark, Reading
-from manytruths.shape.grid import Grid
 from mutations import HOSTILE, mutated
 
 MORE = """<box label="b" occluded="1" source="auto"

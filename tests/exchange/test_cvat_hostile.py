@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.core.errors import InputError
+from manytruths import Grid, InputError
 from manytruths.exchange import documents
 from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.outlines import Ellipse, Line, Polygon
 from manytruths.exchange.readings import Mark, Reading
 from manytruths.shape import polygons
-from manytruths.shape.grid import Grid
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from manytruths.core.errors import CallError, InputError, LabelError
+from manytruths import CallError, InputError, LabelError
 from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.readings import ImportOptions, Reading, Stored, combine_readings
 

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, Grid, InputError
 from manytruths.exchange.cvat import read_cvat, write_cvat
 from manytruths.exchange.outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
 from manytruths.exchange.readings import ImportOptions, Mark, Outline, Reading
-from manytruths.shape.grid import Grid
 
 SIZE = 13, 17
 

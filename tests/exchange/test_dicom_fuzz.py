@@ -9,7 +9,7 @@ import pydicom
 import pytest
 
 from dicom_files import images, masks, segmentation, series_folder
-from manytruths.core.errors import ManytruthsError
+from manytruths import ManytruthsError
 from manytruths.exchange.dicom.segmentations import read_dicom_seg
 from mutations import mutated
 

@@ -11,7 +11,7 @@ import pydicom
 import pytest
 
 from dicom_files import image, images, masks, segmentation, series_folder
-from manytruths.core.errors import FormatError, InputError
+from manytruths import FormatError, InputError
 from manytruths.exchange.dicom import header as dicom_header
 from manytruths.exchange.dicom.segmentations import read_dicom_seg
 

@@ -15,7 +15,7 @@ from pydicom.pixels import get_decoder
 from test_dicom_seg import hd_enhanced
 
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation, series_folder
-from manytruths.core.errors import InputError
+from manytruths import InputError
 from manytruths.exchange import read_dicom_seg
 from manytruths.exchange.readings import NoPicture
 from manytruths.io import probe, read_image

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from dicom_files import COLUMNS, OBLIQUE, ROWS, SLICES, SPACING, STEP, image, images, masks, segmentation, series_folder
-from manytruths.core.errors import FormatError, GridError
+from manytruths import FormatError, GridError
 from manytruths.exchange.dicom.pixels import decode_rle
 from manytruths.exchange.dicom.segmentations import person_name, read_dicom_seg
 from manytruths.exchange.readings import combine_readings

@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation, series_folder, uid
-from manytruths.core.errors import GridError, InputError, LabelError
+from manytruths import Grid, GridError, InputError, LabelError
 from manytruths.exchange.dicom.segmentations import read_dicom_seg
 from manytruths.exchange.dicom.writing import find_series, write_dicom_seg
 from manytruths.exchange.outlines import Whole
 from manytruths.exchange.readings import Mark, Reading
-from manytruths.shape.grid import Grid
 
 pytestmark = pytest.mark.filterwarnings("default")
 

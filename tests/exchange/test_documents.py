@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from manytruths.core.errors import CallError, FormatError, InputError
+from manytruths import CallError, FormatError, InputError
 from manytruths.exchange import documents
 from manytruths.exchange.documents import (
     copy_picture,

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from json_exports import grafted, refused, survives
-from manytruths.core.errors import InputError
+from manytruths import InputError
 from manytruths.exchange.labelme import read_labelme
 from manytruths.exchange.readings import ImportOptions, combine_readings
 from mutations import mutated

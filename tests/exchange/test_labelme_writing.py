@@ -17,7 +17,7 @@ from PIL import Image
 
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, InputError
 from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.labelme import read_labelme, write_labelme
 from manytruths.exchange.labelstudio import read_labelstudio, write_labelstudio

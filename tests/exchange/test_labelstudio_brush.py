@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.core.errors import FormatError
+from manytruths import FormatError
 from manytruths.exchange.run_lengths import SIZES, decode_brush, encode_brush, fill_runs
 
 

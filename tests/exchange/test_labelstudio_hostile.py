@@ -9,7 +9,7 @@ import pytest
 from test_labelstudio_reading import annotation, export, polygon, result, task
 
 from json_exports import memory, refused
-from manytruths.core.errors import InputError
+from manytruths import InputError
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.readings import combine_readings
 from manytruths.exchange.run_lengths import encode_brush

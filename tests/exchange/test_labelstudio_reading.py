@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from json_exports import refused
-from manytruths.core.errors import InputError, StudyError
+from manytruths import InputError, StudyError
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.readings import ImportOptions, combine_readings
 from manytruths.exchange.run_lengths import encode_brush

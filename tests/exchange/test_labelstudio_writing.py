@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, InputError
 from manytruths.exchange.labelstudio import labelstudio_configuration, read_labelstudio, write_labelstudio
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.readings import Mark

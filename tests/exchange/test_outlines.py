@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.core.errors import InputError
+from manytruths import InputError, rasterise_polygon
 from manytruths.exchange.outlines import MOST_POINTS, Bitmap, Ellipse, Line, Polygon, Whole, box
-from manytruths.shape.polygons import rasterise_polygon
 
 SHAPE = (17, 23)
 

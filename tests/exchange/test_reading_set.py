@@ -3,7 +3,7 @@
 import pytest
 
 from exchange_reads import read, square
-from manytruths.core.errors import FormatError, GridError, InputError, LabelError, StudyError
+from manytruths import FormatError, GridError, InputError, LabelError, StudyError
 from manytruths.exchange.readings import case_names, combine_readings
 
 A, B = square(2, 2, 5), square(3, 3, 5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pycocotools import mask as coco
 
-from manytruths.core.errors import FormatError
+from manytruths import FormatError
 from manytruths.exchange.run_lengths import decode_counts, encode_counts, encode_runs, fill_runs
 
 masks = arrays(bool, st.tuples(st.integers(1, 30), st.integers(1, 30)))

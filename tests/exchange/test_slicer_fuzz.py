@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manytruths.core.errors import ManytruthsError
+from manytruths import ManytruthsError
 from manytruths.exchange.slicer import read_slicer
 from mutations import mutated
 from segmentations import layered

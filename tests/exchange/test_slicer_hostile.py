@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.core.errors import InputError, ManytruthsError
+from manytruths import InputError, ManytruthsError
 from manytruths.exchange.slicer import read_slicer
 from segmentations import IMAGE, layered, seg_nrrd, segment
 

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from manytruths.core.errors import CallError, LabelError
+from manytruths import CallError, Grid, LabelError
 from manytruths.exchange.slicer import read_slicer, write_slicer
-from manytruths.shape.grid import Grid
 from segmentations import IMAGE, read_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8)

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manytruths import CallError, LabelError, Labels
 from manytruths.analyses.export.targets import Numbering
 from manytruths.analyses.export.training_set import TrainingOptions, folds_of, plain_names
-from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import Labels
 
 SIZES = st.dictionaries(st.text(min_size=1, max_size=4), st.integers(1, 9), min_size=1, max_size=12)
 
@@ -93,7 +92,7 @@ def test_plans_that_have_no_answer(wrong, said):
 
 
 def test_numbers_of_a_mask():
-    from manytruths.study import Study
+    from manytruths import Study
 
     study = Study.from_arrays({"p": [np.array([[0, 7, 9]]), np.array([[7, 7, 0]])]}, void=9)
     case = study["p"]

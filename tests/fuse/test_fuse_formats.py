@@ -103,7 +103,7 @@ def test_names_that_need_care(capsys, tmp_path):
 def test_level_sets_know_the_size_of_a_voxel(capsys, tmp_path):
     import nibabel
 
-    from manytruths.fusion import lsml
+    from manytruths import lsml
 
     rng, masks = np.random.default_rng(0), {}
     for rater, x in SPREAD.items():

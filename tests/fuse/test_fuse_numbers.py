@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.complexity import GroupClassifier, case_complexity
-from manytruths.core.tally import pool
-from manytruths.fusion import staple
+from manytruths import GroupClassifier, case_complexity, pool, staple
 from study_folders import disc, pixels, run, table, value, write_png
 
 # ten items a case

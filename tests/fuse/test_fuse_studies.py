@@ -7,7 +7,7 @@ import pytest
 
 import manytruths as mt
 from data_folder import data
-from manytruths.complexity import case_complexity
+from manytruths import case_complexity
 from study_folders import disc, files, pixels, run, table, untidy, value, volume, write_nifti, write_png
 
 SHIFTS = {"A": 0, "B": 1, "C": 3}

@@ -8,10 +8,7 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
-from manytruths import consensus
-from manytruths.core.tally import Tally
-from manytruths.fusion import simple
-from manytruths.raters import rater_differences
+from manytruths import Tally, consensus, rater_differences, simple
 
 OUTLIERS = {"A1", "A4", "A11"}
 Stack = dict[str, np.ndarray]

@@ -11,28 +11,29 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
-from manytruths import consensus
-from manytruths import fusion as room
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.painting import PatternValues
-from manytruths.core.undefined import reason
-from manytruths.fusion import (
+from manytruths import (
+    CallError,
     Consensus,
+    InputError,
+    PatternValues,
     acceptable_region,
+    consensus,
     consensus_methods,
     cooke_weights,
     inner_outer_ratio,
     inner_region,
     outer_region,
     plurality,
-    register,
+    rater_differences,
+    reason,
     simple,
     staple,
     vote,
     vote_without_outliers,
 )
+from manytruths import fusion as room
+from manytruths.fusion import register
 from manytruths.fusion.vote import find_outliers
-from manytruths.raters import rater_differences
 
 VOID = 9
 stacks = arrays(np.uint8, (5, 4, 6), elements=st.sampled_from([0, 0, 1]))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.core.errors import CallError
-from manytruths.core.tally import Tally
-from manytruths.fusion import (
+from manytruths import (
+    CallError,
+    Tally,
     balanced_accuracy,
     gordon_f,
     soft_accuracy,

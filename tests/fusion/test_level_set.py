@@ -12,8 +12,8 @@ from scipy import ndimage
 
 import manytruths as mt
 from data_folder import data
-from manytruths.core.errors import CallError, GridError, InputError
-from manytruths.fusion.level_set import LevelSet, Scene, lsml, lsmlp
+from manytruths import CallError, GridError, InputError, LevelSet, lsml, lsmlp
+from manytruths.fusion.level_set import Scene
 from manytruths.shape.narrow_band import FAR, Contour, outline_length
 
 VOID = 9

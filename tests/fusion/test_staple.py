@@ -13,10 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
 import manytruths as mt
-from manytruths.core.columns import Column
-from manytruths.core.errors import CallError
-from manytruths.core.tally import Tally
-from manytruths.fusion import Staple, staple
+from manytruths import CallError, Column, Staple, Tally, staple
 
 VOID = 9
 stacks = arrays(np.uint8, (4, 30), elements=st.sampled_from([0, 0, 1]))

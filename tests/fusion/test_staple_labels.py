@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
 import manytruths as mt
-from manytruths.core.errors import CallError
-from manytruths.fusion import plurality, staple
+from manytruths import CallError, plurality, staple
 
 VOID = 9
 stacks = arrays(np.uint8, (4, 25), elements=st.sampled_from([0, 0, 1, 2, 5]))

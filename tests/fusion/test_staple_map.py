@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
-from manytruths.core.errors import CallError, GridError
-from manytruths.fusion import potts, staple, staple_map
+from manytruths import CallError, GridError, staple, staple_map
+from manytruths.fusion import potts
 
 VOID = 9
 stacks = arrays(np.uint8, (3, 6, 7), elements=st.sampled_from([0, 0, 1]))

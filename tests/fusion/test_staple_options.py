@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
-from manytruths.core.errors import CallError
-from manytruths.fusion import staple, staple_each
+from manytruths import CallError, staple, staple_each
 
 P, Q = np.array([0.9, 0.8, 0.7, 0.85]), np.array([0.95, 0.9, 0.85, 0.8])
 stacks = arrays(np.uint8, (4, 30), elements=st.sampled_from([0, 0, 1]))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
-from manytruths.core.errors import CallError
-from manytruths.fusion import others_share, plurality, vote
+from manytruths import CallError, plurality, vote
+from manytruths.fusion import others_share
 
 VOID = 9
 stacks = arrays(np.uint8, (4, 3, 5), elements=st.sampled_from([0, 1, VOID]))

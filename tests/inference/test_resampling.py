@@ -9,11 +9,7 @@ import pytest
 from scipy import stats
 
 import manytruths as mt
-from manytruths.core.columns import Column
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import Labels
-from manytruths.core.tally import Tallies, Tally
-from manytruths.core.undefined import Undefined, reason
+from manytruths import CallError, Column, InputError, Labels, Tallies, Tally, Undefined, reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
 
 

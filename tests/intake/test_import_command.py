@@ -8,6 +8,7 @@ import pytest
 import manytruths as mt
 from dicom_files import images, masks, segmentation, series_folder
 from exchange_reads import bits, read, square
+from manytruths import Grid
 from manytruths.cli import status
 from manytruths.exchange import (
     Mark,
@@ -26,7 +27,6 @@ from manytruths.exchange import (
     write_labelstudio,
     write_slicer,
 )
-from manytruths.shape.grid import Grid
 from study_folders import write_study
 
 RATERS = ("anna", "ben", "Zoë")

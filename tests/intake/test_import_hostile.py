@@ -11,8 +11,9 @@ import pytest
 
 import manytruths as mt
 from exchange_reads import read, square
+from manytruths import InputError, StudyError
 from manytruths.cli import status
-from manytruths.core.errors import InputError, StudyError, one_line
+from manytruths.core.errors import one_line
 from manytruths.exchange import write_cvat
 from manytruths.exchange.readings import combine_readings
 from manytruths.io.results import lock_folder

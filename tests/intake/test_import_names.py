@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
+from manytruths import InputError
 from manytruths.analyses.importing.layout import on_disk
 from manytruths.core.columns import compose_name
-from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
 from manytruths.exchange.readings import combine_readings
 from rights import obedient

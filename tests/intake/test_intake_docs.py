@@ -8,8 +8,8 @@ import pytest
 
 import manytruths as mt
 from exchange_reads import read, square
+from manytruths import LabelError
 from manytruths.cli import status
-from manytruths.core.errors import LabelError
 from manytruths.exchange import combine_readings, write_cvat, write_labelstudio
 
 ROOT = Path(__file__).parents[2]

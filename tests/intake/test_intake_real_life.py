@@ -9,8 +9,8 @@ from PIL import Image
 
 import manytruths as mt
 from exchange_reads import read, square
+from manytruths import FormatError, StudyError
 from manytruths.cli import status
-from manytruths.core.errors import FormatError, StudyError
 from manytruths.exchange import (
     combine_readings,
     read_coco,

@@ -10,11 +10,10 @@ from PIL import Image
 
 import manytruths as mt
 from exchange_reads import bits, read, square
+from manytruths import Grid, GridError, InputError, StudyError
 from manytruths.analyses.importing.import_study import READS
-from manytruths.core.errors import GridError, InputError, StudyError
 from manytruths.exchange.readings import Stored, combine_readings
 from manytruths.io import read_mask
-from manytruths.shape.grid import Grid
 
 
 def rows(path):

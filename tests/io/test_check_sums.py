@@ -12,7 +12,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from manytruths.core.errors import FormatError, ManytruthsError
+from manytruths import FormatError, ManytruthsError
 from manytruths.io import read_image, read_mask, write_map
 from png_files import END, START, chunk, header, png, rows_of
 

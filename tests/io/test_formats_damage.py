@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from manytruths.core.errors import FormatError, ManytruthsError
+from manytruths import FormatError, ManytruthsError
 from manytruths.io import Template, probe, read_image, read_mask, write_map
 
 FLAT = (np.random.default_rng(0).random((23, 19)) < 0.3).astype(np.uint8) * 255

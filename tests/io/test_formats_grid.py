@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.core.errors import GridError
-from manytruths.shape.grid import Grid
+from manytruths import Grid, GridError
 
 
 def affine(spacing=(1.0, 2.0, 3.0), origin=(0.0, 0.0, 0.0), rotation=None):

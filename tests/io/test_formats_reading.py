@@ -12,7 +12,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from manytruths.core.errors import FormatError, GridError, LabelError
+from manytruths import FormatError, GridError, LabelError
 from manytruths.io import Location, looks_compressed, probe, read_image, read_mask
 from manytruths.shape.grid import MAX_ITEMS
 

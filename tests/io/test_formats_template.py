@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manytruths.core.errors import FormatError, StudyError
+from manytruths import FormatError, StudyError
 from manytruths.io import Location, Template
 
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.undefined import Undefined
+from manytruths import CallError, Grid, InputError, Undefined
 from manytruths.io import (
     atomic,
     probe,
@@ -30,7 +29,6 @@ from manytruths.io import (
     write_picture,
     write_text,
 )
-from manytruths.shape.grid import Grid
 
 AFFINE = ((-0.7, 0.0, 0.0, 12.5), (0.0, 0.7, 0.0, -40.0), (0.0, 0.0, 2.5, 7.0), (0.0, 0.0, 0.0, 1.0))
 

@@ -6,7 +6,7 @@ import socket
 import numpy as np
 import pytest
 
-from manytruths.core.errors import FormatError
+from manytruths import FormatError
 from manytruths.io import probe, read_image, read_mask
 
 VOLUME = np.arange(210, dtype=np.uint8).reshape(5, 6, 7) % 3

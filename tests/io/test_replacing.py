@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manytruths.core.errors import InputError
+from manytruths import InputError
 from manytruths.io import write_text
 from manytruths.io.results import link_or_copy, lock_folder, replacing, write_summary
 from rights import obedient

@@ -10,7 +10,7 @@ import tifffile
 from PIL import Image
 
 import manytruths as mt
-from manytruths.core.errors import FormatError
+from manytruths import FormatError
 from manytruths.io import read_image, read_mask
 from manytruths.io.images import read_probability
 from png_files import chunk, png

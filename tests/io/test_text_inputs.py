@@ -8,12 +8,9 @@ import time
 import pytest
 
 import manytruths as mt
-from manytruths.core.errors import FormatError, StudyError
+from manytruths import FormatError, GradeScale, StudyError, read_ratings, read_scores, read_tally
 from manytruths.evaluation.grade_sheets import read_grades
-from manytruths.evaluation.grading import GradeScale
-from manytruths.evaluation.ranking.score_tables import read_scores
-from manytruths.io.tables import read_table, read_tally, read_toml
-from manytruths.ratings.tables import read_ratings
+from manytruths.io.tables import read_table, read_toml
 from study_folders import command, run, write_study
 
 

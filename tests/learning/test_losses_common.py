@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from batches import DEVICES, drawn, everywhere
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning import (
     AverageCrossEntropy,
     ConfusionMatrixLoss,

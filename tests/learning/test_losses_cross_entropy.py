@@ -8,7 +8,7 @@ from torch.nn import functional
 
 import manytruths as mt
 from batches import drawn, everywhere, painted, tally
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning import AverageCrossEntropy, ReferenceCrossEntropy
 
 

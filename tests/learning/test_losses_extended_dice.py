@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, masks
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning import ExtendedDiceLoss
 
 SURE = 200.0

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from batches import drawn
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning import AverageCrossEntropy, ConfusionMatrixLoss, ConsensusIndividualsLoss
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning.networks import NETWORKS, build_network
 
 SIZES = ((1, 1), (7, 40), (16, 16), (33, 47), (64, 32))

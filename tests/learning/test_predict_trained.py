@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from manytruths.core.errors import FormatError, InputError
+from manytruths import FormatError, InputError
 from manytruths.learning import TrainedNetwork, train
 from manytruths.learning.trained_network import FORMAT, Recipe, save
 from study_folders import pixels

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import manytruths as mt
 from batches import batches, drawn, painted, tally
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning import inner_region, majority_vote, outer_region, vote_share
 
 

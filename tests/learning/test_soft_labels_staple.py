@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, painted, tally
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.learning import batch_staple, staple
 from manytruths.learning.batch_staple import code_pixels
 

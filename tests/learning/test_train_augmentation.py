@@ -9,8 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.core.errors import CallError
-from manytruths.core.labels import VOID
+from manytruths import VOID, CallError
 from manytruths.learning import Augmentation
 
 WIDE = (48, 96)

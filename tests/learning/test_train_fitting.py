@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, InputError
 from manytruths.learning import Augmentation, Schedule, TrainedNetwork, train
 from manytruths.learning.fitting import CHECKPOINT, LOG, State, fit
 from manytruths.learning.frames import read_frames

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from manytruths.core.errors import InputError
-from manytruths.core.labels import VOID
+from manytruths import VOID, InputError, Study
 from manytruths.learning import train
 from manytruths.learning.frames import read_frames
-from manytruths.study import Study
 from study_folders import disc, pixels, write_npy, write_png
 from training_folders import small_plan, write_training
 

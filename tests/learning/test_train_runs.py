@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, InputError
 from manytruths.learning import TrainPlan, train
 from study_folders import MANYTRUTHS, files, pixels, untidy
 from training_folders import SMALL, small_plan, write_training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manytruths.core.errors import CallError, FormatError, InputError
+from manytruths import CallError, FormatError, InputError
 from manytruths.learning.training import folds_by_subject, read_split, split_by_subject
 from training_folders import write_training
 

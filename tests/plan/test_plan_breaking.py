@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from manytruths import Ratings, majority_accuracy, nomogram, nomogram_for_accuracy, plan_from_pilot
 from manytruths.cli import status
-from manytruths.ratings import Ratings, majority_accuracy, nomogram, nomogram_for_accuracy, plan_from_pilot
 from manytruths.ratings.planning.pilot import PilotRule
 from study_folders import write_study
 

@@ -12,9 +12,8 @@ import pytest
 
 import manytruths as mt
 from data_folder import data
+from manytruths import CallError, Ratings
 from manytruths.cli import status
-from manytruths.core.errors import CallError
-from manytruths.ratings import Ratings
 from study_folders import table
 
 HEADER = [

@@ -8,15 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manytruths.core.errors import CallError, InputError
+from manytruths import CallError, InputError, Scores, rank_scores
 from manytruths.evaluation.ranking.missing_scores import make_boards
-from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.evaluation.ranking.scores import (
     BOTH_EMPTY,
     MISSING,
     PRESENT,
     UNDEFINED,
-    Scores,
     best_value,
     direction,
     worst_value,

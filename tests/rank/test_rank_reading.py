@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.core.errors import CallError, FormatError
-from manytruths.evaluation.ranking.score_tables import read_scores
+from manytruths import CallError, FormatError, read_scores
 from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
 
 OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason,code"

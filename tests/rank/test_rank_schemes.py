@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.undefined import reason
+from manytruths import CallError, InputError, Scores, rank_scores, reason
 from manytruths.evaluation.ranking.missing_scores import make_boards
 from manytruths.evaluation.ranking.pair_tests import (
     ResampledTests,
@@ -21,8 +20,6 @@ from manytruths.evaluation.ranking.pair_tests import (
     resampled_wins,
     rounded_differences,
 )
-from manytruths.evaluation.ranking.ranking import rank_scores
-from manytruths.evaluation.ranking.scores import Scores
 from manytruths.evaluation.ranking.standings import (
     SCHEMES,
     Standing,

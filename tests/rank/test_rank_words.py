@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.core.undefined import Undefined
-from manytruths.evaluation.ranking.ranking import Evidence, find_groups, find_verdict, rank_scores
-from manytruths.evaluation.ranking.scores import Scores
+from manytruths import Scores, Undefined, rank_scores
+from manytruths.evaluation.ranking.ranking import Evidence, find_groups, find_verdict
 
 NAMES = ("a", "b", "c", "d")
 

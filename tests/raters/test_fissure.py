@@ -11,10 +11,17 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
-from manytruths.agreement.heatmap import image_feature_correlations
-from manytruths.core.tally import Tally
-from manytruths.fusion import staple, vote
-from manytruths.raters import cluster_raters, rater_dependence, rater_differences, rater_performance, rater_tendency
+from manytruths import (
+    Tally,
+    cluster_raters,
+    image_feature_correlations,
+    rater_dependence,
+    rater_differences,
+    rater_performance,
+    rater_tendency,
+    staple,
+    vote,
+)
 
 RATERS = [f"A{i}" for i in range(1, 14)]
 

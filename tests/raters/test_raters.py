@@ -13,15 +13,15 @@ from hypothesis.extra.numpy import arrays
 from scipy.cluster import hierarchy
 
 import manytruths as mt
-from manytruths.core.errors import CallError
-from manytruths.core.tally import Tally
-from manytruths.core.undefined import reason
-from manytruths.raters import (
+from manytruths import (
+    CallError,
+    Tally,
     cluster_raters,
     rater_dependence,
     rater_differences,
     rater_performance,
     rater_tendency,
+    reason,
     williams_index,
 )
 

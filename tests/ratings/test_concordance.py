@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.agreement import fleiss_kappa, krippendorff_alpha, percent_agreement
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import reason
-from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
+from manytruths import (
+    CallError,
+    Ratings,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+    rater_accuracy,
+    reason,
+    rho,
+    sigma,
+)
 from manytruths.ratings.concordance import both_correct_probability, chance_distribution, genuineness, label_closeness
 
 

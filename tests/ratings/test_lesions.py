@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from data_folder import data
-from manytruths.ratings import sigma
-from manytruths.ratings.concordance import SigmaStatistic
-from manytruths.ratings.lesions import LesionRatings, lesion_ratings, pool_lesions
+from manytruths import LesionRatings, SigmaStatistic, lesion_ratings, pool_lesions, sigma
 from panels import VOID, panels
 from study_folders import disc, pixels
 

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import reason
-from manytruths.ratings import Ratings
-from manytruths.ratings.accuracy import binomial_tail, majorities
+from manytruths import CallError, Ratings, majorities, reason
+from manytruths.ratings.accuracy import binomial_tail
 
 
 def votes(*counts: int, raters: int = 13) -> list[str | None]:

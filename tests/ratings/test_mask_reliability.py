@@ -12,11 +12,9 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
+from manytruths import RhoStatistic, SigmaStatistic, mask_ratings, rater_accuracy, ratings_from_tally, rho, sigma
 from manytruths.analyses.reliability.masks import Assumptions, mask_reliability, mask_table
 from manytruths.analyses.tables import Settings
-from manytruths.ratings import rater_accuracy, rho, sigma
-from manytruths.ratings.concordance import RhoStatistic, SigmaStatistic
-from manytruths.ratings.masks import mask_ratings, ratings_from_tally
 from panels import VOID, panels
 from study_folders import disc
 

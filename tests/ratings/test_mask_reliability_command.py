@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import manytruths as mt
+from manytruths import simulate_study
 from manytruths.cli import status
 from manytruths.io import write_map
-from manytruths.simulate import simulate_study
 
 
 @pytest.fixture(scope="module")

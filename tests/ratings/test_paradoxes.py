@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import manytruths as mt
-from manytruths.ratings import Ratings, rho, sigma
-from manytruths.ratings.masks import mask_ratings, ratings_from_tally
+from manytruths import Ratings, mask_ratings, ratings_from_tally, rho, sigma
 
 CASES = 250
 

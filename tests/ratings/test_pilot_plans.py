@@ -14,20 +14,8 @@ from scipy.stats import betabinom
 
 import manytruths as mt
 from data_folder import data
-from manytruths.core.columns import Column
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.tally import Tally
-from manytruths.core.undefined import reason
-from manytruths.ratings import Ratings
-from manytruths.ratings.planning.panels import majority_accuracy
-from manytruths.ratings.planning.pilot import (
-    PilotRule,
-    Votes,
-    fit_votes,
-    panel_curve,
-    plan_from_pilot,
-    simulate_curve,
-)
+from manytruths import CallError, Column, InputError, Ratings, Tally, majority_accuracy, plan_from_pilot, reason
+from manytruths.ratings.planning.pilot import PilotRule, Votes, fit_votes, panel_curve, simulate_curve
 
 
 def simulated(cases=2000, raters=5, a=0.8, rho=0.25, seed=0, labels=2, reference=True):

@@ -13,30 +13,33 @@ from scipy import stats
 from scipy.stats import betabinom, binom, norm
 
 import manytruths as mt
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import reason
-from manytruths.ratings.planning.kappa_width import cases_for_kappa_width, kappa_width
+from manytruths import (
+    CallError,
+    cases_for_kappa_width,
+    kappa_width,
+    majority_accuracy,
+    nomogram,
+    nomogram_for_accuracy,
+    raters_needed,
+    reason,
+    slim_majority_share,
+)
 from manytruths.ratings.planning.nomogram import (
     accuracy_from_agreement,
     accuracy_from_majority,
     agreement_from_accuracy,
     majority_from_accuracy,
-    nomogram,
-    nomogram_for_accuracy,
     reported_accuracy_for,
 )
 from manytruths.ratings.planning.panels import (
     case_accuracy,
     ceiling,
     correct_votes,
-    majority_accuracy,
     majority_band,
     normal_nodes,
     odd_majority_accuracies,
     pair_correlation,
     random_panel_votes,
-    raters_needed,
-    slim_majority_share,
     spread_for_correlation,
 )
 
@@ -323,7 +326,7 @@ def test_the_formulas_by_joint_tables():
 
 def test_rho_of_the_nomogram_is_that_of_ratings():
     """ρ = a² at confidence 1, by simulated raters."""
-    from manytruths.ratings import Ratings, rho
+    from manytruths import Ratings, rho
 
     random, a = np.random.default_rng(3), 0.8
     right = random.random((20_000, 3)) < a

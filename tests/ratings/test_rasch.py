@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.undefined import Undefined
-from manytruths.ratings import Ratings, rho
-from manytruths.ratings.rasch_model import (
-    Nodes,
-    Scores,
-    differentiate,
-    log_likelihood,
-    maximise,
-    rasch,
-    success_probability,
-)
+from manytruths import CallError, InputError, Ratings, Undefined, rasch, rho
+from manytruths.ratings.rasch_model import Nodes, Scores, differentiate, log_likelihood, maximise, success_probability
 
 
 def ratings_of(right, weights=None, reference=True):

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_folder import data
-from manytruths.core.errors import CallError, FormatError
-from manytruths.ratings.tables import RatingsOptions, open_ratings, read_ratings
+from manytruths import CallError, FormatError, read_ratings
+from manytruths.ratings.tables import RatingsOptions, open_ratings
 
 LONG = """case,rater,label,confidence
 p1,A,ill,0.8

@@ -15,9 +15,9 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from manytruths.core.errors import FormatError
+from manytruths import FormatError, read_ratings
 from manytruths.io.sheets import LARGEST_REST, LARGEST_SHEET
-from manytruths.ratings.tables import open_ratings, read_ratings
+from manytruths.ratings.tables import open_ratings
 
 
 def workbook(path, cells=()):

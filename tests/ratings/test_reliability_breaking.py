@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 import manytruths as mt
+from manytruths import CallError, Ratings, rater_accuracy, reason, rho, sigma
 from manytruths.analyses.reliability.intervals import _RhoParts, beyond_chance, rho_interval
 from manytruths.analyses.reliability.masks import Assumptions
 from manytruths.analyses.reliability.reliability import ReliabilitySettings
 from manytruths.cli import status
-from manytruths.core.errors import CallError
-from manytruths.core.undefined import reason
-from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
 from manytruths.ratings.concordance import genuineness, label_closeness
 from manytruths.ratings.tables import RatingsOptions, open_ratings
 

@@ -17,16 +17,25 @@ from irrCAC.raw import CAC
 
 import manytruths as mt
 from data_folder import data
-from manytruths.agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
+from manytruths import (
+    CallError,
+    InputError,
+    Ratings,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    percent_agreement,
+    rasch,
+    rater_accuracy,
+    read_ratings,
+    reason,
+    rho,
+    sigma,
+)
 from manytruths.analyses.reliability.intervals import beyond_chance, case_means, sorted_tallies
 from manytruths.analyses.reliability.reliability import ReliabilitySettings
 from manytruths.cli import status
-from manytruths.core.errors import CallError, InputError
-from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
-from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
-from manytruths.ratings.rasch_model import rasch
-from manytruths.ratings.tables import read_ratings
 from study_folders import files, run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]
@@ -191,7 +200,7 @@ def test_raters(rated, ratings):
 
 
 def test_majorities_table(rated, ratings):
-    from manytruths.ratings.accuracy import majorities
+    from manytruths import majorities
 
     rows, found = rows_of(rated, "majorities"), majorities(ratings)
     pooled = {r["statistic"]: r for r in rows if r["scope"] == "pooled"}

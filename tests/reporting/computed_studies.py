@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import manytruths as mt
+from manytruths import rank_scores, simulate_study
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
@@ -19,12 +20,10 @@ from manytruths.analyses.plan.plan import compute_plan
 from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.tables import Settings
-from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.io import write_csv, write_map
 from manytruths.reporting.elements import Beside, PageTable, Paragraphs, Section, Text
 from manytruths.reporting.findings import FileRead, Findings
 from manytruths.reporting.sections import computation
-from manytruths.simulate import simulate_study
 
 SETTINGS = Settings(resamples=50)
 

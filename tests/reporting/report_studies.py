@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from manytruths import Report, Study, report, simulate_study
 from manytruths.demo import STUDY_TOML
-from manytruths.reporting import Report, report
-from manytruths.simulate import simulate_study
-from manytruths.study import Study
 from study_folders import disc, write_png
 
 CASES = [f"p{number:02}" for number in range(1, 13)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from manytruths import ManytruthsError, Study
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.fuse.case import FusePlan
@@ -13,11 +14,9 @@ from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.plan.plan import compute_plan
 from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.tables import Settings
-from manytruths.core.errors import ManytruthsError
 from manytruths.reporting.elements import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import summary
-from manytruths.study import Study
 
 METHODS = ("vote:0.5", "staple")
 

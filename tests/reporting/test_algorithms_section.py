@@ -12,13 +12,13 @@ import pytest
 from test_reference_standard_section import CASES, assert_sound, charts, column, findings, said, tables, varied
 
 from data_folder import data
+from manytruths import Study
 from manytruths.reporting.elements import Section, plain_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import algorithms, summary
 from manytruths.reporting.sections.computation import settings_table
 from manytruths.reporting.sections.paper_texts import methods_text
 from manytruths.reporting.sections.vocabulary import note_sentences
-from manytruths.study import Study
 from study_folders import disc, write_png, write_study
 
 GOOD = {"good": 6.0, "small": 3.5, "large": 9.0}

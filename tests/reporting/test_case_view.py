@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import manytruths as mt
+from manytruths import Grid
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.fuse.case import FusePlan, estimate_case
 from manytruths.reporting.case_view import Display, ViewPlan, layer_case, pack_array, view_data
 from manytruths.reporting.findings import CasePlan, analyse_case
-from manytruths.shape.grid import Grid
 
 LARGE = ViewPlan(largest=1 << 24)
 

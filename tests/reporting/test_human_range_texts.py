@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from manytruths import Interval
 from manytruths.analyses.evaluate.mask_scores import HumanRange
-from manytruths.inference.intervals import Interval
 from manytruths.reporting.sections.algorithm_scores import place_text, verdict_text
 
 

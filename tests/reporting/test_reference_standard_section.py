@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from manytruths import InputError, Study, rank_scores
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
@@ -21,13 +22,10 @@ from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.tables import Settings
-from manytruths.core.errors import InputError
-from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.reporting.elements import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import complexity, raters, reference_standard, summary
 from manytruths.reporting.sections.raters import FEW_EFFECTIVE
-from manytruths.study import Study
 from study_folders import disc, write_png, write_study
 
 METHODS = ("vote:0.5", "staple")

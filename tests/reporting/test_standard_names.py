@@ -9,13 +9,13 @@ import pytest
 from test_algorithms_section import section_of, small
 from test_reference_standard_section import column, findings, tables
 
+from manytruths import Study
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.reporting.elements import Cases, plain_text
 from manytruths.reporting.sections import cases
 from manytruths.reporting.sections.reference_standard import SOFT
 from manytruths.reporting.sections.standards import UNION, method_help, method_name, method_sentence
-from manytruths.study import Study
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from small_findings import METHODS, cells, discs, findings, lead, listed, mapped, steps, tables, to_know
 
+from manytruths import Study
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
@@ -21,7 +22,6 @@ from manytruths.reporting.building import csv_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, raters, summary
 from manytruths.reporting.sections.raters import error_dependence
-from manytruths.study import Study
 
 EVERY = (summary, agreement, raters, cases)
 

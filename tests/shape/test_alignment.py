@@ -13,10 +13,9 @@ from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
 import manytruths as mt
-from manytruths.core.errors import CallError, GridError
+from manytruths import CallError, Grid, GridError
 from manytruths.shape import alignment
 from manytruths.shape.alignment import align, bounding_grid, lattice_steps, obstacle, plan_alignment
-from manytruths.shape.grid import Grid
 
 OBLIQUE = Rotation.from_euler("xyz", [12, -25, 7], degrees=True).as_matrix()
 SPACING = (0.7, 1.1, 3.0)

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import optimize
 
-from manytruths.core.errors import CallError, GridError
+from manytruths import BoundaryMatch, CallError, GridError, match_boundaries
 from manytruths.shape.assignment import find_spare_rows, maximum_matching
-from manytruths.shape.boundaries import BoundaryMatch, Nearby, match_boundaries, tolerance_in_pixels
+from manytruths.shape.boundaries import Nearby, tolerance_in_pixels
 
 Mask = NDArray[np.bool_]
 TOLERANCES = st.sampled_from([0.5, 1.0, 2**0.5, 2.0, 5**0.5, 13**0.5, 5.0, 40.0])

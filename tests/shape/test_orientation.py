@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from data_folder import data
-from manytruths.core.errors import GridError
+from manytruths import GridError
 from manytruths.shape.alignment import find_turn
 
 

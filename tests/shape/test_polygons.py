@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from pycocotools import mask as coco
 from rasterio.features import rasterize
 
-from manytruths.core.errors import CallError, InputError
-from manytruths.shape.polygons import rasterise_polygon
+from manytruths import CallError, InputError, rasterise_polygon
 
 COORDINATES = st.one_of(
     st.floats(-8, 40, allow_nan=False, width=32),

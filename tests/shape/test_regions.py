@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from manytruths.core.errors import CallError, GridError
-from manytruths.shape import combine_labels, find_regions
+from manytruths import CallError, GridError, find_regions
+from manytruths.shape import combine_labels
 
 heats = arrays(np.int64, array_shapes(min_dims=1, max_dims=3, max_side=6), elements=st.sampled_from([0, 0, 0, 1, 2, 5]))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manytruths.core.errors import CallError
+from manytruths import CallError
 from manytruths.shape import channels, intensity, lightness, local_maximum, michelson_contrast
 
 greys = arrays(np.uint8, (7, 9), elements=st.integers(0, 5))

@@ -13,7 +13,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from manytruths.shape import surface_distances, surface_search
+from manytruths import surface_distances
+from manytruths.shape import surface_search
 
 SEARCHES = {
     "columns": {"FEW": 0, "SPARSE": math.inf},

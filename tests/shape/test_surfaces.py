@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
-from manytruths.core.errors import CallError, GridError, LabelError
-from manytruths.core.undefined import Undefined
-from manytruths.shape import (
+from manytruths import (
+    CallError,
+    GridError,
+    LabelError,
+    Undefined,
     extract_surface,
     hausdorff,
     mean_surface_distance,

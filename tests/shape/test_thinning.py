@@ -10,8 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from manytruths.core.errors import CallError, InputError, LabelError
-from manytruths.shape.boundaries import find_boundaries, thin
+from manytruths import CallError, InputError, LabelError, find_boundaries, thin
 
 Mask = NDArray[np.bool_]
 EIGHT = np.ones((3, 3))

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from manytruths.simulate import ECHO_RATERS, EchoRater, EchoStudy, simulate_echo
+from manytruths import EchoRater, EchoStudy, simulate_echo
+from manytruths.simulate import ECHO_RATERS
 from manytruths.simulate.echo_image import ANGLES, heart
 
 ONE_PIECE = np.ones((3, 3))

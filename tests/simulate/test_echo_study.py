@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from manytruths.core.errors import CallError
-from manytruths.simulate import EchoFrame, simulate_echo
+from manytruths import CallError, EchoFrame, simulate_echo
 from manytruths.simulate.echo_image import ANGLES, echoes, heart, wave
 from manytruths.simulate.phantoms import generator
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.core.errors import CallError
-from manytruths.simulate import GROUPS, Phantom, SimulatedRater, phantom, simulate_study
+from manytruths import CallError, simulate_study
+from manytruths.simulate import GROUPS, Phantom, SimulatedRater, phantom
 from manytruths.simulate.phantoms import derive, generator, smooth_noise
 
 

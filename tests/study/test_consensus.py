@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import manytruths as mt
+from manytruths import Column
 from manytruths.analyses.evaluate.case_scores import count_labels
 from manytruths.analyses.evaluate.marks import CaseMarks, EvaluatePlan
 from manytruths.analyses.export.targets import Targets, targets_of
 from manytruths.analyses.export.training_set import survey_study
 from manytruths.analyses.fuse.case import FusePlan, fuse_case
-from manytruths.core.columns import Column
 from manytruths.io import Location, read_mask, read_probability, write_map
 from study_folders import disc, table, volume, write_nifti, write_png
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.analyses.check import check
-from manytruths.core.errors import LabelError
+from manytruths import LabelError, check
 from study_folders import disc
 
 CASES = tuple(f"p{n}" for n in range(1, 6))

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.core.errors import FormatError, InputError, TooLarge
-from manytruths.study import Study
+from manytruths import FormatError, InputError, Study
+from manytruths.core.errors import TooLarge
 from manytruths.study.processes import Elsewhere, hold_signals, map_in_order
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import manytruths as mt
-from manytruths.core.errors import StudyError
+from manytruths import StudyError
 from manytruths.io import Template
 from rights import obedient
 from study_folders import disc, files, run, table, write_png, write_study

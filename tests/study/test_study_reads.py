@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import manytruths as mt
-from manytruths.agreement import case_condition
-from manytruths.core.columns import Column
-from manytruths.core.errors import FormatError, StudyError
+from manytruths import Column, FormatError, StudyError, case_condition
 from manytruths.study.deidentification import Codes, code_study
 from manytruths.study.reading_log import STATUSES, Names, edit_tally, find_cycles, read_log_entries
 from study_folders import disc, write_nifti, write_npy, write_png, write_study
