@@ -25,7 +25,9 @@ def test_every_test_has_an_empty_folder():
         ("(ROOT / 'kept/file.txt').unlink()", "removed in the checkout: kept/file.txt"),
     ],
 )
-@pytest.mark.parametrize("processes", [(), ("-n", "1")], ids=["alone", "parallel"])
+@pytest.mark.parametrize(
+    "processes", [(), pytest.param(("-n", "1"), marks=pytest.mark.slow)], ids=["alone", "parallel"]
+)
 def test_a_run_that_changes_the_checkout_fails(tmp_path, body, said, processes):
     shutil.copy(ROOT / "conftest.py", tmp_path)
     (tmp_path / "kept").mkdir()

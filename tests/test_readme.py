@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import manytruths
 from manytruths.cli import status
 
@@ -10,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert status(["demo", "--quiet", "--jobs", "1"]) == 0

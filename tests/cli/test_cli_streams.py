@@ -7,6 +7,8 @@ import pytest
 from processes_seen import shell
 from study_folders import files, write_study
 
+pytestmark = pytest.mark.slow
+
 FULL = "manytruths: standard output cannot be written: No space left on device; what goes into files is not affected\n"
 
 

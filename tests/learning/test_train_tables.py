@@ -20,6 +20,8 @@ from manytruths.learning.scores import Draws, draw_seeds
 from study_folders import table
 from training_folders import small_plan, write_training
 
+pytestmark = pytest.mark.slow
+
 SEEDS, RESAMPLES = (0, 3), 200
 STRATEGIES = ("rater-A", "rater-B", "rater-C", "majority", "extended_dice")
 

@@ -15,6 +15,8 @@ from playwright.sync_api import expect
 import manytruths as mt
 from study_folders import disc, write_png
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_opens_in_silence_from_a_mail(scheme, browser, report, tmp_path):

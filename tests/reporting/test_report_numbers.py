@@ -107,7 +107,12 @@ def run(*arguments: object) -> None:
     assert status([str(argument) for argument in (*arguments, "--quiet")]) == 0
 
 
-@pytest.fixture(scope="module", params=list(STUDIES))
+LARGE = ("simulated", "several_labels", "fissure")
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in STUDIES]
+)
 def made(request: Any, tmp_path_factory: Any) -> Made:
     write, least = STUDIES[request.param]
     folder = tmp_path_factory.mktemp(request.param)

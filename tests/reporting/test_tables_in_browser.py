@@ -11,6 +11,8 @@ from browser import Opened, opened
 from page_numbers import addresses
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 
 def as_numbers(values: list[str]) -> list[float]:
     return [float(value or "nan") for value in values]

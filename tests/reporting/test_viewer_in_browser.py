@@ -16,6 +16,8 @@ from report_studies import ODD
 import manytruths as mt
 from study_folders import command, disc, pixels, write_nifti, write_png
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def viewer(home: Opened) -> Any:
