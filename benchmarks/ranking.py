@@ -21,7 +21,7 @@ def challenge(algorithms: int = 20, cases: int = 500, truths: int = 5) -> Scores
     noise = rng.normal(0, 0.04, (algorithms, cases, truths, 1))
     values = np.clip(0.85 - 0.004 * np.arange(algorithms)[:, None, None, None] + hard + noise, 0, 1)
     names = [f"algorithm {i + 1:02}" for i in range(algorithms)]
-    return Scores.of(values, names, truths=[f"rater {i + 1}" for i in range(truths)])
+    return Scores.of(values, names, references=[f"rater {i + 1}" for i in range(truths)])
 
 
 def rankings() -> Iterator[Result]:

@@ -155,7 +155,7 @@ areas = np.array([judged[name].pbar_areas(LOW, HIGH) for name in DETECTORS])
 rankings = mt.rank_by_reference(areas, DETECTORS, every.names)
 for number, ranking in enumerate(rankings.rankings, start=1):
     print(f"{number}.  {ranking}")
-    print(f"    under {', '.join(ranking.truths)}")
+    print(f"    under {', '.join(ranking.references)}")
 
 # %%
 # Comparison with the paper, which numbers the rankings in a different order:

@@ -452,7 +452,7 @@ def test_rank_reads_them_in_the_same_order(evaluated):
     folder, missing = evaluated
     scores = mt.read_scores(folder / "scores.csv")
     names = {row["metric"] for row in table(folder / "rankings.csv")}
-    chosen = scores.select(truths=[*RATERS, *MADE, ALL])
+    chosen = scores.select(references=[*RATERS, *MADE, ALL])
     boards = make_boards(chosen, [m for m in scores.metrics if m in names], missing)
     found = {(board.metric, board.truth): board.means for board in boards}
     ours = cells(folder / "rankings.csv", "against", "metric", "algorithm")

@@ -96,7 +96,7 @@ def test_scores_by_hand() -> None:
     best = scores.best
     assert (best.precision, best.recall) == (8 / 16, 8 / 24)
     assert best.f == pytest.approx(0.4)
-    assert scores.truths == 2
+    assert scores.references == 2
 
 
 def test_thick_lines_are_thinned_unless_told_otherwise() -> None:
@@ -198,7 +198,7 @@ def test_errors() -> None:
     for wrong in ([], [np.nan]):
         with pytest.raises(CallError, match="one or more finite numbers"):
             boundary_scores(grey, line, thresholds=wrong)
-    with pytest.raises(CallError, match="truths is empty"):
+    with pytest.raises(CallError, match="references is empty"):
         boundary_scores(line, [])
     with pytest.raises(CallError, match="at least one image"):
         pool_boundary_scores([])

@@ -116,7 +116,7 @@ def test_rankings_by_our_own_estimates(truth: str, number: int, rankings: Refere
 def test_three_rankings_and_no_more(rankings: ReferenceRankings) -> None:
     assert {r.order for r in rankings.rankings} == set(ORDERS.values())
     assert rankings.rankings[0].order == ORDERS[2]
-    assert rankings.rankings[-1].truths == ("0.75",)
+    assert rankings.rankings[-1].references == ("0.75",)
     assert rankings.undefined == ()
 
 

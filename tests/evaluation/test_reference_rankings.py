@@ -19,9 +19,11 @@ score = st.sampled_from([0.1, 0.2, 0.5, 0.7, float("nan")])
 def test_every_truth_gives_its_own_order(scores: np.ndarray) -> None:
     truths = [f"T{j}" for j in range(scores.shape[1])]
     found = rank_by_reference(scores, NAMES, truths)
-    assert sorted([t for r in found.rankings for t in r.truths] + list(found.undefined)) == truths
+    assert sorted([t for r in found.rankings for t in r.references] + list(found.undefined)) == truths
     assert len({r.places for r in found.rankings}) == len(found.rankings)
-    assert [len(r.truths) for r in found.rankings] == sorted((len(r.truths) for r in found.rankings), reverse=True)
+    assert [len(r.references) for r in found.rankings] == sorted(
+        (len(r.references) for r in found.rankings), reverse=True
+    )
     for j, truth in enumerate(truths):
         if np.isnan(scores[:, j]).any():
             assert truth in found.undefined

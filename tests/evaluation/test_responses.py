@@ -48,7 +48,7 @@ def noisy(seed: int, shape: tuple[int, ...] = (40, 50), raters: int = 3) -> tupl
 
 def same(a: ResponseCounts, b: ResponseCounts) -> bool:
     fields = ("levels", "positives", "negatives", "shares", "by_share")
-    return a.truths == b.truths and all(np.array_equal(getattr(a, f), getattr(b, f)) for f in fields)
+    return a.references == b.references and all(np.array_equal(getattr(a, f), getattr(b, f)) for f in fields)
 
 
 # -- the index -----------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_every_truth_pixel_by_pixel(panel: Panel, data: st.DataObject) -> None:
     maps = {name: (m != 0, m != VOID) for name, m in zip(panel.masks, stack, strict=True)}
     maps["vote"] = (marked * 2 >= rated, rated > 0)
     maps |= {f"votes>={k}": (marked >= k, rated >= k) for k in range(1, len(stack) + 1)}
-    assert counts.truths == tuple(maps)
+    assert counts.references == tuple(maps)
     for i, (truth, counted) in enumerate(maps.values()):
         wanted = by_pixel(truth & counted, counted, response)
         got = zip(counts.levels.tolist(), counts.positives[i].tolist(), counts.negatives[i].tolist(), strict=True)

@@ -43,7 +43,7 @@ def test_a_gap_counts_as_the_worst_bound():
 
 def test_a_distance_has_no_bound_so_the_worst_of_the_whole_table_counts():
     values = np.array([[[1.0, 2.0], [NAN, 3.0]], [[4.0, 99.0], [5.0, 6.0]]])[..., None]
-    table = Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["hausdorff_95"])
+    table = Scores.of(values, ["A", "B"], references=["x", "y"], metrics=["hausdorff_95"])
     found = make_boards(table, ["hausdorff_95"])
     assert found[0].values.tolist() == [[1.0, 99.0], [4.0, 5.0]]
     assert found[0].fill == 99
@@ -184,7 +184,7 @@ def test_what_is_undefined_for_everybody_is_left_out():
 def test_cases_that_a_truth_does_not_have_are_not_missing():
     values = np.full((2, 3, 2, 1), 0.5)
     values[:, 1:, 1] = np.nan
-    found = make_boards(Scores.of(values, ["A", "B"], truths=["x", "y"]), ["dice"])
+    found = make_boards(Scores.of(values, ["A", "B"], references=["x", "y"]), ["dice"])
     assert [b.values.shape[1] for b in found] == [3, 1]
     assert found[1].missing.tolist() == [0, 0]
 
@@ -192,8 +192,8 @@ def test_cases_that_a_truth_does_not_have_are_not_missing():
 def test_a_truth_under_which_only_one_is_scored_is_no_ranking():
     values = np.full((2, 3, 2, 1), 0.5)
     values[1, :, 1] = np.nan
-    found = rank_scores(Scores.of(values, ["A", "B"], truths=["x", "without B"]))
-    assert found.truths == ("x",)
+    found = rank_scores(Scores.of(values, ["A", "B"], references=["x", "without B"]))
+    assert found.references == ("x",)
     with pytest.raises(InputError, match="no two algorithms"):
         rank_scores(Scores.of(values[:, :, 1:], ["A", "B"]))
 
@@ -226,7 +226,7 @@ def test_means_by_truth_are_those_by_which_rank_ranks():
     values[1:, :, 2] = np.nan
     subjects = [f"s{i // 2}" for i in range(12)]
     table = Scores.of(
-        values, list("ABCD"), subjects=subjects, truths=list("xyz"), metrics=["dice", "hd"], diagonals=[40.0] * 12
+        values, list("ABCD"), subjects=subjects, references=list("xyz"), metrics=["dice", "hd"], diagonals=[40.0] * 12
     )  # fmt: skip
     for missing in ("worst", "exclude"):
         try:
@@ -242,9 +242,9 @@ def test_means_by_truth_are_those_by_which_rank_ranks():
             assert standing.score.tolist() == means.tolist()
             assert (np.argsort(means if metric == "hd" else -means) == np.argsort(standing.ranks)).all()
     by_hand = np.where(np.isnan(values[0, :, 0, 1]), 40.0, values[0, :, 0, 1]).reshape(6, 2).mean(axis=1).mean()
-    assert make_boards(table.select(truths=["x"]), ["hd"])[0].means[0] == pytest.approx(by_hand)
+    assert make_boards(table.select(references=["x"]), ["hd"])[0].means[0] == pytest.approx(by_hand)
     with pytest.raises(InputError, match="no two algorithms have a value of dice"):
-        make_boards(table.select(truths=["z"]), ["dice"])
+        make_boards(table.select(references=["z"]), ["dice"])
 
 
 def test_directions_and_bounds():
@@ -294,10 +294,11 @@ def test_scores_must_fit():
 def test_names_are_found_however_they_are_written():
     values = np.full((3, 2, 2, 2), 0.5)
     table = Scores.of(
-        values, ["UNet", "unet", "V Net"], truths=["Staple", "A"], metrics=["surface-dice", "HD95"], diagonals=[3, 4]
+        values, ["UNet", "unet", "V Net"], references=["Staple", "A"], metrics=["surface-dice", "HD95"],
+        diagonals=[3, 4],
     )  # fmt: skip
-    found = table.select(algorithms=["unet", "v net"], truths=["STAPLE", "a"], metrics=["Surface Dice", "hd95"])
-    assert (found.algorithms, found.truths) == (("unet", "V Net"), ("Staple", "A"))
+    found = table.select(algorithms=["unet", "v net"], references=["STAPLE", "a"], metrics=["Surface Dice", "hd95"])
+    assert (found.algorithms, found.references) == (("unet", "V Net"), ("Staple", "A"))
     assert found.metrics == ("surface-dice", "HD95")
     assert found.diagonals == (3, 4)
     with pytest.raises(CallError, match="algorithm 'Unet' may be UNet or unet"):
@@ -305,7 +306,7 @@ def test_names_are_found_however_they_are_written():
     with pytest.raises(CallError, match="no algorithm 'v_net'"):
         table.select(algorithms=["v_net"])
     with pytest.raises(CallError, match="each reference standard once"):
-        table.select(truths=["a", "A"])
+        table.select(references=["a", "A"])
     assert rank_scores(table, metrics=["All"], resamples=1).metrics == ("surface-dice", "HD95")
 
 

@@ -39,7 +39,7 @@ def test_our_own_table(tmp_path):
         ("subject", "p1", "", "unet", "staple", "dice", "0.1", ""),
         ("mean", "", "", "unet", "staple", "dice", "0.2", ""),
     ))  # fmt: skip
-    assert (found.algorithms, found.cases, found.truths) == (("unet", "vnet"), ("p1", "p2"), ("staple", "A"))
+    assert (found.algorithms, found.cases, found.references) == (("unet", "vnet"), ("p1", "p2"), ("staple", "A"))
     assert found.metrics == ("dice",)
     assert found.values[0, 0, :, 0].tolist() == [0.9, 0.8]
     assert found.gaps[:, :, 0, 0].tolist() == [[PRESENT, UNDEFINED], [BOTH_EMPTY, MISSING]]
@@ -81,7 +81,7 @@ def test_a_long_table_of_somebody_else(tmp_path):
     text = "image;team;name;score;gt\ni1;t1;Dice;0.9;A\ni1;t2;Dice;n/a;A\n\ni1;t1;HD95;3;A\n"
     columns = {"case": "image", "algorithm": "team", "metric": "name", "value": "score", "truth": "gt"}
     found = written(tmp_path, text, columns=columns)
-    assert (found.metrics, found.truths) == (("Dice", "HD95"), ("A",))
+    assert (found.metrics, found.references) == (("Dice", "HD95"), ("A",))
     assert found.gaps[:, 0, 0].tolist() == [[PRESENT, PRESENT], [UNDEFINED, MISSING]]
 
 
@@ -101,7 +101,7 @@ def test_a_wide_table(tmp_path, separator):
     text = "\ufeff" + "\r\n".join(separator.join(row) for row in rows) + "\r\n"
     found = written(tmp_path, text)
     assert found.metrics == ("dice", "hd95")
-    assert found.truths == ("truth",)
+    assert found.references == ("truth",)
     assert found.subjects == ("s", "s")
     assert found.gaps[:, :, 0].tolist() == [[[PRESENT] * 2, [UNDEFINED] * 2], [[UNDEFINED, PRESENT], [MISSING] * 2]]
     assert "site" in found.notes[0]
@@ -216,7 +216,8 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
     other = written(tmp_path, "\n".join([head, *rng.permutation(rows)]))
     pick = np.ix_(
         *[[b.index(n) for n in a] for a, b in (
-            (one.algorithms, other.algorithms), (one.cases, other.cases), (one.truths, other.truths), ("dice", "dice")
+            (one.algorithms, other.algorithms), (one.cases, other.cases),
+            (one.references, other.references), ("dice", "dice"),
         ) if a != "dice"], [0],
     )  # fmt: skip
     assert (one.values == other.values[pick]).all()

@@ -110,7 +110,7 @@ def test_metrics_count_the_same_however_many_truths_they_have():
     values = np.full((2, 3, 2, 2), np.nan)
     values[0, :, :, 0], values[1, :, :, 0] = 0.9, 0.8
     values[0, :, 0, 1], values[1, :, 0, 1] = 9.0, 3.0
-    found = rank_scores(Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["dice", "hausdorff"]))
+    found = rank_scores(Scores.of(values, ["A", "B"], references=["x", "y"], metrics=["dice", "hausdorff"]))
     assert found.overall.score.tolist() == [1.5, 1.5]
     assert found.find(truth="y").places.tolist() == [1, 2]
     assert found.find(metric="hausdorff").places.tolist() == [2, 1]
@@ -441,7 +441,7 @@ def test_a_resample_without_any_subject_of_a_board_is_counted():
     values = np.full((2, 12, 2, 1), np.nan)
     values[:, :, 0, 0] = random_table(2, 12)
     values[:, 0, 1, 0] = 0.8, 0.7
-    found = rank_scores(Scores.of(values, ["A", "B"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(values, ["A", "B"], references=["x", "y"]))
     own = found.find(truth="y", metric="dice")
     assert own.refusal
     assert not found.overall.refusal

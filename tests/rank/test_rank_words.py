@@ -72,7 +72,7 @@ def clear(subjects: int = 30) -> np.ndarray:
 
 
 def test_a_clear_winner():
-    found = rank_scores(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(clear(), ["unet", "vnet", "net"], references=["x", "y"]))
     assert found.verdict.winner == "unet"
     assert found.groups() == ()
     assert found.order == ("unet", "vnet", "net")
@@ -83,7 +83,7 @@ def test_a_winner_must_win_under_every_truth():
     values = clear()
     values[0, :, 1], values[1, :, 1] = clear()[1, :, 1], clear()[0, :, 1]
     values[0, :, 0] += 0.01
-    found = rank_scores(Scores.of(values, ["unet", "vnet", "net"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(values, ["unet", "vnet", "net"], references=["x", "y"]))
     assert found.verdict.winner is None
     assert found.evidence("x").p[0, 1] < 0.05 < found.evidence().p[0, 1]
     assert found.evidence().where[0, 1] == "dice against y"
@@ -92,7 +92,7 @@ def test_a_winner_must_win_under_every_truth():
     assert found.evidence("x").least_first.tolist() == [1, 0, 0]
     assert [g.algorithms for g in found.groups()] == [("unet", "vnet")]
     assert found.groups("x") == ()
-    assert [(d.ranking, d.truths) for d in found.distinct()] == [
+    assert [(d.ranking, d.references) for d in found.distinct()] == [
         ("unet > vnet > net", ("x",)),
         ("vnet > unet > net", ("y",)),
     ]
@@ -102,7 +102,7 @@ def test_a_winner_must_win_under_every_truth():
 
 
 def test_leaving_out_a_truth_that_agrees_changes_nothing():
-    found = rank_scores(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(clear(), ["unet", "vnet", "net"], references=["x", "y"]))
     assert [one.changed for one in found.without_truth] == [False, False]
     assert rank_scores(Scores.of(clear()[:, :, :1], ["unet", "vnet", "net"])).without_truth == ()
 
@@ -110,7 +110,7 @@ def test_leaving_out_a_truth_that_agrees_changes_nothing():
 def test_taus_between_schemes_truths_and_metrics():
     rng = np.random.default_rng(1)
     values = rng.random((4, 12, 3, 2))
-    found = rank_scores(Scores.of(values, list("abcd"), truths=list("xyz"), metrics=["dice", "iou"]), resamples=50)
+    found = rank_scores(Scores.of(values, list("abcd"), references=list("xyz"), metrics=["dice", "iou"]), resamples=50)
     count = {kind: sum(t.between == kind for t in found.taus) for kind in ("schemes", "truths", "metrics")}
     # 6 boards + 3 truths + 2 metrics + 1 in all; for truths 2 metrics + all metrics; for metrics 3 truths + all truths
     assert count == {"schemes": 3 * 12, "truths": 3 * 3 * 3, "metrics": 3 * 4}

@@ -191,18 +191,20 @@ def rank_blobs(shares: ArrayLike, names: Sequence[str], title: str, *, ranks: Se
     return svg.document(max(left + wide + 24, _wide([words])), bottom + 74, title, parts)
 
 
-def rank_table(ranks: ArrayLike, names: Sequence[str], truths: Sequence[str], title: str) -> str:
+def rank_table(ranks: ArrayLike, names: Sequence[str], references: Sequence[str], title: str) -> str:
     """The rank of each algorithm (row) under each reference standard (column); the first lightest, nan struck out."""
     table = np.asarray(ranks, float)
-    if table.shape != (len(names), len(truths)) or not table.size:
-        raise CallError(f"ranks are {table.shape} for {len(names)} names and {len(truths)} truths; one row a name")
+    if table.shape != (len(names), len(references)) or not table.size:
+        raise CallError(
+            f"ranks are {table.shape} for {len(names)} names and {len(references)} references; one row a name"
+        )
     cell = float(np.clip(620 / max(table.shape), 16, 34))
     paints = colour_map(1 - (table - 1) / max(len(names) - 1, 1))
 
     def square(row: int, column: int) -> Square:
         paint, rank = paints[row, column], svg.format_number(float(table[row, column]), 0)
-        hover = f"{names[row]} under {truths[column]}: {rank}"
+        hover = f"{names[row]} under {references[column]}: {rank}"
         return hexadecimal(paint), hover, rank, "#000000" if is_light(paint) else "#ffffff"
 
-    _, right, bottom, parts = _squares(names, truths, cell, square)
+    _, right, bottom, parts = _squares(names, references, cell, square)
     return svg.document(max(right, 260.0), bottom + 20, title, parts)

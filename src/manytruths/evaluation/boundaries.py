@@ -159,12 +159,12 @@ class BoundaryScores(BoundaryCurve):
         Matched and unmatched pixels at each threshold.
     tolerance : float
         Distance within which pixels match, in pixels.
-    truths : int
+    references : int
         Number of references.
     """
 
     tolerance: float
-    truths: int
+    references: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,7 +238,7 @@ def _point(threshold: float, counts: BoundaryCounts) -> BoundaryPoint:
 
 def boundary_scores(
     prediction: ArrayLike,
-    truths: References,
+    references: References,
     *,
     tolerance: float | None = None,
     share: float = SHARE,
@@ -252,7 +252,7 @@ def boundary_scores(
     prediction : array_like
         A boundary map of two axes: boolean, or numbers that are cut at thresholds. For region masks, see
         :func:`find_boundaries`.
-    truths : array_like, or mapping or sequence of array_like
+    references : array_like, or mapping or sequence of array_like
         The reference boundary map, or several in a list or by name.
     tolerance : float, optional
         Distance in pixels within which boundary pixels match; by default ``share`` of the image's diagonal.
@@ -275,33 +275,33 @@ def boundary_scores(
 
     Examples
     --------
-    >>> truths = {"A": [[0, 1, 0, 0]] * 4, "B": [[0, 1, 0, 0]] * 2 + [[0, 0, 0, 1]] * 2}
-    >>> boundary_scores([[False, True, False, False]] * 4, truths, tolerance=1).best
+    >>> references = {"A": [[0, 1, 0, 0]] * 4, "B": [[0, 1, 0, 0]] * 2 + [[0, 0, 0, 1]] * 2}
+    >>> boundary_scores([[False, True, False, False]] * 4, references, tolerance=1).best
     BoundaryPoint(threshold=1.0, precision=1.0, recall=0.75, f=0.8571428571428571)
     """
     values = boundaries.check_plane(prediction, "the prediction")
-    references = _reference_maps(truths, values.shape, thin)
+    maps = _reference_maps(references, values.shape, thin)
     distance = tolerance_in_pixels(values.shape, tolerance, share)
     cuts = _cuts(values, thresholds)
-    matchers = [_Matcher(Nearby.of(reference, distance)) for reference in references]
+    matchers = [_Matcher(Nearby.of(reference, distance)) for reference in maps]
     rows = []
     for cut in cuts:
         detected: Flags = values if values.dtype == bool else values >= cut
         rows.append(_count_matches(boundaries.thin(detected) if thin else detected, matchers))
-    return BoundaryScores(cuts, BoundaryCounts(*np.array(rows, np.int64).T), distance, len(references))
+    return BoundaryScores(cuts, BoundaryCounts(*np.array(rows, np.int64).T), distance, len(maps))
 
 
-def _reference_maps(truths: References, shape: tuple[int, ...], thin: bool) -> list[Flags]:
+def _reference_maps(references: References, shape: tuple[int, ...], thin: bool) -> list[Flags]:
     """The references as boundary maps of the prediction's size."""
     named: dict[str, Any]
-    if isinstance(truths, Mapping):
-        named = {f"reference {name}": truth for name, truth in truths.items()}
-    elif isinstance(truths, list | tuple) and (not truths or np.ndim(truths[0]) > 1):
-        named = {f"reference {number}": truth for number, truth in enumerate(truths, start=1)}
+    if isinstance(references, Mapping):
+        named = {f"reference {name}": truth for name, truth in references.items()}
+    elif isinstance(references, list | tuple) and (not references or np.ndim(references[0]) > 1):
+        named = {f"reference {number}": truth for number, truth in enumerate(references, start=1)}
     else:
-        named = {"the reference": truths}
+        named = {"the reference": references}
     if not named:
-        raise CallError("truths is empty; give at least one reference boundary map")
+        raise CallError("references is empty; give at least one reference boundary map")
     maps = {name: boundaries.check_boundary_map(truth, name) for name, truth in named.items()}
     for name, boundary in maps.items():
         if boundary.shape != shape:

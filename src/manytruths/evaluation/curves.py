@@ -360,7 +360,7 @@ class ResponseCounts:
     Counts of cases add exactly, whatever responses occur in which.
     """
 
-    truths: tuple[str, ...]
+    references: tuple[str, ...]
     """Names of the reference standards."""
     levels: Values
     """The responses, ascending."""
@@ -376,7 +376,7 @@ class ResponseCounts:
     """Whether responses were rounded."""
 
     def __repr__(self) -> str:
-        return f"<ResponseCounts of {len(self.levels):,} levels under {', '.join(self.truths)}>"
+        return f"<ResponseCounts of {len(self.levels):,} levels under {', '.join(self.references)}>"
 
     @property
     def constant(self) -> bool:
@@ -391,9 +391,9 @@ class ResponseCounts:
 
     def curve(self, truth: str) -> ThresholdCurve:
         """The curve under one reference standard."""
-        if truth not in self.truths:
-            raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.truths)}")
-        i = self.truths.index(truth)
+        if truth not in self.references:
+            raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.references)}")
+        i = self.references.index(truth)
         return make_curve(self.levels, self.positives[i], self.negatives[i])
 
     def roc_areas(self) -> Values:
@@ -421,12 +421,12 @@ def add_counts(parts: Iterable[ResponseCounts]) -> ResponseCounts:
     if not parts:
         raise CallError("there are no counts of responses to add")
     for part in parts:
-        if part.truths != parts[0].truths:
-            names = " and ".join(", ".join(p.truths) for p in (parts[0], part))
+        if part.references != parts[0].references:
+            names = " and ".join(", ".join(p.references) for p in (parts[0], part))
             raise CallError(f"counts add under the same reference standards, in the same order; got {names}")
     levels = np.unique(np.concatenate([p.levels for p in parts]))
     shares = np.unique(np.concatenate([p.shares for p in parts]))
-    positives, negatives = np.zeros((2, len(parts[0].truths), len(levels)), np.int64)
+    positives, negatives = np.zeros((2, len(parts[0].references), len(levels)), np.int64)
     by_share = np.zeros((len(shares), len(levels)), np.int64)
     for part in parts:
         at = np.searchsorted(levels, part.levels)
@@ -434,7 +434,7 @@ def add_counts(parts: Iterable[ResponseCounts]) -> ResponseCounts:
         negatives[:, at] += part.negatives
         by_share[np.ix_(np.searchsorted(shares, part.shares), at)] += part.by_share
     return ResponseCounts(
-        parts[0].truths, levels, positives, negatives, shares, by_share, any(p.rounded for p in parts)
+        parts[0].references, levels, positives, negatives, shares, by_share, any(p.rounded for p in parts)
     )
 
 

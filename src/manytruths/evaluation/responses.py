@@ -222,12 +222,12 @@ class Responses:
         """Whether every pixel has the same response, so that no threshold separates them."""
         return len(self.levels) < 2
 
-    def against(self, truths: ReferenceStandards) -> ResponseCounts:
+    def against(self, references: ReferenceStandards) -> ResponseCounts:
         """Positives and negatives of every reference standard by response.
 
         Parameters
         ----------
-        truths : ReferenceStandards
+        references : ReferenceStandards
             Reference standards of this table, or of a pooled one.
 
         Returns
@@ -235,7 +235,7 @@ class Responses:
         ResponseCounts
             Counts from which curves are read off.
         """
-        here = truths.onto(self.tally)
+        here = references.onto(self.tally)
         positives = np.stack([self._by_level(row) for row in here.positive])
         whole = self._by_level(np.ones(len(self.tally.counts), bool))
         counted = np.stack([whole if row.all() else self._by_level(row) for row in here.rated])
@@ -244,7 +244,7 @@ class Responses:
         where = np.full(len(self.tally.counts), -1)
         where[rated] = group
         return ResponseCounts(
-            truths=here.names,
+            references=here.names,
             levels=self.levels,
             positives=positives,
             negatives=counted - positives,

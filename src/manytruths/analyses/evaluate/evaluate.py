@@ -153,7 +153,7 @@ class Evaluation(Result):
             settings=self.settings,
             notes=list(self.notes),
             orders=[
-                {"label": label, "metric": metric, "order": list(r.order), "truths": list(r.truths)}
+                {"label": label, "metric": metric, "order": list(r.order), "truths": list(r.references)}
                 for (label, metric), orders in self.orders.items()
                 for r in orders.rankings
             ],
@@ -489,7 +489,7 @@ def _ranking_rows(scope: str, orders: Orders, region: str) -> Iterator[Row]:
     """A row for every label, metric, reference standard and algorithm, the best first."""
     for (label, metric), rankings in orders.items():
         sign = 1 if direction(metric) == "higher" else -1
-        for reference, column in zip(rankings.truths, rankings.scores.T, strict=True):
+        for reference, column in zip(rankings.references, rankings.scores.T, strict=True):
             if reference in rankings.undefined:
                 continue
             for i in np.argsort(-column, kind="stable"):
@@ -509,7 +509,7 @@ def _plain_tables(
     columns, cells = paper_table(scores)
     yield PlainTable("by_truth", *marked_rows(cells, columns, [any(touched)] * len(cells)))
     rows = [
-        (label, metric, number, str(ranking), "; ".join(ranking.truths))
+        (label, metric, number, str(ranking), "; ".join(ranking.references))
         for (label, metric), rankings in orders.items()
         for number, ranking in enumerate(rankings.rankings, start=1)
     ]

@@ -283,7 +283,7 @@ def _shown_orders(result: Evaluation) -> Iterator[tuple[str, str, ReferenceRanki
 def order_grids(result: Evaluation) -> Iterator[Any]:
     """Distinct rankings, and who gives each."""
     for about, metric, orders in _shown_orders(result):
-        rows = [[str(r), str(len(r.truths)), few(r.truths, 8)] for r in orders.rankings]
+        rows = [[str(r), str(len(r.references)), few(r.references, 8)] for r in orders.rankings]
         way = "" if direction(metric) == "higher" else " (lower is better)"
         title = f"{about}Rankings by {NAMES[metric]}{way}, and under which reference standards"
         yield grid(title, ["", "references", ""], rows)

@@ -176,7 +176,7 @@ def tabulate_probabilities(
     for reference in totals.kinds:
         scores.add(_case_rows(study, totals, tallies, reference, settings))
     for (a, reference, name), value in pooled.items():
-        i = counts[a].truths.index(reference)
+        i = counts[a].references.index(reference)
         n = int(counts[a].positives[i].sum() + counts[a].negatives[i].sum())
         scores.append(Row("pooled", name, value, region=region, extra=(a.name, reference), n=n))
     curves = Table("curves", ("algorithm", "against", "threshold"), list(_curve_rows(counts, region, skew)))
@@ -249,7 +249,7 @@ def _areas(counts: ResponseCounts, skew: Skew) -> dict[tuple[str, str], float]:
     return {
         (reference, name): empty[i] if np.isnan(areas[i]) else float(areas[i])
         for name, areas in values.items()
-        for i, reference in enumerate(counts.truths)
+        for i, reference in enumerate(counts.references)
     }
 
 
@@ -279,7 +279,7 @@ def _case_rows(study: Study, totals: _Totals, tallies: Tallies, reference: str, 
 
 def _curve_rows(counts: Counts, region: str, skew: Skew) -> Iterator[Row]:
     for algorithm, responses in counts.items():
-        for reference in responses.truths:
+        for reference in responses.references:
             curve = responses.curve(reference).thinned(POINTS)
             columns = {"recall": curve.recall, "fall_out": curve.fall_out, "precision": curve.precision}
             columns["pbar"] = curve.pbar(*skew)
@@ -340,7 +340,7 @@ def curve_charts(scores: ProbabilityScores) -> Iterator[tuple[str, str]]:
         title = f"{a}: P̄-R under every reference standard"
         yield f"truths-{safe_name(a)}", _chart(scores, keys, title, faint=raters, faint_name="raters")
     for number, ranking in enumerate(scores.orders.rankings if scores.orders else (), start=1):
-        reference, others = ranking.truths[-1], len(ranking.truths) - 1
+        reference, others = ranking.references[-1], len(ranking.references) - 1
         rest = f"and {others} more reference standards" if others else "alone"
         keys = {a: (a, reference) for a in ranking.order}
         yield f"ranking-{number}", _chart(scores, keys, f"Ranking {number}, under {reference} {rest}")

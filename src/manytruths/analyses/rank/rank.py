@@ -106,7 +106,7 @@ class RankResult(Result):
         """What was ranked, in one line."""
         ranking = self.ranking
         sizes = [(len(ranking.algorithms), "algorithm"), (ranking.cases, "case"), (ranking.subjects, "subject")]
-        sizes += [(len(ranking.metrics), "metric"), (len(ranking.truths), "reference standard")]
+        sizes += [(len(ranking.metrics), "metric"), (len(ranking.references), "reference standard")]
         return ", ".join(counted(*size) for size in sizes)
 
     def summary(self) -> dict[str, Any]:
@@ -217,14 +217,14 @@ def rank(
     --------
     >>> import manytruths as mt
     >>> mt.rank(mt.Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])).ranking
-    Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
+    Ranking(1. unet, 2. vnet; by mean, 1 × metric and reference, 3 subjects)
     """
     if not isinstance(scores, Scores):
         scores = read_scores(scores, columns=columns, cases=cases, labels=_names(label))
     elif columns or cases or label:
         raise CallError("columns=, cases= and label= are for a table in a file; Scores have them already")
     ranking = rank_scores(
-        scores.select(algorithms=_names(algorithm)), metrics=_names(metric), truths=_names(against),
+        scores.select(algorithms=_names(algorithm)), metrics=_names(metric), references=_names(against),
         directions=direction or {}, missing=missing, scheme=scheme, aggregate=aggregate, resamples=resamples, seed=seed,
         level=level, alpha=alpha,
     )  # fmt: skip
@@ -259,7 +259,7 @@ def _method(ranking: Ranking) -> dict[str, Any]:
         "alpha": ranking.alpha,
         "subjects": ranking.subjects,
         "cases": ranking.cases,
-        "truths": ranking.truths,
+        "truths": ranking.references,
         "metrics": [{"name": name, "better": way} for name, way in ways.items()],
     }
 
@@ -405,9 +405,9 @@ def _score_columns(ranking: Ranking) -> dict[str, list[str]]:
 
 
 def _reference_grid(ranking: Ranking) -> Any:
-    if not 1 < len(ranking.truths) <= MOST_COLUMNS + 2:
+    if not 1 < len(ranking.references) <= MOST_COLUMNS + 2:
         return None
-    places = {truth: ranking.find(truth).places for truth in ranking.truths}
+    places = {truth: ranking.find(truth).places for truth in ranking.references}
     order = best_first(ranking.overall.ranks, ranking.algorithms)
     rows = [[ranking.algorithms[i], *(str(ranks[i]) for ranks in places.values())] for i in order]
     return grid("Rank under each reference standard", ["", *places], rows)
@@ -415,8 +415,10 @@ def _reference_grid(ranking: Ranking) -> Any:
 
 def _distinct_grid(ranking: Ranking) -> Any:
     rankings = ranking.distinct()
-    if len(ranking.truths) < 2 or len(ranking.algorithms) > MOST_COLUMNS:
+    if len(ranking.references) < 2 or len(ranking.algorithms) > MOST_COLUMNS:
         return None
-    rows = [[entry.ranking, str(len(entry.truths)), ", ".join(entry.truths)] for entry in rankings[:MOST_RANKINGS]]
+    rows = [
+        [entry.ranking, str(len(entry.references)), ", ".join(entry.references)] for entry in rankings[:MOST_RANKINGS]
+    ]
     count = counted(len(rankings), "distinct ranking")
-    return grid(f"{count} under {counted(len(ranking.truths), 'reference standard')}", ["", "references", ""], rows)
+    return grid(f"{count} under {counted(len(ranking.references), 'reference standard')}", ["", "references", ""], rows)

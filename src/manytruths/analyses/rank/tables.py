@@ -133,9 +133,9 @@ def charts(ranking: Ranking) -> dict[str, str]:
         board = ranking.boards[0]
         return drawn | _rank_charts(ranking, "overall", board.title, board.truth, board.metric)
     drawn |= _rank_charts(ranking, "overall", "All metrics and reference standards", "", "")
-    if len(ranking.truths) > 1:
-        table = np.stack([ranking.find(truth).places[order] for truth in ranking.truths], axis=1)
-        drawn["truths"] = rank_table(table, names, ranking.truths, "Rank under each reference standard")
+    if len(ranking.references) > 1:
+        table = np.stack([ranking.find(truth).places[order] for truth in ranking.references], axis=1)
+        drawn["truths"] = rank_table(table, names, ranking.references, "Rank under each reference standard")
     for board in ranking.boards if len(ranking.boards) <= MOST_BOARDS else ():
         name = safe_name(f"{board.metric}-{board.truth}".replace(":", "-"))
         while f"ranks-{name}" in drawn:

@@ -28,7 +28,7 @@ class ReferenceRanking:
 
     places: tuple[tuple[str, ...], ...]
     """The best first; several in a place are tied."""
-    truths: tuple[str, ...]
+    references: tuple[str, ...]
     """The reference standards."""
 
     @property
@@ -98,7 +98,7 @@ class ReferenceRankings:
 
     algorithms: tuple[str, ...]
     """Names of the algorithms."""
-    truths: tuple[str, ...]
+    references: tuple[str, ...]
     """Names of the reference standards."""
     scores: Values
     """(algorithms, references): the higher the better; nan where undefined."""
@@ -110,10 +110,10 @@ class ReferenceRankings:
     def of(self, truth: str) -> ReferenceRanking:
         """The ranking under a reference standard."""
         for ranking in self.rankings:
-            if truth in ranking.truths:
+            if truth in ranking.references:
                 return ranking
         gives = "gives no ranking: an algorithm has no score" if truth in self.undefined else "is not there"
-        ranked = ", ".join(t for t in self.truths if t not in self.undefined)
+        ranked = ", ".join(t for t in self.references if t not in self.undefined)
         raise CallError(f"reference standard {truth!r} {gives}; those that give one: {ranked}")
 
     def bounds(self, loose: str | None = None, strict: str | None = None) -> tuple[AreaBounds, ...]:
@@ -121,7 +121,7 @@ class ReferenceRankings:
         return tuple(self._bound(i, loose, strict) for i in range(len(self.algorithms)))
 
     def _bound(self, i: int, loose: str | None, strict: str | None) -> AreaBounds:
-        values = zip(self.truths, self.scores[i].tolist(), strict=True)
+        values = zip(self.references, self.scores[i].tolist(), strict=True)
         known = {truth: value for truth, value in values if not math.isnan(value)}
         low, high = self._score_under(known, loose), self._score_under(known, strict)
         least, most = (pick(known, key=known.__getitem__, default="") for pick in (min, max))
@@ -135,8 +135,8 @@ class ReferenceRankings:
     def _score_under(self, known: Mapping[str, float], truth: str | None) -> float:
         if truth is None:
             return Undefined("no_truth_named")
-        if truth not in self.truths:
-            raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.truths)}")
+        if truth not in self.references:
+            raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.references)}")
         return known.get(truth, Undefined("truth_without_score", truth))
 
     def separate(self, first: str, second: str) -> Separation:
@@ -150,22 +150,22 @@ class ReferenceRankings:
         return Separation(
             first=first,
             second=second,
-            ahead=tuple(t for t, more in zip(self.truths, a > b, strict=True) if more),
-            behind=tuple(t for t, less in zip(self.truths, a < b, strict=True) if less),
+            ahead=tuple(t for t, more in zip(self.references, a > b, strict=True) if more),
+            behind=tuple(t for t, less in zip(self.references, a < b, strict=True) if less),
             of=int(both.sum()),
             smallest=float(a[both].min()) if both.any() else none,
             largest=float(b[both].max()) if both.any() else none,
         )
 
 
-def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequence[str]) -> ReferenceRankings:
+def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], references: Sequence[str]) -> ReferenceRankings:
     """Rank algorithms under every reference standard, and find the distinct rankings.
 
     Parameters
     ----------
     scores : array_like
         (algorithms, references): the higher the better; nan where undefined. Only equal scores are tied.
-    algorithms, truths : sequence of str
+    algorithms, references : sequence of str
         Names of the algorithms and of the reference standards.
 
     Returns
@@ -180,19 +180,19 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
     Examples
     --------
     >>> rankings = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
-    >>> [(str(r), r.truths) for r in rankings.rankings]
+    >>> [(str(r), r.references) for r in rankings.rankings]
     [('net > filter', ('A', 'B')), ('filter > net', ('C',))]
     >>> rankings.separate("net", "filter").whatever
     False
     """
-    table, algorithms, truths = np.asarray(scores, np.float64), tuple(algorithms), tuple(truths)
-    if table.shape != (len(algorithms), len(truths)):
-        wanted = f"{len(algorithms)} algorithms × {len(truths)} reference standards"
+    table, algorithms, references = np.asarray(scores, np.float64), tuple(algorithms), tuple(references)
+    if table.shape != (len(algorithms), len(references)):
+        wanted = f"{len(algorithms)} algorithms × {len(references)} reference standards"
         raise CallError(f"scores have one row per algorithm and one column per reference standard, {wanted}; "
                         f"got shape {table.shape}")  # fmt: skip
     givers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     undefined = []
-    for truth, column in zip(truths, table.T.tolist(), strict=True):
+    for truth, column in zip(references, table.T.tolist(), strict=True):
         if any(map(math.isnan, column)):
             undefined.append(truth)
             continue
@@ -201,4 +201,4 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
         givers.setdefault(places, []).append(truth)
     common = sorted(givers.items(), key=lambda item: -len(item[1]))
     rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
-    return ReferenceRankings(algorithms, truths, table, rankings, tuple(undefined))
+    return ReferenceRankings(algorithms, references, table, rankings, tuple(undefined))

@@ -171,7 +171,7 @@ def make_boards(
     gaps = np.where(nothing, np.uint8(BOTH_EMPTY), scores.gaps)
     boards = []
     for m, metric in ((scores.metrics.index(metric), metric) for metric in metrics):
-        for layer, truth in enumerate(scores.truths):
+        for layer, truth in enumerate(scores.references):
             kinds = scores.gaps[:, :, layer, m]
             judged = ((kinds == PRESENT) | (kinds == BOTH_EMPTY)).any(axis=0)
             # where only one algorithm is scored, as a rater against the others, there is nothing to rank
@@ -201,7 +201,7 @@ def _board(
     scores: Scores, gaps: NDArray[np.uint8], judged: NDArray[np.bool_], metric: str, truth: str, higher: bool,
     missing: Missing,
 ) -> Board:  # fmt: skip
-    m, layer = scores.metrics.index(metric), scores.truths.index(truth)
+    m, layer = scores.metrics.index(metric), scores.references.index(truth)
     chosen = judged & (gaps == PRESENT).all(axis=0) if missing == "exclude" else judged
     if not chosen.any():
         raise InputError(

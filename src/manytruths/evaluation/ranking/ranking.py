@@ -78,7 +78,7 @@ class DistinctRanking:
     """A ranking, best first (ties joined by =), and the reference standards that give it."""
 
     ranking: str
-    truths: tuple[str, ...]
+    references: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +190,13 @@ def distinct_rankings(algorithms: Sequence[str], rankings: dict[str, Values]) ->
     """The different rankings and the reference standards that give each, the most frequent first (Lampert's Table 8).
 
     >>> distinct_rankings(["a", "b"], {"x": np.array([1.0, 2.0]), "y": np.array([2.0, 1.0]), "z": np.array([1.0, 2.0])})
-    (DistinctRanking(ranking='a > b', truths=('x', 'z')), DistinctRanking(ranking='b > a', truths=('y',)))
+    (DistinctRanking(ranking='a > b', references=('x', 'z')), DistinctRanking(ranking='b > a', references=('y',)))
     """
     givers: dict[str, list[str]] = {}
     for truth, ranks in rankings.items():
         givers.setdefault(ranking_text(algorithms, ranks), []).append(truth)
-    distinct = [DistinctRanking(text, tuple(truths)) for text, truths in givers.items()]
-    return tuple(sorted(distinct, key=lambda d: -len(d.truths)))
+    distinct = [DistinctRanking(text, tuple(references)) for text, references in givers.items()]
+    return tuple(sorted(distinct, key=lambda d: -len(d.references)))
 
 
 def ranking_text(algorithms: Sequence[str], ranks: Values) -> str:
@@ -242,7 +242,7 @@ class Ranking:
 
     algorithms: tuple[str, ...]
     """Names, in the order of the scores."""
-    truths: tuple[str, ...]
+    references: tuple[str, ...]
     """Reference standards that algorithms are ranked under."""
     metrics: tuple[str, ...]
     """Metrics that they are ranked by."""
@@ -275,9 +275,9 @@ class Ranking:
 
     def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
         """One ranking; where there is only one reference standard or metric, it need not be named."""
-        wanted, truths, metrics = scheme or self.scheme, _same(truth, self.truths), _same(metric, self.metrics)
+        wanted, references, metrics = scheme or self.scheme, _same(truth, self.references), _same(metric, self.metrics)
         for standing in self.standings:
-            if standing.scheme == wanted and standing.truth in truths and standing.metric in metrics:
+            if standing.scheme == wanted and standing.truth in references and standing.metric in metrics:
                 return standing
         against = truth or "all reference standards"
         raise CallError(f"no ranking by {wanted} for {metric or 'all metrics'} against {against}")
@@ -315,18 +315,18 @@ class Ranking:
 
     def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
         """The distinct rankings and the reference standards that give each."""
-        truths = dict.fromkeys(b.truth for b in self.boards if metric in ("", b.metric))
-        return distinct_rankings(self.algorithms, {t: self.find(t, metric, scheme).ranks for t in truths})
+        references = dict.fromkeys(b.truth for b in self.boards if metric in ("", b.metric))
+        return distinct_rankings(self.algorithms, {t: self.find(t, metric, scheme).ranks for t in references})
 
     @cached_property
     def without_truth(self) -> tuple[RankingWithout, ...]:
         """The overall ranking with each reference standard left out; empty where there is only one."""
-        return tuple(self._left_out()) if len(self.truths) > 1 else ()
+        return tuple(self._left_out()) if len(self.references) > 1 else ()
 
     def _left_out(self) -> Iterator[RankingWithout]:
         boards = [s for s in self.standings if s.scheme == self.scheme and s.truth and s.metric]
         whole = self.overall.ranks
-        for truth in self.truths:
+        for truth in self.references:
             rest = combine_standings([s for s in boards if s.truth != truth], "", "").ranks
             changed, first = bool((rest != whole).any()), (rest == rest.min()) != (whole == whole.min())
             yield RankingWithout(truth, rest, changed, bool(first.any()))
@@ -354,14 +354,16 @@ class Ranking:
     def __repr__(self) -> str:
         places = self.overall.places
         order = ", ".join(f"{places[self.algorithms.index(name)]}. {name}" for name in self.order)
-        return f"Ranking({order}; by {self.scheme}, {len(self.boards)} × metric and truth, {self.subjects} subjects)"
+        return (
+            f"Ranking({order}; by {self.scheme}, {len(self.boards)} × metric and reference, {self.subjects} subjects)"
+        )
 
 
 def rank_scores(
     scores: Scores,
     *,
     metrics: Sequence[str] | None = None,
-    truths: Sequence[str] | None = None,
+    references: Sequence[str] | None = None,
     directions: Mapping[str, str] = NONE_GIVEN,
     missing: Missing = "worst",
     scheme: Scheme = "mean",
@@ -380,7 +382,7 @@ def rank_scores(
     metrics : sequence of str, optional
         By which to rank; by default all whose direction is known, or, of more than three, Dice and the area under P̄-R
         where they are among them. ``["all"]`` ranks by all.
-    truths : sequence of str, optional
+    references : sequence of str, optional
         Reference standards to rank under; by default all but the mean of raters.
     directions : mapping of str to str
         ``"higher"`` or ``"lower"`` for metrics that are not known.
@@ -412,12 +414,13 @@ def rank_scores(
     --------
     >>> table = Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])
     >>> rank_scores(table)
-    Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
+    Ranking(1. unet, 2. vnet; by mean, 1 × metric and reference, 3 subjects)
     """
     _check(scores, scheme, aggregate, resamples, level, alpha, seed)
     # means over reference standards are left out, where there are others
-    references = [truth for truth in scores.truths if truth not in MEANS] or None
-    scores = scores.select(truths=references if truths is None else truths)
+    if references is None:
+        references = [reference for reference in scores.references if reference not in MEANS] or None
+    scores = scores.select(references=references)
     chosen, notes = _choose_metrics(scores, metrics, directions)
     boards = make_boards(scores, chosen, missing, directions)
     tests = [pair_tests(board.gains) for board in boards]
@@ -431,7 +434,7 @@ def rank_scores(
         text = f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples"
         notes.append(Note("fewer_tests", text))
     return Ranking(
-        scores.algorithms, tuple(t for t in scores.truths if any(b.truth == t for b in boards)),
+        scores.algorithms, tuple(t for t in scores.references if any(b.truth == t for b in boards)),
         tuple(m for m in chosen if any(b.metric == m for b in boards)), subjects, len(scores.cases),
         tuple(boards), tuple(tests), tuple(all_standings(parts)),
         tuple(board_means(board, aggregate, weights, level, seed) for board in boards),

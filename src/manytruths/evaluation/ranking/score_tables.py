@@ -156,18 +156,20 @@ def _make_scores(
 ) -> Scores:  # fmt: skip
     """Entries as arrays; an entry that occurs twice is a fault."""
     axes = [{n: i for i, n in enumerate(dict.fromkeys(names))} for names in list(zip(*entries, strict=True))[1:5]]
-    algorithms, cases, truths, metrics = axes
+    algorithms, cases, references, metrics = axes
     shape = tuple(len(axis) for axis in axes)
     values, gaps, lines = np.full(shape, np.nan), np.full(shape, MISSING, np.uint8), np.zeros(shape, np.int64)
     for e in entries:
-        place = algorithms[e.algorithm], cases[e.case], truths[e.truth], metrics[e.metric]
+        place = algorithms[e.algorithm], cases[e.case], references[e.truth], metrics[e.metric]
         if lines[place]:
             score = f"{e.metric} of {e.algorithm} for case {e.case} against {e.truth}"
             faults.add(e.line, f"{score} is in line {lines[place]} already")
         values[place], gaps[place], lines[place] = e.value, e.gap, e.line
     people = tuple(subjects.get(case, case) for case in cases)
     lengths = tuple(diagonals[case] for case in cases) if diagonals else ()
-    return Scores(tuple(algorithms), tuple(cases), people, tuple(truths), tuple(metrics), values, gaps, notes, lengths)
+    return Scores(
+        tuple(algorithms), tuple(cases), people, tuple(references), tuple(metrics), values, gaps, notes, lengths
+    )
 
 
 # -- rows ---------------------------------------------------------------------------------------------

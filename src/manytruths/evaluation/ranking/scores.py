@@ -143,7 +143,7 @@ class Scores:
         Names.
     subjects : tuple of str
         The subject of every case; the case itself where none is named.
-    truths, metrics : tuple of str
+    references, metrics : tuple of str
         Names of the reference standards and of the metrics.
     values : numpy.ndarray
         Algorithms × cases × reference standards × metrics; nan exactly where ``gaps`` is not 0.
@@ -160,7 +160,7 @@ class Scores:
     algorithms: tuple[str, ...]
     cases: tuple[str, ...]
     subjects: tuple[str, ...]
-    truths: tuple[str, ...]
+    references: tuple[str, ...]
     metrics: tuple[str, ...]
     values: Values
     gaps: NDArray[np.uint8]
@@ -171,7 +171,7 @@ class Scores:
     """Cases for whose scores masks were resampled."""
 
     def __post_init__(self) -> None:
-        axes = (self.algorithms, self.cases, self.truths, self.metrics)
+        axes = (self.algorithms, self.cases, self.references, self.metrics)
         shape = tuple(len(axis) for axis in axes)
         if self.values.shape != shape or self.gaps.shape != shape or len(self.subjects) != len(self.cases):
             raise CallError(
@@ -195,7 +195,7 @@ class Scores:
         *,
         cases: Sequence[str] | None = None,
         subjects: Sequence[str] | None = None,
-        truths: Sequence[str] = ("truth",),
+        references: Sequence[str] = ("truth",),
         metrics: Sequence[str] = ("dice",),
         diagonals: Sequence[float] = (),
     ) -> Scores:
@@ -209,7 +209,7 @@ class Scores:
             Names.
         cases, subjects : sequence of str, optional
             Names of the cases, and the subject of each.
-        truths, metrics : sequence of str
+        references, metrics : sequence of str
             Names of the reference standards and of the metrics.
         diagonals : sequence of float
             The length of the diagonal of every case's image.
@@ -232,7 +232,7 @@ class Scores:
         gaps = np.where(known, PRESENT, MISSING).astype(np.uint8)
         lengths = tuple(map(float, diagonals))
         return cls(
-            tuple(algorithms), names, people, tuple(truths), tuple(metrics), whole, gaps, diagonals=lengths
+            tuple(algorithms), names, people, tuple(references), tuple(metrics), whole, gaps, diagonals=lengths
         )  # fmt: skip
 
     @property
@@ -254,14 +254,14 @@ class Scores:
     def select(
         self,
         algorithms: Sequence[str] | None = None,
-        truths: Sequence[str] | None = None,
+        references: Sequence[str] | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Scores:
         """Select algorithms, reference standards and metrics by their names.
 
         Parameters
         ----------
-        algorithms, truths, metrics : sequence of str, optional
+        algorithms, references, metrics : sequence of str, optional
             Names; where there is no such name, capitals do not count, and in a metric nor do ``-``, ``_`` and blanks.
 
         Returns
@@ -274,18 +274,18 @@ class Scores:
         Scores(1 algorithms, 1 cases, 1 subjects; against truth; dice)
         """
         rows = _positions("algorithm", self.algorithms, algorithms, str.casefold)
-        layers = _positions("reference standard", self.truths, truths, str.casefold)
+        layers = _positions("reference standard", self.references, references, str.casefold)
         columns = _positions("metric", self.metrics, metrics, normalise_name)
         pick = np.ix_(rows, range(len(self.cases)), layers, columns)
         return Scores(
             tuple(self.algorithms[i] for i in rows), self.cases, self.subjects,
-            tuple(self.truths[i] for i in layers), tuple(self.metrics[i] for i in columns),
+            tuple(self.references[i] for i in layers), tuple(self.metrics[i] for i in columns),
             self.values[pick], self.gaps[pick], self.notes, self.diagonals, self.resampled,
         )  # fmt: skip
 
     def __repr__(self) -> str:
         sizes = f"{len(self.algorithms)} algorithms, {len(self.cases)} cases, {len(self.subject_names)} subjects"
-        return f"Scores({sizes}; against {', '.join(self.truths)}; {', '.join(self.metrics)})"
+        return f"Scores({sizes}; against {', '.join(self.references)}; {', '.join(self.metrics)})"
 
 
 def _positions(

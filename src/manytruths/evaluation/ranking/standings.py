@@ -288,12 +288,14 @@ def board_standings(
 def all_standings(parts: Sequence[Standing]) -> Iterator[Standing]:
     """Boards; where there are several, all metrics of a reference standard and all references of a metric; then all."""
     yield from parts
-    truths, metrics = (tuple(dict.fromkeys(getattr(p, side) for p in parts)) for side in ("truth", "metric"))
+    references, metrics = (tuple(dict.fromkeys(getattr(p, side) for p in parts)) for side in ("truth", "metric"))
     for scheme in SCHEMES:
         of_scheme = [p for p in parts if p.scheme == scheme]
         if len(metrics) > 1:
-            yield from (combine_standings([p for p in of_scheme if p.truth == truth], truth, "") for truth in truths)
-        if len(truths) > 1:
+            yield from (
+                combine_standings([p for p in of_scheme if p.truth == truth], truth, "") for truth in references
+            )
+        if len(references) > 1:
             yield from (
                 combine_standings([p for p in of_scheme if p.metric == metric], "", metric) for metric in metrics
             )
@@ -302,8 +304,8 @@ def all_standings(parts: Sequence[Standing]) -> Iterator[Standing]:
 
 def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Standing:
     """The mean of ranks over the reference standards of each metric, then over metrics."""
-    truths = Counter(p.metric for p in parts)
-    shares = [1 / (len(truths) * truths[p.metric]) for p in parts]
+    references = Counter(p.metric for p in parts)
+    shares = [1 / (len(references) * references[p.metric]) for p in parts]
     # the first resamples of all are the same draws
     fewest = min(len(p.sampled) for p in parts)
     whole = np.asarray(sum(share * p.ranks for share, p in zip(shares, parts, strict=True)))

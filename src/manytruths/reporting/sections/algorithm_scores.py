@@ -97,10 +97,10 @@ def standards_of(findings: Findings, rows: Rows) -> list[str]:
 
 def main_standards(findings: Findings) -> list[str]:
     """Consensus methods: those of the page first, then those that only algorithms are judged by."""
-    truths = findings.evaluation.plan.consensus if findings.evaluation else ()
+    methods = findings.evaluation.plan.consensus if findings.evaluation else ()
     return [
-        *(m for m in findings.fusion.methods if m in truths),
-        *(t for t in truths if t not in findings.fusion.methods),
+        *(m for m in findings.fusion.methods if m in methods),
+        *(t for t in methods if t not in findings.fusion.methods),
     ]
 
 

@@ -194,7 +194,7 @@ def _more_algorithms(rows: int) -> str:
 def _dice_summary(findings: Findings) -> Iterator[Sentence]:
     """Without a human range: Dice against the first reference standard that gives the most common order."""
     orders, standards = main_orders(findings), scores.main_standards(findings)
-    usual = orders.rankings[0].truths if orders else standards
+    usual = orders.rankings[0].references if orders else standards
     standard = next((truth for truth in standards if truth in usual), standards[0])
     table = findings.table("evaluate/scores")
     rows = [r for r in table.all("dice", "mean", label=scores.judged_label(findings)) if not r.group and is_defined(r)]
@@ -236,11 +236,11 @@ def _order_summary(findings: Findings) -> Iterator[Sentence]:
     first = orders.rankings[0]
     places = [join_names(place) + (" (level)" if len(place) > 1 else "") for place in first.places[:MOST_NAMED]]
     order = ", then ".join(places) + (", …" if len(first.places) > MOST_NAMED else "")
-    of = sum(len(r.truths) for r in orders.rankings)
+    of = sum(len(r.references) for r in orders.rankings)
     if len(orders.rankings) == 1:
         yield (f"Their order is the same whichever rater or consensus is taken as the reference standard: {order}.",)
     else:
-        yield (f"Their order depends on the reference standard: {order} under {len(first.truths)} "
+        yield (f"Their order depends on the reference standard: {order} under {len(first.references)} "
                f"of {of}, another under the rest. Do not name a winner without naming the standard.",)  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
 
 
 def _order_sentence(orders: ReferenceRankings, metric: str) -> str:
-    count = sum(len(r.truths) for r in orders.rankings)
+    count = sum(len(r.references) for r in orders.rankings)
     best = orders.rankings[0]
     if len(orders.rankings) == 1:
         which = "under the one reference standard" if count == 1 else f"the same under all {count} reference standards"
@@ -292,7 +292,7 @@ def _order_sentence(orders: ReferenceRankings, metric: str) -> str:
         return f"By {metric}, the order is {which}: {text}."
     firsts: Counter[str] = Counter()
     for ranking in orders.rankings:
-        firsts[join_names(ranking.places[0])] += len(ranking.truths)
+        firsts[join_names(ranking.places[0])] += len(ranking.references)
     text = join_names([f"{name} under {n}" for name, n in firsts.most_common()])
     who = f"; first is {text}" if len(firsts) > 1 else f", but {next(iter(firsts))} is first under all of them"
     different = f"{count} reference standards give {len(orders.rankings)} different orders"
@@ -377,7 +377,7 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
         return
 
     def standards(ranking: ReferenceRanking) -> str:
-        return ", ".join(standard_name(findings, truth) for truth in ranking.truths)
+        return ", ".join(standard_name(findings, truth) for truth in ranking.references)
 
     columns: list[ColumnOf[tuple[str, str, ReferenceRanking]]] = [
         (text_column("Label", "What was marked"), lambda item: text_cell(item[0] or "all")),
@@ -385,7 +385,7 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
          lambda item: text_cell(NAMES[item[1]][0].upper() + NAMES[item[1]][1:])),
         (text_column("Order", "Best first; = where equal"), lambda item: text_cell(item[2])),
         (Column("Standards", "How many reference standards give this order"),
-         lambda item: text_cell(len(item[2].truths))),
+         lambda item: text_cell(len(item[2].references))),
         (text_column("Which", "The reference standards that give it"), lambda item: text_cell(standards(item[2]))),
     ]  # fmt: skip
     note = (
@@ -443,7 +443,7 @@ def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
         (mean, value("mean_rank")),
     ]
     metrics = join_names([NAMES.get(metric, metric) for metric in ranking.metrics])
-    title = f"Ranking by {metrics}, over {counted(len(ranking.truths), 'reference standard')}"
+    title = f"Ranking by {metrics}, over {counted(len(ranking.references), 'reference standard')}"
     return make_table("algorithm-ranks", title, ranking.order, columns)
 
 

@@ -183,7 +183,7 @@ def _ranking_settings(findings: Findings) -> Iterator[Line]:
     ranking, part = findings.ranking.ranking, "ranking"
     yield part, "scheme", ranking.scheme + (f" ({ranking.aggregate})" if ranking.scheme == "mean" else "")
     yield part, "metrics", ", ".join(ranking.metrics)
-    yield part, "under", f"{len(ranking.truths)} raters and reference standards"
+    yield part, "under", f"{len(ranking.references)} raters and reference standards"
     drawn = f"{ranking.resamples:,}, {ranking.seed}"
     yield part, "resamples and seed", f"none: too few {findings.subject_word}s" if ranking.overall.refusal else drawn
     yield part, "missing scores", str(findings.ranking.settings.missing)

@@ -259,14 +259,14 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     """What algorithms were judged against; reference standards that were described before are not described again."""
     described = findings.fusion.methods
     given = {c.name for case in findings.study for c in case.references}
-    truths = [] if findings.study.options.exchangeable else ["each rater"]
-    truths += ["these reference standards"] if set(judged.plan.consensus) & set(described) else []
-    truths += [
+    standards = [] if findings.study.options.exchangeable else ["each rater"]
+    standards += ["these reference standards"] if set(judged.plan.consensus) & set(described) else []
+    standards += [
         cite_method(findings, method, findings.pixel_word)
         for method in judged.plan.consensus
         if method not in described
     ]
-    return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
+    return standards + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
 
 def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
@@ -392,11 +392,11 @@ def _order_results(findings: Findings) -> Iterator[Sentence]:
     orders = main_orders(findings) if findings.evaluation is not None and len(findings.study.algorithms) > 1 else None
     if orders is None:
         return
-    count = sum(len(ranking.truths) for ranking in orders.rankings)
+    count = sum(len(ranking.references) for ranking in orders.rankings)
     metric = NAMES["dice" if findings.evaluation and findings.evaluation.mask_scores else "pbar_area"]
     first = orders.rankings[0]
     if len(orders.rankings) == 1:
         yield (f"By {metric}, the order of the algorithms was the same under {count} reference standards: {first}.",)
     else:
         yield (f"By {metric}, the order of the algorithms depended on the reference standard: {first} under "
-               f"{len(first.truths)} of {count}, another under the rest.",)  # fmt: skip
+               f"{len(first.references)} of {count}, another under the rest.",)  # fmt: skip

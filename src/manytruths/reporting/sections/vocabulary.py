@@ -185,14 +185,11 @@ SHOWN_ELSEWHERE = frozenset({
 
 REWORDINGS = (
     (
-        r"overall: the mean of ranks over the truths.*",
+        r"overall: the mean of ranks over the references.*",
         "ranks are averaged over all reference standards; an algorithm counts as better than another only if it is "
         "significantly better under every one of them",
     ),
     (r"surface Dice at a tolerance of (.*)", r"surface Dice takes outlines within \1 of each other for the same"),
-    (r"leaving out any one truth\b", "leaving out any one reference standard"),
-    (r"under (every|one of the) truths?\b", r"under \1 reference standards"),
-    (r"under every reference standards", "under every reference standard"),
     (r" \(\|I\|/\|O\|\)", ""),
     (r" \(--[^()]*\)", ""),
     (r"; give a tolerance$", ""),
