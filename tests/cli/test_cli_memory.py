@@ -51,9 +51,10 @@ def test_the_figures(command, large, tmp_path):
     """As measured here: at most a third off."""
     template = "masks/{rater}/{case}.png"
     more = f"--predictions '{template.replace('rater', 'algorithm')}'" if command == "evaluate" else ""
+    out = "--to" if command == "report" else "--out"
     peak = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]); " \
         "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"  # fmt: skip
-    line = f"python3 -c '{peak}' {{m}} {command} '{template}' {more} --jobs 1 --quiet --out {tmp_path}/out"
+    line = f"python3 -c '{peak}' {{m}} {command} '{template}' {more} --jobs 1 --quiet {out} {tmp_path}/out"
     status, kilobytes = map(int, shell(line, cwd=large, limit=200).out.split())
     assert status == 0
     told = describe_too_large(TooLarge("", "x", SIZE * SIZE, 5), command.split())
