@@ -10,6 +10,8 @@ import pytest
 from processes_seen import shell
 from study_folders import disc, files, write_png
 
+pytestmark = pytest.mark.slow
+
 ENCODINGS = {
     "cp1252": {"PYTHONIOENCODING": "cp1252"},
     "latin-1": {"PYTHONIOENCODING": "latin-1"},

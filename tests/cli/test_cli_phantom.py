@@ -15,6 +15,8 @@ from manytruths import InputError, simulate_echo
 from manytruths.analyses.phantom import write_echo
 from study_folders import MANYTRUTHS, command, files, pixels, run, table, untidy
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--n-subjects", 3, "--n-frames", 2, "--size", 64, "--jobs", 1)
 
 

@@ -14,6 +14,8 @@ from PIL import Image
 
 from study_folders import MANYTRUTHS, command, disc, files, pixels, run, untidy, write_png, write_study
 
+pytestmark = pytest.mark.slow
+
 CASES = [f"p{i:02}" for i in range(20)]
 METHODS = "vote:0.5,staple,lsml"
 

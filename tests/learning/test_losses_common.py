@@ -111,6 +111,7 @@ def test_a_batch_that_nobody_rated(name):
     assert not logits.grad.any()
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("backend", ["aot_eager", INDUCTOR])
 @pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -23,6 +23,8 @@ from report_studies import CASES, ODD, write_simulated
 import manytruths as mt
 from study_folders import MANYTRUTHS, command, disc, files, run, table, untidy, write_png, write_study
 
+pytestmark = pytest.mark.slow
+
 FEW = ("--resamples", 40, "--quiet")
 
 

@@ -10,6 +10,8 @@ from manytruths import CallError, EchoFrame, simulate_echo
 from manytruths.simulate.echo_image import ANGLES, echoes, heart, wave
 from manytruths.simulate.phantoms import generator
 
+pytestmark = pytest.mark.slow
+
 ONE_PIECE = np.ones((3, 3))
 
 
