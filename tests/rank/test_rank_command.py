@@ -195,7 +195,7 @@ def test_names_need_not_be_written_as_in_the_table(tmp_path, capsys):
     assert (done.status, done.err) == (0, "")
     board = json.loads((tmp_path / "rank/leaderboard.json").read_text())
     assert [m["name"] for m in board["metrics"]] == ["dice", "hausdorff_95"]
-    assert board["truths"] == ["vote:0.5"]
+    assert board["references"] == ["vote:0.5"]
     assert {a["name"] for a in board["algorithms"]} == set(NAMES[:2])
 
 
@@ -375,7 +375,7 @@ def test_what_evaluate_writes(tmp_path, capsys):
     done = run(capsys, "rank", path, "--out", tmp_path, "--metric", "dice")
     assert done.status == 0
     board = json.loads((tmp_path / "rank/leaderboard.json").read_text())
-    assert board["truths"] == ["A", "B"]
+    assert board["references"] == ["A", "B"]
     entry = next(a for a in board["algorithms"] if a["name"] == NAMES[1])
     assert (entry["missing"], entry["undefined"], entry["both_empty"]) == (2, 0, 0)
     only = run(capsys, "rank", path, "--out", tmp_path, "--against", "mean of raters")

@@ -7,7 +7,7 @@ same file. Its fields:
     1, and what the organiser calls it.
 ``scheme``, ``aggregate``, ``missing``, ``level``, ``alpha``
     How it was ranked.
-``subjects``, ``cases``, ``truths``, ``metrics``
+``subjects``, ``cases``, ``references``, ``metrics``
     Of what; metrics have a name and which is ``better``, higher or lower.
 ``winner``, ``verdict``
     A name or null, and a sentence.
@@ -259,7 +259,7 @@ def _method(ranking: Ranking) -> dict[str, Any]:
         "alpha": ranking.alpha,
         "subjects": ranking.subjects,
         "cases": ranking.cases,
-        "truths": ranking.references,
+        "references": ranking.references,
         "metrics": [{"name": name, "better": way} for name, way in ways.items()],
     }
 
