@@ -16,13 +16,15 @@ from .analyses.agree.case import MapOptions
 from .analyses.agree.presentation import print_agreement
 from .analyses.evaluate.evaluate import Evaluation
 from .analyses.evaluate.printing import order_grids, verdict_grids
-from .analyses.printing import grid, number
-from .analyses.tables import Row, Settings, Table
+from .analyses.printing import grid
+from .analyses.tables import Settings
+from .claims.sentences import number
 from .core.columns import Column
 from .core.errors import CallError, InputError
 from .core.tally import Tally, pool
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
+from .io.result_tables import Row, Table
 from .io.results import RUN, replacing
 from .raters import rater_performance, rater_tendency
 from .reporting.findings import Findings, ReportPlan, compute_findings

@@ -14,7 +14,8 @@ from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.plan.plan import compute_plan
 from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.tables import Settings
-from manytruths.reporting.elements import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
+from manytruths.claims.sentences import Cell, plain_text
+from manytruths.reporting.elements import Beside, Cases, PageTable, Paragraphs, Section
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import summary
 

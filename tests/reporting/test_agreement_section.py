@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from small_findings import discs, findings, lead, tables
 
-from manytruths.reporting.elements import Beside, Chart, plain_text
+from manytruths.claims.sentences import case_links, join_names, join_parts, plain_text, spell_count
+from manytruths.reporting.elements import Beside, Chart
 from manytruths.reporting.sections import agreement, cases, raters
 from manytruths.reporting.sections.complexity import HEADS
-from manytruths.reporting.sections.vocabulary import case_links, join_names, join_parts, spell_count
 
 GROUPS = {f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 13)}
 

@@ -13,7 +13,8 @@ from test_reference_standard_section import CASES, assert_sound, charts, column,
 
 from data_folder import data
 from manytruths import Study
-from manytruths.reporting.elements import Section, plain_text
+from manytruths.claims.sentences import plain_text
+from manytruths.reporting.elements import Section
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import algorithms, summary
 from manytruths.reporting.sections.computation import settings_table

@@ -13,7 +13,7 @@ from computed_studies import STUDIES, block, blocks, findings, masks, said, simu
 
 import manytruths as mt
 from manytruths.analyses.result import Tables
-from manytruths.analyses.tables import Table
+from manytruths.io.result_tables import Table
 from manytruths.reporting.elements import Paragraphs
 from manytruths.reporting.findings import FileRead, Findings
 from manytruths.reporting.sections import computation

@@ -10,7 +10,7 @@ from small_findings import discs, findings, lead, mapped, steps, tables, to_know
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.reporting.elements import plain_text
+from manytruths.claims.sentences import plain_text
 from manytruths.reporting.sections import raters, summary
 from manytruths.reporting.sections.raters import error_dependence
 

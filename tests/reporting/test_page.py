@@ -9,22 +9,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from manytruths.analyses.tables import Row
+from manytruths.claims.numbers import number_cell
+from manytruths.claims.sentences import Cell, plain_text, spell_intervals, text_cell
+from manytruths.io.result_tables import Row
 from manytruths.reporting import page as page_module
-from manytruths.reporting.building import number_cell, text_cell
-from manytruths.reporting.elements import (
-    Beside,
-    Cases,
-    Cell,
-    Chart,
-    Column,
-    PageTable,
-    Paragraphs,
-    Section,
-    Text,
-    plain_text,
-    spell_intervals,
-)
+from manytruths.reporting.elements import Beside, Cases, Chart, Column, PageTable, Paragraphs, Section, Text
 from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")

@@ -22,7 +22,8 @@ from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.tables import Settings
-from manytruths.reporting.elements import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain_text
+from manytruths.claims.sentences import Cell, plain_text
+from manytruths.reporting.elements import Beside, Block, Chart, PageTable, Paragraphs, Section
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import complexity, raters, reference_standard, summary
 from manytruths.reporting.sections.raters import FEW_EFFECTIVE

@@ -12,7 +12,8 @@ from test_reference_standard_section import column, findings, tables
 from manytruths import Study
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
-from manytruths.reporting.elements import Cases, plain_text
+from manytruths.claims.sentences import plain_text
+from manytruths.reporting.elements import Cases
 from manytruths.reporting.sections import cases
 from manytruths.reporting.sections.reference_standard import SOFT
 from manytruths.reporting.sections.standards import UNION, method_help, method_name, method_sentence

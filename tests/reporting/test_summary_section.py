@@ -16,9 +16,10 @@ from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
-from manytruths.analyses.tables import Settings, Table
+from manytruths.analyses.tables import Settings
+from manytruths.claims.numbers import csv_text
 from manytruths.io import write_map
-from manytruths.reporting.building import csv_text
+from manytruths.io.result_tables import Table
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, raters, summary
 from manytruths.reporting.sections.raters import error_dependence
@@ -85,7 +86,7 @@ def files(found):
 
 
 def test_every_number_stands_in_a_table(found):
-    from manytruths.reporting.building import address
+    from manytruths.claims.numbers import address
 
     lines = {address(file, row): row for file, table in files(found).items() for row in table.rows}
     for module in EVERY:

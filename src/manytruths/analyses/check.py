@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import manytruths
 
+from ..claims.sentences import counted
 from ..core.columns import Column
 from ..core.errors import CallError, ManytruthsError, few
 from ..io import Location
+from ..io.result_tables import DataTable, PlainTable, Row, Table
 from ..io.tables import read_rows
 from ..io.writing import checksum
 from ..shape.alignment import RESAMPLED
@@ -21,9 +23,8 @@ from ..study import Case, Progress, Study
 from ..study.mask_values import find_other_values, other_classes
 from ..study.problems import Checked, Problem, check_case, find_unknown_cases
 from ..study.reading_log import name_reading
-from .printing import counted, grid
+from .printing import grid
 from .result import Result, Tables, console_or_stdout, results_folder
-from .tables import DataTable, PlainTable, Row, Table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..claims.sentences import counted
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_map, write_text
 from ..io.results import link_or_copy, remove_inside, replacing
@@ -14,7 +15,6 @@ from ..io.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress
 from ..study.processes import map_in_order
-from .printing import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

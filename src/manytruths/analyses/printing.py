@@ -7,31 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..claims.sentences import number
 from ..io.results import SUMMARY, listed_files
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..claims.claim import Claims
     from ..inference.intervals import Interval
-    from .tables import Row
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number, or a dash where it is undefined."""
-    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
-
-
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-
-
-def number_word(count: int) -> str:
-    """``three``, ``17``."""
-    return NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
-
-
-def counted(count: int, thing: str) -> str:
-    """``1 case``, ``2 cases``."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
+    from ..io.result_tables import Row
 
 
 def with_interval(value: Row | Interval) -> str:
@@ -57,11 +41,13 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
-def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str]) -> None:
-    """Print tables, those that there are, and notes."""
+def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str], claims: Claims | None = None) -> None:
+    """Print tables, those that there are, claims that were made, and notes."""
     for part in parts:
         if part is not None:
             console.print(part)
+    for claim in claims.made if claims else ():
+        console.print(claim.text, markup=False, highlight=False)
     for note in notes:
         console.print(f"• {note}", markup=False, highlight=False)
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analyses.printing import counted, grid, number
+from ..analyses.printing import grid
 from ..analyses.result import summary_of, write_charts
-from ..analyses.tables import NOTHING_MOVED, Moved, PlainTable, Row, Table, mark_resampled, marked_rows
+from ..analyses.tables import NOTHING_MOVED, Moved, mark_resampled, marked_rows
 from ..charts.bars import Value, dot_chart
+from ..claims.sentences import counted, number
 from ..inference.intervals import Interval
 from ..io import safe_name
+from ..io.result_tables import PlainTable, Row, Table
 from ..io.results import write_summary
 from .scores import MAJORITY, Draws, Scores, best_single, standard_deviation, values_by_seed
 from .strategies import KNOWN, SINGLE

@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """Text, or a number as shown and as in its file."""
-
-    shown: str
-    value: str = ""
-    """The number as in the file, with all digits; empty for text."""
-    low: str = ""
-    high: str = ""
-    at: str = ""
-    """Where the number is: ``agree/agreement.csv#`` and the cells of its row before the value."""
-    why: str = ""
-    """Why the number is undefined, or another tooltip."""
-    case: str = ""
-    """The case that a click opens."""
-    colour: str = ""
-    """Colour of the rater or algorithm that the cell names: ``#e69f00``."""
-    below: str = ""
-    """An explanation in small type beneath the cell."""
-
-
-INTERVAL = re.compile(r"(.+?) \((?:(.+) )?(\S+?)(?:–| to )(\S+)\)")
-"""A number with its interval as shown: value, name, low, high."""
-Sentence = tuple[str | Cell, ...]
-"""Texts and numbers in sequence."""
+from ..claims.sentences import Cell, Sentence, spell_intervals
 
 
 @dataclass(frozen=True)
@@ -122,19 +95,6 @@ class Section:
     blocks: tuple[Block, ...] = field(default=())
 
 
-def spell_intervals(sentence: Sequence[str | Cell], interval: str) -> Sentence:
-    """The sentence with its intervals as words: ``0.63 (95% CI 0.51 to 0.69)``; ``interval`` is their name."""
-    return tuple(part if isinstance(part, str) else _spell_interval(part, interval) for part in sentence)
-
-
-def _spell_interval(cell: Cell, interval: str) -> Cell:
-    match = INTERVAL.fullmatch(cell.shown) if cell.low else None
-    if match is None:
-        return cell
-    value, name, low, high = match.groups()
-    return replace(cell, shown=f"{value} ({name or interval} {low} to {high})")
-
-
 def spell_section(section: Section, interval: str) -> Section:
     """The section with the intervals of its sentences as words; tables keep theirs."""
     lead = tuple(spell_intervals(sentence, interval) for sentence in section.lead)
@@ -150,8 +110,3 @@ def _spell_blocks(blocks: tuple[Block, ...], interval: str) -> tuple[Block, ...]
             block = replace(block, sentences=tuple(spell_intervals(s, interval) for s in block.sentences))
         spelled.append(block)
     return tuple(spelled)
-
-
-def plain_text(sentence: Sequence[str | Cell]) -> str:
-    """A sentence as text."""
-    return "".join(part if isinstance(part, str) else part.shown for part in sentence)

@@ -21,16 +21,18 @@ from ..analyses.fuse.fuse import Fusion, tabulate_fusion
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
-from ..analyses.tables import Settings, Table
+from ..analyses.tables import Settings
+from ..claims.numbers import TableIndex, has_interval
 from ..core.errors import InputError
 from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
 from ..io import Location, write_text
+from ..io.result_tables import Table
 from ..io.results import file_digest, replacing
 from ..study import Case, Progress, Study
 from ..study.case import Reading, Sources
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
-from .numbers import StudyCounts, TableIndex, has_interval
+from .numbers import StudyCounts
 
 
 @dataclass(frozen=True)

@@ -3,70 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeGuard
 
-from ..analyses.tables import Row, Table
-from ..core.undefined import reason
 from ..study import Study
-from .building import number_cell, text_cell
-from .elements import Cell
-
-
-class TableIndex:
-    """A table under the name of its file, with its rows by statistic, scope, case, group and label."""
-
-    def __init__(self, file: str, table: Table) -> None:
-        self.file, self.table, self.rows = file, table, table.rows
-        self._rows = {self._key(row): row for row in table.rows}
-
-    @staticmethod
-    def _key(row: Row) -> tuple[object, ...]:
-        # rows of cases are looked up without their group
-        group = "" if row.scope == "case" else row.group
-        return (row.statistic, row.scope, row.extra, row.case, group, row.label)
-
-    def row(
-        self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = ""
-    ) -> Row | None:
-        """The row of a statistic; None where the table has none."""
-        return self._rows.get((statistic, scope, extra, case, group, label))
-
-    def cell(
-        self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = "",
-        **how: Any,
-    ) -> Cell:  # fmt: skip
-        """The number with its address; an empty cell where the table has none."""
-        row = self.row(statistic, scope, *extra, case=case, group=group, label=label)
-        return text_cell("") if row is None else self.quote(row, **how)
-
-    def quote(self, row: Row, digits: int = 2, **how: Any) -> Cell:
-        """A row of this table with its address."""
-        return number_cell(self.file, row, digits, **how)
-
-    def all(self, statistic: str, scope: str, *, label: str | None = "") -> Iterator[Row]:
-        """Every row of a statistic at a scope, of one label unless that is None."""
-        return (r for r in self.table.all(statistic, scope) if label is None or r.label == label)
-
-
-def is_defined(row: Row | None) -> TypeGuard[Row]:
-    """Whether a row has a number."""
-    return row is not None and not reason(row.value)
-
-
-def has_interval(row: Row | None) -> TypeGuard[Row]:
-    """Whether a row has an interval."""
-    return is_defined(row) and row.low is not None and not reason(row.low)
-
-
-def undefined_share(row: Row | None) -> str:
-    """For how many subjects a statistic is undefined: ``2 of 21``."""
-    if row is None or not row.n_undefined:
-        return "0"
-    return f"{row.n_undefined} of {(row.n or 0) + row.n_undefined}"
-
 
 LEAST_JACKKNIFED = 5
 """Fewest raters for intervals over raters."""

@@ -13,7 +13,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from .elements import Cell, PageTable, Section
+from ..claims.sentences import Cell
+from .elements import PageTable, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDY, TELLING = 12, 40

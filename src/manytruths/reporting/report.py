@@ -12,17 +12,17 @@ from urllib.parse import quote
 
 import manytruths
 
-from ..analyses.printing import counted
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
-from ..analyses.tables import Settings, Table
+from ..analyses.tables import Settings
+from ..claims.sentences import counted, plain_text, spell_intervals
 from ..core.errors import CallError, InputError
 from ..fusion.registry import options_by_name, parse_methods
 from ..io import write_csv, write_text
+from ..io.result_tables import Table
 from ..io.results import replacing, write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
 from ..study.deidentification import LETTERS, Codes, code_study
-from .elements import plain_text, spell_intervals
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
 

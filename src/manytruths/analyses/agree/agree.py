@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...agreement import SMYTH_LIMIT, interpret_alpha
+from ...claims.sentences import counted
 from ...core.tally import Tallies
 from ...core.undefined import Note, reason
+from ...io.result_tables import Row, Table
 from ...study import Progress, Study
-from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import NOTHING_MOVED, Moved, Row, Settings, Table, mark_resampled, region_of
+from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of
 from .case import CaseAgreement, MapOptions, TurnedMask, analyse_case
 from .edits import edit_notes, edited_pairs, edits_table
 from .tables import (

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
+from ...claims.sentences import counted
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Note, Undefined, ratio
+from ...io.result_tables import Row, Table
 from ...study import Case, Study
 from ...study.reading_log import edit_tally
-from ..printing import counted
-from ..tables import Row, Series, Settings, Table, region_of, summarise
+from ..tables import Series, Settings, region_of, summarise
 
 Extra = tuple[str, str, int]
 """Rater, based_on, step."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...agreement import KAPPA_SCALES, interpret_kappa
 from ...charts import curve, dendrogram, matrix, strip
+from ...claims.sentences import number
 from ...core.undefined import reason
-from ..printing import grid, number, print_parts, with_interval
-from ..tables import Table, region_of
+from ...io.result_tables import Table
+from ..printing import grid, print_parts, with_interval
+from ..tables import region_of
 
 if TYPE_CHECKING:
     from rich.console import Console

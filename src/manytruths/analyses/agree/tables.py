@@ -23,7 +23,8 @@ from ...core.labels import Labels
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import or_undefined
 from ...inference.intervals import confidence_interval
-from ..tables import Row, Series, Settings, Table, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise
+from ...io.result_tables import Row, Table
+from ..tables import Series, Settings, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise
 
 if TYPE_CHECKING:
     from .case import CaseAgreement

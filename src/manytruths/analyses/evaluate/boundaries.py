@@ -15,10 +15,10 @@ from ...evaluation.boundaries import (
     boundary_scores,
     pool_boundary_scores,
 )
+from ...io.result_tables import Row, Table
 from ...shape import find_boundaries
 from ...study import Study
 from ...study.mask_values import about
-from ..tables import Row, Table
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ...claims.sentences import counted
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...evaluation.grading import GradeScale
@@ -17,24 +18,13 @@ from ...evaluation.intensity_curves import mask_intensity
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction
 from ...fusion.registry import estimator, options_by_name, parse_methods
+from ...io.result_tables import DataTable, PlainTable, Row, Table
 from ...study import Case, Progress, Study
 from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.options import merged
-from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import (
-    NOTHING_MOVED,
-    DataTable,
-    Moved,
-    PlainTable,
-    Row,
-    Settings,
-    Table,
-    mark_resampled,
-    marked_rows,
-    region_of,
-)
+from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import LabelCounts, count_labels
 from .grading import (

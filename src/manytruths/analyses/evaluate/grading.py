@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...charts.curves import line_chart
+from ...claims.sentences import counted, number
 from ...core.columns import Column, natural_key
 from ...core.errors import FormatError, InputError, few
 from ...core.undefined import REASONS, Undefined, code, ratio
@@ -41,10 +42,11 @@ from ...evaluation.grading import (
 )
 from ...inference.intervals import Interval
 from ...io import write_csv, write_picture, write_text
+from ...io.result_tables import Row, Table
 from ...io.tables import read_table
 from ...study import Study
-from ..printing import counted, grid, number
-from ..tables import Row, Settings, Table
+from ..printing import grid
+from ..tables import Settings
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
 from .mask_scores import MEAN, LabelScores

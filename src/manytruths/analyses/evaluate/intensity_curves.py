@@ -12,7 +12,8 @@ from ...core.undefined import Undefined
 from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
 from ...inference.intervals import mean_intervals
 from ...io import safe_name
-from ..tables import Row, Settings, Table
+from ...io.result_tables import Row, Table
+from ..tables import Settings
 
 STATISTICS = ("rms", "mean_absolute", "relative_rms", "relative_mean_absolute")
 """Distances of a curve from the raters' mean; each is a field of CurveDistance."""

@@ -38,9 +38,10 @@ from ...evaluation.ranking.scores import (
 from ...evaluation.ranking.standings import DIGITS
 from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io import safe_name
+from ...io.result_tables import Row, Table
 from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
-from ..tables import Row, Series, Settings, Table, mean_rows, region_of, summarise
+from ..tables import Series, Settings, mean_rows, region_of, summarise
 from .case_scores import (
     EVERYBODY,
     NAMES,

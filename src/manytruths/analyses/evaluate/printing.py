@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...agreement import contingency
+from ...claims.sentences import counted, number
 from ...core.columns import Column
 from ...core.errors import few
 from ...core.labels import VOID
@@ -17,10 +18,10 @@ from ...core.undefined import Note
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction, is_distance
+from ...io.result_tables import Row, Table
 from ...study import Study
 from ...study.problems import find_unknown_cases
-from ..printing import counted, grid, number, with_interval
-from ..tables import Row, Table
+from ..printing import grid, with_interval
 from .case_scores import EVERYBODY, NAMES
 from .grading import graded_grids
 from .marks import EvaluatePlan

@@ -30,9 +30,10 @@ from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_refere
 from ...evaluation.references import ReferenceStandards, reference_standards
 from ...evaluation.responses import count_indexed_responses, index_masks
 from ...io import safe_name
+from ...io.result_tables import Row, Table
 from ...study import Case, Study
 from ...study.mask_values import about
-from ..tables import Row, Series, Settings, Table, region_of, summarise
+from ..tables import Series, Settings, region_of, summarise
 from .case_scores import NO_PREDICTION, fill_missing
 from .marks import Array, CaseMarks, EvaluatePlan, Missing, pack, unpack
 

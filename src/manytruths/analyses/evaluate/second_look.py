@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...claims.sentences import counted
 from ...core.undefined import Note
 from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
 from ...io import write_picture
+from ...io.result_tables import Row, Table
 from ...study import Case, Study
-from ..printing import counted
-from ..tables import Row, Table
 from .marks import Array, CaseMarks, pack, unpack
 
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")

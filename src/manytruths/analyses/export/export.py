@@ -11,13 +11,14 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Literal, get_args
 
+from ...claims.sentences import counted
 from ...core.errors import CallError, InputError, few
+from ...io.result_tables import PlainTable
 from ...io.results import replacing, write_summary, written_files
 from ...study import Progress, Study
 from ...study.grids import is_resampled
-from ..printing import counted
 from ..result import Tables, open_study
-from ..tables import PlainTable, marked_rows
+from ..tables import marked_rows
 from .annotation_tools import export_annotations
 from .result import Export, check_folder, resampled_notes
 from .targets import check_consensus

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...core.errors import CallError, InputError, few
+from ...io.result_tables import PlainTable
 from ...io.results import SUMMARY
 from ...io.writing import PART
 from ...study import Study
 from ...study.grids import is_resampled
 from ..result import Result, Tables, console_or_stdout, summary_of
-from ..tables import PlainTable
 
 
 @dataclass(frozen=True, repr=False)

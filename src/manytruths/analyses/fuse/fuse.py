@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
+from ...claims.sentences import counted
 from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
 from ...core.tally import Tallies, Tally, pool
@@ -23,23 +24,11 @@ from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...fusion.result import MARKED_NOTHING, first_readings
 from ...fusion.staple import Prior
 from ...io import write_text
+from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
 from ...study import Progress, Study
-from ..printing import counted
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import (
-    NOTHING_MOVED,
-    Moved,
-    PlainTable,
-    Row,
-    Series,
-    Settings,
-    Table,
-    mark_resampled,
-    marked_rows,
-    region_of,
-    summarise,
-)
+from ..tables import NOTHING_MOVED, Moved, Series, Settings, mark_resampled, marked_rows, region_of, summarise
 from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)

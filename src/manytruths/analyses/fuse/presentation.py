@@ -6,10 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...charts.complexity import complexity_plane, histograms
+from ...claims.sentences import number
 from ...complexity import STATISTICS
 from ...core.undefined import reason
-from ..printing import grid, number, print_parts
-from ..tables import Row
+from ...io.result_tables import Row
+from ..printing import grid, print_parts
 from .case import on_modified_background
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ from shlex import quote
 from typing import Any, ClassVar, Literal, get_args
 
 from ... import exchange
+from ...claims.sentences import counted
 from ...core.errors import CallError, GridError, StudyError, few, one_line
 from ...exchange.readings import ImportOptions, NoPicture, Reading, ReadingSet, combine_readings
 from ...io import Template, probe, write_text
 from ...io.files import SUFFIXES
+from ...io.result_tables import PlainTable
 from ...io.results import replacing
 from ...shape.polygons import Rule
 from ...study import Progress, Study
 from ...study.processes import map_in_order
-from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, summary_of
-from ..tables import PlainTable
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
 

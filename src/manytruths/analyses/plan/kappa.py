@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...core.errors import CallError
+from ...io.result_tables import Row
 from ...ratings.planning.kappa_width import KappaWidth, cases_for_kappa_width, kappa_width
-from ..tables import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "kappa"

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...claims.sentences import number, number_word
 from ...core.undefined import Undefined
+from ...io.result_tables import Row
 from ...ratings.planning.panels import (
     RatersNeeded,
     ceiling,
@@ -19,8 +21,6 @@ from ...ratings.planning.panels import (
     win_probability,
 )
 from ...ratings.ratings import Values
-from ..printing import number, number_word
-from ..tables import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "majority"

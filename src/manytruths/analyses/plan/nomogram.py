@@ -9,6 +9,7 @@ import numpy as np
 
 from ...charts.panels import Way, nomogram_chart
 from ...core.undefined import reason
+from ...io.result_tables import Row
 from ...ratings.planning.nomogram import (
     Nomogram,
     majority_from_accuracy,
@@ -16,7 +17,6 @@ from ...ratings.planning.nomogram import (
     nomogram_for_accuracy,
     reported_accuracy_for,
 )
-from ..tables import Row
 from .topics import PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME, BACK = "nomogram", "nomogram_back"

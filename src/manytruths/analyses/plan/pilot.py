@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...claims.sentences import number, number_word
 from ...core.tally import Tallies, pool
 from ...core.undefined import reason
+from ...io.result_tables import Row
 from ...ratings.accuracy import rater_accuracy
 from ...ratings.masks import ratings_from_tally
 from ...ratings.planning.pilot import Panel, PilotPlan, plan_from_pilot
 from ...ratings.ratings import Ratings
-from ..printing import number, number_word, with_interval
-from ..tables import Row
+from ..printing import with_interval
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "pilot"

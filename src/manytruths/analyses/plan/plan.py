@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...claims.sentences import counted
 from ...core.errors import CallError
 from ...core.tally import Tallies
+from ...io.result_tables import Table
 from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Study
-from ..printing import counted, grid, print_parts
+from ..printing import grid, print_parts
 from ..reliability.reliability import names_masks
 from ..result import Result, Tables, console_or_stdout, results_folder, summary_of
-from ..tables import NOTHING_MOVED, Moved, Table, mark_all, mark_resampled
+from ..tables import NOTHING_MOVED, Moved, mark_all, mark_resampled
 from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ...claims.sentences import number_word
 from ...core.errors import CallError
 from ...core.labels import MAX_LABELS
 from ...inference.intervals import MAX_RESAMPLES
+from ...io.result_tables import Row
 from ...ratings.planning.panels import MAX_PLURALITY_PANEL
-from ..printing import number_word
-from ..tables import Row
 
 MAX_RATERS = 999
 """Largest number of raters of one panel."""

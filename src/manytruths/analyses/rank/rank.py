@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...claims.sentences import counted, number
 from ...core.errors import CallError
 from ...core.undefined import Note, reason
 from ...evaluation.ranking.missing_scores import Missing
@@ -36,9 +37,10 @@ from ...evaluation.ranking.score_tables import read_scores
 from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
 from ...io import write_json
-from ..printing import counted, grid, number
+from ...io.result_tables import Table
+from ..printing import grid
 from ..result import SCHEMA, Result, Tables, console_or_stdout, results_folder, summary_of
-from ..tables import Table, mark_all
+from ..tables import mark_all
 from .tables import charts, pairs_table, rankings_table, tau_table
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ...evaluation.ranking.ranking import Ranking, best_first
 from ...evaluation.ranking.scores import Values
 from ...evaluation.ranking.standings import Standing, competition_ranks
 from ...io import safe_name
-from ..tables import Row, Table
+from ...io.result_tables import Row, Table
 
 MOST_BOARDS = 24
 """With more metrics × reference standards, only the overall charts are drawn."""

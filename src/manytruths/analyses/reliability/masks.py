@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
+from ...claims.sentences import counted, number
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import or_undefined
+from ...io.result_tables import Row, Table
 from ...ratings.accuracy import RaterAccuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
-from ..printing import counted, grid, number, print_parts, with_interval
+from ..printing import grid, print_parts, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
-from ..tables import Row, Series, Settings, Table, mark_resampled, pooled_rows, region_of, summarise
+from ..tables import Series, Settings, mark_resampled, pooled_rows, region_of, summarise
 
 Statistic = Callable[[Tally], float]
 

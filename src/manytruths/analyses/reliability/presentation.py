@@ -11,9 +11,10 @@ from ...agreement import interpret_alpha
 from ...charts.pairs import matrix
 from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
 from ...charts.svg import shorten
+from ...claims.sentences import counted, number
 from ...core.undefined import reason, undefined_like
 from ...ratings.accuracy import Majorities, binomial_tail
-from ..printing import counted, grid, number, print_parts, with_interval
+from ..printing import grid, print_parts, with_interval
 from .intervals import LEVELS, TITLES
 from .ratings_tables import ConfidenceLevels, conspicuous_raters, operating_points
 

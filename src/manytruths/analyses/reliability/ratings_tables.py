@@ -20,10 +20,10 @@ from ...agreement import cohen_kappa, contingency
 from ...core.labels import VOID
 from ...core.undefined import Undefined, divide, or_undefined, ratio, undefined_like
 from ...inference.intervals import Interval
+from ...io.result_tables import Row, Table
 from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
 from ...ratings.ratings import MISSING, Ratings, Values
-from ..tables import Row, Table
 from .intervals import Source
 
 if TYPE_CHECKING:

@@ -10,17 +10,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ...claims.sentences import counted
 from ...core.errors import CallError, InputError
 from ...core.undefined import REASONS, undefined_like
 from ...inference.intervals import Interval
+from ...io.result_tables import Table
 from ...ratings.accuracy import Majorities, majorities
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
-from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import Settings, Table
+from ..tables import Settings
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
 from .masks import Assumptions, MaskReliability, mask_reliability
 from .ratings_tables import (

@@ -7,26 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...analyses.agree.presentation import charts
-from ...analyses.tables import Row, groups_of, region_of
+from ...analyses.tables import groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Entry, grouped_bars
+from ...claims.numbers import TableIndex, is_defined, undefined_share
+from ...claims.sentences import Cell, Sentence, compose, spell_count, text_cell
 from ...core.undefined import reason
-from ..building import ColumnOf, compose, make_table, text_cell, text_column
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined, undefined_share
 from .cases import why_no_kappa
-from .vocabulary import (
-    MEANINGS,
-    SHARES,
-    TITLES,
-    level_column,
-    level_text,
-    pooled_column,
-    scale_name,
-    sd_column,
-    spell_count,
-)
+from .vocabulary import MEANINGS, SHARES, TITLES, level_column, level_text, pooled_column, scale_name, sd_column
 
 LEAST_VALUES = 10
 """Fewest values for which a histogram is drawn."""

@@ -16,15 +16,15 @@ from ...analyses.evaluate.case_scores import EVERYBODY, NAMES, UNMARKED
 from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
 from ...analyses.evaluate.printing import ONE_MORE
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
-from ...analyses.printing import number, number_word
-from ...analyses.tables import Row
+from ...claims.numbers import is_defined, number_cell
+from ...claims.sentences import Cell, Sentence, compose, number, number_word, text_cell
 from ...core.undefined import code, code_of
 from ...evaluation.ranking.scores import is_distance
 from ...io import safe_name
-from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs
 from ..findings import Findings
-from ..numbers import is_defined
 from .standards import (
     INTERSECTION,
     UNION,

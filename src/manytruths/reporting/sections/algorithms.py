@@ -11,21 +11,21 @@ from typing import Any
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import LEAST_RATERS, OTHERS, HumanRange
-from ...analyses.printing import counted
 from ...analyses.rank.rank import RankResult
 from ...analyses.rank.tables import charts as rank_charts
-from ...analyses.tables import Row
+from ...claims.numbers import is_defined, number_cell
+from ...claims.sentences import Cell, Sentence, compose, counted, join_names, join_parts, spell_count, text_cell
 from ...evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings
 from ...evaluation.ranking.ranking import format_p
 from ...io import safe_name
-from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from ..numbers import is_defined
 from . import algorithm_scores as scores
 from .algorithm_scores import SCORES, VERDICTS
 from .standards import given_references, standard_name
-from .vocabulary import join_names, join_parts, note_block, plain_note, spell_count
+from .vocabulary import note_block, plain_note
 
 MOST_SENTENCES = 4
 """Most algorithms that get a sentence each."""

@@ -7,19 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from ...analyses.printing import number_word
-from ...analyses.tables import Row
+from ...claims.numbers import TableIndex, is_defined
+from ...claims.sentences import (
+    Cell,
+    Sentence,
+    case_cell,
+    join_names,
+    join_parts,
+    number_word,
+    plain_text,
+    spell_count,
+    text_cell,
+)
 from ...core.labels import VOID
 from ...core.tally import Tally
 from ...core.undefined import reason
-from ..building import ColumnOf, make_table, text_cell, text_column
-from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Cases, Column, PageTable, Section
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
 from .standards import as_title, standard_name
-from .vocabulary import MEANINGS, case_cell, join_names, join_parts, level_column, rater_cell, spell_count
+from .vocabulary import MEANINGS, level_column, rater_cell
 
 MOST_ALGORITHMS = 4
 """With more algorithms, the table of cases leaves their scores out."""

@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...analyses.printing import counted
-from ...analyses.tables import Row
+from ...claims.numbers import has_interval
+from ...claims.sentences import Cell, counted, join_names, text_cell
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
-from ..building import text_cell, text_column
-from ..elements import Cell, PageTable
+from ...io.result_tables import Row
+from ..building import text_column
+from ..elements import PageTable
 from ..findings import Findings
-from ..numbers import has_interval
 from .raters import possible_copies
-from .vocabulary import SHARES, join_names
+from .vocabulary import SHARES
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (

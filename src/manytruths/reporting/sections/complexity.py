@@ -7,15 +7,26 @@ from collections.abc import Callable, Iterator
 
 from ...analyses.fuse.fuse import LEAST_CASES
 from ...analyses.fuse.presentation import charts
-from ...analyses.printing import counted, number
-from ...analyses.tables import Row
+from ...claims.numbers import is_defined, number_cell, undefined_share
+from ...claims.sentences import (
+    Cell,
+    Sentence,
+    case_cell,
+    case_links,
+    compose,
+    counted,
+    join_parts,
+    number,
+    spell_count,
+    text_cell,
+)
 from ...complexity import STATISTICS
 from ...core.undefined import reason
-from ..building import ColumnOf, compose, make_table, number_cell, text_cell, text_column
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from ..numbers import is_defined, undefined_share
-from .vocabulary import case_cell, case_links, join_parts, sd_column, spell_count
+from .vocabulary import sd_column
 
 FILE = "fuse/complexity.csv"
 MOST_LISTED = 10

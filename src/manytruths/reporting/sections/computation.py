@@ -11,20 +11,22 @@ from typing import Any
 import manytruths
 
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.tables import Row, region_of
+from ...analyses.tables import region_of
+from ...claims.sentences import Cell, join_names, text_cell
 from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
+from ...io.result_tables import Row
 from ...study.options import PATHS
-from ..building import text_cell, text_column, text_table
-from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text
+from ..building import text_column, text_table
+from ..elements import Block, Column, PageTable, Paragraphs, Section, Text
 from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table
 from .paper_texts import methods_text, results_text
 from .standards import method_options
-from .vocabulary import join_names, scale_name
+from .vocabulary import scale_name
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."

@@ -14,24 +14,33 @@ from ...agreement import interpret_kappa
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import OTHERS
-from ...analyses.printing import counted, number_word
 from ...analyses.rank.rank import RankResult
-from ...analyses.tables import Row, region_of
+from ...analyses.tables import region_of
+from ...claims.numbers import has_interval, is_defined
+from ...claims.sentences import (
+    Sentence,
+    capitalise,
+    compose,
+    counted,
+    join_names,
+    join_parts,
+    number_word,
+    plain_text,
+    spell_intervals,
+)
 from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
 from ...evaluation.ranking.score_tables import PERFECT
 from ...inference.intervals import MIN_SUBJECTS
-from ..building import compose
-from ..elements import Sentence, plain_text, spell_intervals
+from ...io.result_tables import Row
 from ..findings import Findings
-from ..numbers import has_interval, is_defined
 from .algorithm_scores import area_ranges, empty_masks, judged_label, range_text, tolerances, verdict_text
 from .algorithms import main_orders, rater_comparison
 from .cases import cases_by_kappa, why_no_overlap
 from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
 from .raters import error_dependence
 from .standards import cite_method, most_different
-from .vocabulary import SHARES, capitalise, join_names, join_parts, scale_name
+from .vocabulary import SHARES, scale_name
 
 REGIONS = {
     "whole": "over all {item}s that were rated",

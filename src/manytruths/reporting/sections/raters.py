@@ -13,13 +13,14 @@ from statistics import median
 from typing import Any
 
 from ...analyses.agree.presentation import charts
-from ...analyses.tables import Row
+from ...claims.numbers import TableIndex, is_defined
+from ...claims.sentences import Cell, Sentence, compose, join_parts, spell_count, text_cell
+from ...io.result_tables import Row
 from ...raters.dependence import PossibleCopy
-from ..building import ColumnOf, compose, make_table, text_cell, text_column
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined
-from .vocabulary import join_parts, rater_cell, rater_names, spell_count
+from .vocabulary import rater_cell, rater_names
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),

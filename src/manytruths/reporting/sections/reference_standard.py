@@ -8,12 +8,13 @@ from typing import Any
 from ...analyses.fuse.case import on_modified_background
 from ...analyses.fuse.fuse import COMPLEXITY
 from ...analyses.fuse.presentation import charts
-from ...analyses.tables import Row
+from ...claims.numbers import TableIndex, is_defined
+from ...claims.sentences import Cell, Sentence, case_cell, compose, join_names, join_parts, text_cell
 from ...core.undefined import code_of
-from ..building import ColumnOf, compose, make_table, text_cell, text_column
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined
 from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
 from .raters import LEAST_RATERS, error_dependence
@@ -29,7 +30,7 @@ from .standards import (
     standard_cell,
     standard_name,
 )
-from .vocabulary import case_cell, join_names, join_parts, mean_over, note_block, rater_cell, sd_column
+from .vocabulary import mean_over, note_block, rater_cell, sd_column
 
 MethodPair = tuple[str, str]
 

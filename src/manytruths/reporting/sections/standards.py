@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from ...analyses.tables import Row
+from ...claims.numbers import is_defined
+from ...claims.sentences import Cell, text_cell
 from ...fusion.registry import estimator
+from ...io.result_tables import Row
 from ...study import Study
-from ..building import text_cell
-from ..elements import Cell
 from ..findings import Findings
-from ..numbers import is_defined
 from .formulas import cite
 
 UNION, INTERSECTION = "what any rater marked (union)", "what all raters marked (intersection)"

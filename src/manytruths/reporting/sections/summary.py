@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...agreement import interpret_alpha, interpret_kappa
-from ...analyses.printing import number_word
-from ...analyses.tables import Row, region_of
+from ...analyses.tables import region_of
+from ...claims.numbers import TableIndex, has_interval, is_defined
+from ...claims.sentences import (
+    Cell,
+    Sentence,
+    capitalise,
+    case_cell,
+    case_links,
+    compose,
+    join_parts,
+    number_word,
+    spell_count,
+)
 from ...core.tally import Tally
 from ...core.undefined import code_of
 from ...inference.intervals import MIN_SUBJECTS
-from ..building import compose
-from ..elements import Block, Cell, Paragraphs, Section, Sentence
+from ...io.result_tables import Row
+from ..elements import Block, Paragraphs, Section
 from ..findings import Findings
-from ..numbers import TableIndex, has_interval, is_defined
 from .algorithms import algorithm_summary
 from .cases import (
     cases_by_kappa,
@@ -38,18 +48,7 @@ from .raters import (
     turned_raters,
 )
 from .standards import most_different
-from .vocabulary import (
-    capitalise,
-    case_cell,
-    case_links,
-    join_parts,
-    note_sentences,
-    rater_cell,
-    rater_names,
-    scale_name,
-    spell_count,
-    spelled_interval,
-)
+from .vocabulary import note_sentences, rater_cell, rater_names, scale_name, spelled_interval
 
 UNNAMED_PATIENTS = (
     "Every case counts as a patient of its own. If cases share a patient (two eyes, two slices), name the patients "

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ...agreement import interpret_kappa
 from ...analyses.evaluate.case_scores import NAMES
-from ...analyses.printing import number_word
-from ...analyses.tables import Row
+from ...claims.sentences import Cell, Sentence, join_parts, spell_count, text_cell
 from ...core.undefined import code_of, reason
-from ..building import ColumnOf, text_cell, text_column
-from ..elements import Cell, Column, Paragraphs, Sentence
+from ...io.result_tables import Row
+from ..building import ColumnOf, text_column
+from ..elements import Column, Paragraphs
 from ..findings import Findings
 from .standards import consensus_methods, given_references, standard_name
 
@@ -71,55 +71,6 @@ MEANINGS = {
 
 SHARES = ("percent_agreement", "unanimous", "volume_difference", "smyth_bound")
 """Statistics that are shown as percentages."""
-
-
-def spell_count(number: int, thing: str, things: str = "") -> str:
-    """``five raters``, ``one case``, ``24 cases``.
-
-    >>> spell_count(1, "case"), spell_count(3, "study", "studies"), spell_count(24, "case")
-    ('one case', 'three studies', '24 cases')
-    """
-    return f"{number_word(number)} {thing if number == 1 else things or thing + 's'}"
-
-
-def join_names(names: Sequence[str], most: int = 6) -> str:
-    """``A, B and C``; of many names the first, and how many more there are.
-
-    >>> join_names(["A"]), join_names(["A", "B", "C"]), join_names("ABCDEF", 3)
-    ('A', 'A, B and C', 'A, B, C and three more')
-    """
-    shown = list(names[:most])
-    if len(names) > most:
-        return f"{', '.join(shown)} and {number_word(len(names) - most)} more"
-    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
-
-
-def join_parts(parts: Sequence[Sentence], last: str = " and ", between: str = ", ") -> Sentence:
-    """Join parts of a sentence by commas, and by a word before the last."""
-    out: list[str | Cell] = []
-    for i, part in enumerate(parts):
-        if i:
-            out.append(last if i == len(parts) - 1 else between)
-        out += part
-    return tuple(out)
-
-
-def capitalise(sentence: Sentence) -> Sentence:
-    """The sentence with a capital letter, where it starts with text."""
-    first = sentence[0]
-    return (first[:1].upper() + first[1:], *sentence[1:]) if isinstance(first, str) else sentence
-
-
-def case_links(cases: Sequence[str], most: int = 5) -> Sentence:
-    """Links to cases: ``p05, p17 and three more``."""
-    parts: list[Sentence] = [(case_cell(case),) for case in cases[:most]]
-    more: list[Sentence] = [(f"{number_word(len(cases) - most)} more",)] if len(cases) > most else []
-    return join_parts(parts + more)
-
-
-def case_cell(case: str) -> Cell:
-    """The name of a case, with a link to it."""
-    return Cell(case, case=case)
 
 
 def rater_cell(findings: Findings, rater: str) -> Cell:

@@ -1,0 +1,103 @@
+"""The numbers that sentences quote: rows of the tables with their address."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+from ..core.undefined import reason
+from ..io.result_tables import Row, Table
+from ..io.writing import csv_line
+from .sentences import Cell, number, text_cell
+
+
+def csv_text(value: object) -> str:
+    """A value as the CSV files have it."""
+    if value is None:
+        return ""
+    return float.__repr__(value) if isinstance(value, float) else str(value)
+
+
+def address(file: str, row: Row) -> str:
+    """The address of a number: the file, and the cells of its row up to the statistic."""
+    return f"{file}#{csv_line(row.cells()[: 6 + len(row.extra)])}"
+
+
+def number_cell(
+    file: str, row: Row, digits: int = 2, *, percent: bool = False, interval: bool = True, level: str = ""
+) -> Cell:
+    """A number of a table, with its interval where it has one: ``0.44 (0.37–0.50)``.
+
+    ``level`` names the interval, as in ``95% CI``; ``percent`` shows a share as a percentage.
+    """
+    ends = [None if end is None or math.isnan(end) else end for end in (row.low, row.high)]
+    known = interval and None not in ends
+    shown = _number_text(row.value, digits, percent)
+    if known:
+        low_text, high_text = (_number_text(end, digits, percent) for end in ends)
+        around = f"{low_text}{' to ' if '−' in low_text else '–'}{high_text}"
+        shown += f" ({level} {around})" if level else f" ({around})"
+    low, high = (csv_text(None if end is None else float(end)) if known else "" for end in ends)
+    return Cell(shown, csv_text(float(row.value)), low, high, address(file, row), reason(row.value))
+
+
+def _number_text(value: float | None, digits: int, percent: bool) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value:.{digits}%}" if percent else number(value, digits)
+    # a number that is rounded to zero has no sign
+    return text.replace("-", "−" if any(sign in "123456789" for sign in text) else "")
+
+
+class TableIndex:
+    """A table under the name of its file, with its rows by statistic, scope, case, group and label."""
+
+    def __init__(self, file: str, table: Table) -> None:
+        self.file, self.table, self.rows = file, table, table.rows
+        self._rows = {self._key(row): row for row in table.rows}
+
+    @staticmethod
+    def _key(row: Row) -> tuple[object, ...]:
+        # rows of cases are looked up without their group
+        group = "" if row.scope == "case" else row.group
+        return (row.statistic, row.scope, row.extra, row.case, group, row.label)
+
+    def row(
+        self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = ""
+    ) -> Row | None:
+        """The row of a statistic; None where the table has none."""
+        return self._rows.get((statistic, scope, extra, case, group, label))
+
+    def cell(
+        self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = "",
+        **how: Any,
+    ) -> Cell:  # fmt: skip
+        """The number with its address; an empty cell where the table has none."""
+        row = self.row(statistic, scope, *extra, case=case, group=group, label=label)
+        return text_cell("") if row is None else self.quote(row, **how)
+
+    def quote(self, row: Row, digits: int = 2, **how: Any) -> Cell:
+        """A row of this table with its address."""
+        return number_cell(self.file, row, digits, **how)
+
+    def all(self, statistic: str, scope: str, *, label: str | None = "") -> Iterator[Row]:
+        """Every row of a statistic at a scope, of one label unless that is None."""
+        return (r for r in self.table.all(statistic, scope) if label is None or r.label == label)
+
+
+def is_defined(row: Row | None) -> TypeGuard[Row]:
+    """Whether a row has a number."""
+    return row is not None and not reason(row.value)
+
+
+def has_interval(row: Row | None) -> TypeGuard[Row]:
+    """Whether a row has an interval."""
+    return is_defined(row) and row.low is not None and not reason(row.low)
+
+
+def undefined_share(row: Row | None) -> str:
+    """For how many subjects a statistic is undefined: ``2 of 21``."""
+    if row is None or not row.n_undefined:
+        return "0"
+    return f"{row.n_undefined} of {(row.n or 0) + row.n_undefined}"
