@@ -30,7 +30,7 @@ def test_plane(count: int) -> None:
     assert_tidy(root)
     assert len(marks(chart)) == count + min(count, 3), "a mark a case, and one a group in the legend"
     assert all(f"{case}: entropy" in words(root) for case in points)
-    assert "A: disagreement" in words(root)
+    assert "A: low mean" in words(root)
     assert "entropy inside the union" in words(root)
 
 

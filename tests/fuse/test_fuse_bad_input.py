@@ -46,7 +46,9 @@ def test_no_overlap_at_all(capsys, tmp_path):
     assert (pixels(out / "consensus/staple/p1.png") == apart["C"]).all()
     assert not pixels(out / "consensus/vote-0.5/p1.png").any()
     rows = table(out / "complexity.csv")
-    assert {r["reason"] for r in rows if r["scope"] == "case"} == {"no item was marked by two raters"}
+    reasons = {r["statistic"]: (r["value"], r["reason"]) for r in rows if r["scope"] == "case"}
+    assert reasons.pop("dice") == ("0.0", "")
+    assert set(reasons.values()) == {("nan", "no item was marked by two raters")}
 
 
 @pytest.mark.parametrize("methods", [NAMES, "vote:0.5"])
@@ -79,7 +81,9 @@ def test_one_rater_left(capsys, tmp_path):
         assert "only one rater" not in ends["p1", method][1], method
         assert (pixels(out / f"consensus/{method.replace(':', '-')}/p2.png") == disc(x=2)).all(), method
     assert "only one rater: the consensus is their mask (p2)" in printed
-    assert {r["reason"] for r in table(out / "complexity.csv") if r["case"] == "p2"} == {"fewer than two raters"}
+    rows = [r for r in table(out / "complexity.csv") if r["case"] == "p2"]
+    assert {r["reason"] for r in rows if r["statistic"] != "dice"} == {"fewer than two raters"}
+    assert [r["value"] for r in rows if r["statistic"] == "dice"] == ["nan"]
 
 
 def test_simple_leaves_one(capsys, tmp_path):

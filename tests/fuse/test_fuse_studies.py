@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -164,6 +166,10 @@ def test_pooled_rates_of_several_labels(capsys, tmp_path):
         assert (pixels(out / f"consensus/staple/{case}.png") == mt.paint(whole.values, own, whole.tally)).all()
 
 
+def _mean_dice(masks):
+    return np.mean([2 * (a & b).sum() / (a.sum() + b.sum()) for a, b in combinations(masks, 2)])
+
+
 def test_a_case_without_background(capsys, tmp_path):
     """Everybody gave every item a mark: no complexity, for a reason, and maps all the same."""
     template = write_labels(tmp_path)
@@ -171,6 +177,9 @@ def test_a_case_without_background(capsys, tmp_path):
         write_png(tmp_path / f"masks/{rater}/p2.png", disc(x=x) + 1)
     out = fused(capsys, template, tmp_path / "out", "staple,plurality,vote:0.5")
     rows = [r for r in table(out / "complexity.csv") if (r["scope"], r["case"]) == ("case", "p2")]
+    by_label = [_mean_dice([disc(x=x) == mark for x in SHIFTS.values()]) for mark in (0, 1)]
+    assert [float(r["value"]) for r in rows if r["statistic"] == "dice"] == [pytest.approx(np.mean(by_label))]
+    rows = [r for r in rows if r["statistic"] != "dice"]
     assert {(r["value"], r["reason"]) for r in rows} == {("nan", "no label is background")}
     assert set(np.unique(pixels(out / "consensus/plurality/p2.png"))) == {1, 2}
 

@@ -189,37 +189,48 @@ def test_cases_on_which_methods_hardly_differ_are_not_named(tmp_path: Path) -> N
 def test_equal_cases_are_not_called_hard(tmp_path: Path) -> None:
     same = findings(Study.open(write_study(tmp_path, "ABC", [f"p{i}" for i in range(5)])))
     values = {row.value for row in same.fusion.complexity.all("esm", "case")}
-    assert ("Hardest: " in said(complexity.section(same))) is (len(values) > 1)
+    assert ("ESM is highest in " in said(complexity.section(same))) is (len(values) > 1)
     assert "five cases have the same ESM" in said(complexity.section(same))
 
 
-def test_groups_and_the_hardest(many: Findings, tmp_path: Path) -> None:
+def test_groups_are_named_by_what_was_measured_and_stand_beside_dice(many: Findings, tmp_path: Path) -> None:
     section = complexity.section(many)
     found = tables(section)
-    assert column(found["complexity-groups"], "Group") == ["disagreement (A)", "agreement (B)", "in between (C)"]
+    assert column(found["complexity-groups"], "Group") == ["low mean (A)", "high mean (B)", "middle mean (C)"]
     assert sum(map(int, column(found["complexity-groups"], "Cases"))) == 12
     values = {r.case: r.value for r in many.fusion.complexity.all("esm", "case")}
-    hardest = sorted(values, key=lambda case: -values[case])
-    assert column(found["hardest-cases"], "Case") == hardest[:10]
-    assert [row[0].case for row in found["hardest-cases"].rows] == hardest[:10]
+    highest = sorted(values, key=lambda case: -values[case])
+    assert column(found["highest-esm"], "Case") == highest[:10]
+    assert [row[0].case for row in found["highest-esm"].rows] == highest[:10]
     assert column(found["complexity"], "Measure") == ["ESM", "SSM", "Entropy", "Mean", "SD"]
     assert "modified background" in found["complexity"].note
     assert_sound(section, many, tmp_path)
 
 
-def test_complex_cases_can_be_agreed_upon(many: Findings) -> None:
-    kappas = {r.case: r.value for r in many.agreement.agreement.all("fleiss_kappa", "case")}
-    mean = many.agreement.headline("fleiss_kappa").value
-    esm = {r.case: r.value for r in many.fusion.complexity.all("esm", "case")}
-    high = [case for case in sorted(esm, key=lambda case: -esm[case])[:6] if kappas[case] > mean]
-    named = max(high, key=kappas.__getitem__) if high else ""
-    told = "it can be high where kappa is high" + (f", as in {named} (kappa {kappas[named]:.2f})." if named else ".")
-    assert told in said(complexity.section(many))
+def test_dice_of_a_group_is_the_mean_of_its_cases(many: Findings) -> None:
+    table = many.fusion.complexity
+    dice = {r.case: r.value for r in many.agreement.agreement.all("dice", "case")}
+    members = {r.case: r["class"] for r in table.all("esm", "case")}
+    for name in set(members.values()):
+        mean = np.mean([dice[case] for case in CASES if members[case] == name])
+        assert table.find("dice", "mean", **{"class": name}).value == pytest.approx(mean)
+
+
+def test_esm_is_shown_beside_overlap_and_not_called_difficulty(many: Findings) -> None:
+    from scipy.stats import spearmanr
+
+    dice = [r.value for r in many.fusion.complexity.all("dice", "case")]
+    esm = [r.value for r in many.fusion.complexity.all("esm", "case")]
+    row = many.fusion.complexity.find("esm_dice_correlation")
+    assert (row.value, row.n) == (pytest.approx(spearmanr(esm, dice).statistic), 12)
+    text = said(complexity.section(many))
+    assert f"rank correlation of ESM with the mean Dice of two raters is {row.value:.2f}".replace("-", "−") in text
+    assert not re.search(r"\bhard|difficult|disagreement", text)
 
 
 def test_groups_are_words() -> None:
-    told = [complexity.group_name(letter) for letter in ("A", "B", "C", "D", "undefined")]
-    assert told == ["disagreement", "agreement", "in between", "in between", "undefined"]
+    names = [complexity.group_name(letter) for letter in ("A", "B", "C", "D", "undefined")]
+    assert names == ["low mean", "high mean", "middle mean", "middle mean", "undefined"]
 
 
 def test_points_of_the_plane_open_their_case(many: Findings) -> None:

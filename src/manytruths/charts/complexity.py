@@ -17,7 +17,8 @@ LEFT, HIGH, PANEL = 78.0, 330.0, 92.0
 GREY = "#8a8a92"
 _ORANGE, _SKY, _GREEN, _YELLOW, _BLUE, _RED, _PINK = (hexadecimal(paint) for paint in OKABE_ITO)
 GROUP_COLOURS = {"A": _RED, "B": _BLUE, "C": _ORANGE, "D": _GREEN, "E": _PINK, "F": _SKY, "G": _YELLOW}
-MEANINGS = {"A": "disagreement", "B": "agreement", "C": "in between"}
+GROUP_NAMES = {"A": "low mean", "B": "high mean", "C": "middle mean"}
+"""Groups of cases by what was measured: the mean of STAPLE's probability at their centre."""
 TRIANGLE, DISC, SQUARE, DIAMOND = (
     "M-4.8 3.4h9.6l-4.8 -8.6z",
     "M-4.2 0a4.2 4.2 0 1 0 8.4 0a4.2 4.2 0 1 0 -8.4 0z",
@@ -90,7 +91,7 @@ def _extremes(placed: Mapping[str, Place], count: int) -> list[str]:
 def _legend(members: Sequence[str], undefined: int, x: float) -> list[str]:
     parts, y = [], TOP + 12.0
     for group in sorted(set(members), key=lambda letter: (not letter, letter)):
-        words = f"{group}: {MEANINGS[group]}" if group in MEANINGS else group or "cases"
+        words = f"{group}: {GROUP_NAMES[group]}" if group in GROUP_NAMES else group or "cases"
         count = members.count(group)
         parts += [_mark((x + 5, y), group, 1), svg.text(x + 18, y + 4, svg.shorten(words, 16))]
         parts.append(svg.text(x + 18, y + 19, f"{count} case{'' if count == 1 else 's'}", size=11, fill=PALE_INK))

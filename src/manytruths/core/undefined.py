@@ -94,6 +94,7 @@ REASONS: dict[str, str] = {
     "patterns_not_cases": "rows are patterns of many items, not cases that could be drawn again",
     "single_item": "a single item has no spread",
     "single_case": "a single case has no spread",
+    "too_few_cases_to_correlate": "a correlation needs at least ten cases that differ",
     "mean_zero": "the mean is 0",
     "spread_zero": "the spread is 0, the end of its range",
     "undefined_for_every_case": "undefined for every case",

@@ -13,12 +13,22 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
+from ...agreement import (
+    MeanPairwise,
+    PairStatistic,
+    contingency,
+    dice,
+    iou,
+    sensitivity,
+    specificity,
+    volume_difference,
+)
 from ...claims.sentences import counted
 from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import Note, Undefined, code_of, ratio
+from ...core.undefined import Note, Undefined, code_of, ratio, reason
+from ...evaluation.ranking.standings import fractional_ranks
 from ...fusion import Consensus, estimate
 from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...fusion.result import MARKED_NOTHING, first_readings
@@ -28,7 +38,17 @@ from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
 from ...study import Progress, Study
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import NOTHING_MOVED, Moved, Series, Settings, mark_resampled, marked_rows, region_of, summarise
+from ..tables import (
+    NOTHING_MOVED,
+    Moved,
+    Series,
+    Settings,
+    mark_resampled,
+    marked_rows,
+    mean_rows,
+    region_of,
+    summarise,
+)
 from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
@@ -412,7 +432,7 @@ def _region_series(cases: Mapping[str, CaseFusion], method: str) -> list[Series]
 def _complexity(
     cases: Mapping[str, CaseFusion], tallies: Tallies, settings: Settings
 ) -> tuple[Table, GroupClassifier | None]:
-    """The complexity of each case, and groups of cases where there are enough."""
+    """The complexity of each case beside the raters' Dice, and groups of cases where there are enough."""
     table = Table("complexity", ("class",))
     values = {name: case.complexity for name, case in cases.items()}
     groups = None
@@ -421,13 +441,42 @@ def _complexity(
             groups = fit_complexity_groups(list(values.values()), seed=settings.seed)
     classes = {name: groups.classify(value) if groups else "" for name, value in values.items()}
     series = [Series(s, [getattr(value, s) for value in values.values()], extra=("",)) for s in STATISTICS]
-    rows = summarise(series, tallies, settings)
+    overlap = Series("dice", [_pair_dice(tally) for tally in tallies.values()], extra=("",))
+    esm = next(s for s in series if s.statistic == "esm")
+    rows = summarise([*series, overlap], tallies, settings)
     for row in rows:
-        row.region = "modified_background"
+        row.region = "modified_background" if row.statistic in STATISTICS else row.region
         if row.scope == "case":
-            row.extra, row.n = (classes[row.case],), values[row.case].items
+            row.extra = (classes[row.case],)
+            row.n = values[row.case].items if row.statistic in STATISTICS else row.n
     table.add(rows)
+    for name in groups.names if groups else ():
+        members = [case for case in tallies if classes[case] == name]
+        means = mean_rows([replace(s, extra=(name,)) for s in (esm, overlap)], tallies, members, "", settings)
+        table.add(row for row in means if row.scope == "mean")
+    table.append(_correlation(esm, overlap, tallies))
     return table, groups
+
+
+def _pair_dice(tally: Tally) -> float:
+    """Mean Dice of every two raters, and over labels where there are several."""
+    raters = first_readings(tally)
+    if raters.labels.background is None:
+        return Undefined("no_background")
+    by_label = [MeanPairwise(dice)(raters.only(raters.labels.names[mark])) for mark in raters.labels.marks]
+    known = [value for value in by_label if not reason(value)]
+    return float(np.mean(known)) if known else by_label[0] if by_label else Undefined("nobody_marked")
+
+
+def _correlation(esm: Series, overlap: Series, tallies: Tallies) -> Row:
+    """Spearman's correlation, over cases, of ESM with the mean Dice of two raters."""
+    pairs = np.array([esm.values, overlap.values], np.float64)
+    pairs = pairs[:, ~np.isnan(pairs).any(axis=0)]
+    n = pairs.shape[1]
+    value: float = Undefined("too_few_cases_to_correlate")
+    if n >= LEAST_CASES and (np.ptp(pairs, axis=1) > 0).all():
+        value = float(np.corrcoef(*fractional_ranks(pairs))[0, 1])
+    return Row("pooled", "esm_dice_correlation", value, region=region_of(tallies), extra=("",), n=n)
 
 
 def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ...charts.complexity import complexity_plane, histograms
+from ...charts.complexity import GROUP_NAMES, complexity_plane, histograms
 from ...claims.sentences import number
 from ...complexity import STATISTICS
 from ...core.undefined import reason
@@ -78,14 +78,16 @@ def _dependence(result: Fusion) -> list[str]:
 
 
 def _complexity(result: Fusion) -> Any:
-    rows = [["mean", *(number(result.complexity.find(s, "mean").value) for s in STATISTICS)]]
+    columns = (*STATISTICS, "dice")
+    rows = [["mean", *(number(result.complexity.find(s, "mean").value) for s in columns)]]
     if result.groups:
         members = Counter(result.groups.classify(f.complexity) for f in result.cases.values())
-        words = {"A": "strong disagreement", "B": "agreement", "C": "in between"}
         for name, centre in zip(result.groups.names, result.groups.centres, strict=True):
-            title = f"{name}: {words.get(name, '')} ({members[name]})"
-            rows.append([title, number(centre[0]), "", number(centre[1]), "", ""])
-    return grid("Complexity of the cases (groups: entropy and mean at their centre)", ["", *STATISTICS], rows)
+            overlap = result.complexity.find("dice", "mean", **{"class": name}).value if members[name] else None
+            title = f"{name}: {GROUP_NAMES.get(name, '')} ({members[name]})"
+            rows.append([title, number(centre[0]), "", number(centre[1]), "", "", number(overlap)])
+    title = "Complexity of the cases, and Dice of two raters (groups: entropy and mean at their centre)"
+    return grid(title, ["", *STATISTICS, "Dice"], rows)
 
 
 def charts(result: Fusion) -> dict[str, str]:
@@ -105,7 +107,7 @@ def charts(result: Fusion) -> dict[str, str]:
     if any(not c.reason for c in cases.values()):
         points = {name: (float(c.entropy), float(c.mean)) for name, c in cases.items()}
         groups = {name: result.groups.classify(c) for name, c in cases.items()} if result.groups else None
-        svg["complexity"] = complexity_plane(points, groups, "How complex is each case?")
+        svg["complexity"] = complexity_plane(points, groups, "STAPLE's probabilities, case by case")
         values = {"all cases": [float(c.esm) for c in cases.values()]}
         svg["esm"] = histograms(values, "entropy scaled by mean (ESM)", "Complexity of the cases")
     return svg

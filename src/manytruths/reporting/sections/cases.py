@@ -84,7 +84,7 @@ def _complexity_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     if not entropy:
         return
     if findings.fusion.groups is not None:
-        help = "Groups of these cases by STAPLE's probabilities where any rater marked; see How hard is each case?"
+        help = "Groups of these cases by STAPLE's probabilities where any rater marked; not their agreement"
         yield text_column("Complexity", help), lambda row: text_cell(group_name(str(entropy[row.case]["class"])))
     yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
 

@@ -1,4 +1,4 @@
-"""The section on complexity: which cases are hard, by the entropy and mean of STAPLE's probabilities."""
+"""The section on complexity: the entropy and mean of STAPLE's probabilities, beside the agreement of the same cases."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from ...analyses.fuse.fuse import LEAST_CASES
 from ...analyses.fuse.presentation import charts
+from ...charts.complexity import GROUP_NAMES
 from ...claims.numbers import is_defined, number_cell, undefined_share
 from ...claims.sentences import (
     Cell,
@@ -30,88 +31,95 @@ from .vocabulary import sd_column
 
 FILE = "fuse/complexity.csv"
 MOST_LISTED = 10
-"""Number of the hardest cases that are listed."""
+"""Number of cases that are listed."""
 MOST_NAMED = 3
 
 HEADS = {
-    "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
-    "ssm": ("SSM", "Standard deviation scaled by mean: the higher, the harder the case, likewise"),
+    "esm": ("ESM", "Entropy scaled by mean: entropy / mean². 0 where all raters mark the same"),
+    "ssm": ("SSM", "Standard deviation scaled by mean: SD / mean². 0 where all raters mark the same"),
     "entropy": ("Entropy", "How mixed STAPLE's probabilities are where any rater marked; 0 where all are equal"),
     "mean": ("Mean", "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree"),
-    "std": ("SD", "Standard deviation: how much that likelihood varies from pixel to pixel"),
+    "std": ("SD", "Standard deviation: how much that probability varies from pixel to pixel"),
+    "dice": ("Dice", "Mean Dice of two raters in the same case, and over labels where there are several"),
 }
 """Titles and meanings of the statistics."""
 
 GROUPS = {
-    "A": ("disagreement", "much of what one marks, the others leave"),
-    "B": ("agreement", "what is marked is mostly shared"),
+    "A": "the lowest mean of STAPLE's probabilities",
+    "B": "the highest mean of STAPLE's probabilities",
 }
-"""Names and meanings of the groups by their letter."""
-BETWEEN = "in between", "a common core, and much that only some mark"
+"""Meanings of the groups by their letter; names are those of the chart."""
+BETWEEN = "a mean between these"
+WEAK = 0.3
+"""Correlations nearer to 0 than this are called little."""
 LEAST_DRAWN = 3
 """Fewest cases for which a histogram is drawn."""
 
 
 def group_name(letter: str) -> str:
     """The name of a group; its letter could be mistaken for a rater."""
-    return letter if letter == "undefined" else GROUPS.get(letter, BETWEEN)[0]
+    return letter if letter == "undefined" else GROUP_NAMES.get(letter, "middle mean")
 
 
 def section(findings: Findings) -> Section:
-    """The chart of cases, their groups, and the hardest."""
-    return Section("complexity", "How hard is each case?", (*_lead(findings),), (*_blocks(findings),))
+    """The chart of cases, their groups, and those with the highest ESM."""
+    return Section(
+        "complexity",
+        "How do STAPLE's probabilities vary from case to case?",
+        (*_lead(findings),),
+        (*_blocks(findings),),
+    )
 
 
 def _rows_by_case(findings: Findings, statistic: str) -> dict[str, Row]:
     return {row.case: row for row in findings.fusion.complexity.all(statistic, "case")}
 
 
-def _hardest_cases(findings: Findings) -> list[Row]:
+def _highest_cases(findings: Findings) -> list[Row]:
+    """The cases that have an ESM, the highest first."""
     rows = [row for row in _rows_by_case(findings, "esm").values() if not reason(row.value)]
     return sorted(rows, key=lambda row: -row.value)
 
 
 def _lead(findings: Findings) -> Iterator[Sentence]:
     yield (
-        "A case is hard where raters mark different things. STAPLE gives every pixel that any rater marked a "
-        "probability of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it "
-        "is (mean) and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / mean²): "
-        "high is hard.",
+        "STAPLE gives every pixel that any rater marked a probability of being rightly marked. Where all raters mark "
+        "the same, that is 1 everywhere: mean 1, entropy 0. ESM (entropy / mean², Gordon 2009) describes how these "
+        "probabilities are spread. It is not a measure of agreement: a case in which raters share little can have few "
+        "different probabilities and a low ESM.",
     )
-    hardest = _hardest_cases(findings)
-    if not hardest:
+    highest = _highest_cases(findings)
+    if not highest:
         yield ("No case has a complexity here: see below why.",)
     elif len(findings.study) == 1:
-        text = "The one case has an ESM of {}. It takes several cases to call it hard or easy."
-        yield compose(text, number_cell(FILE, hardest[0]))
-    elif not _differ(hardest):
-        yield (f"All {spell_count(len(hardest), 'case')} have the same ESM, ", number_cell(FILE, hardest[0]), ".")
-    elif len(hardest) > MOST_NAMED:
-        harder = [row for row in hardest if row.value > hardest[-1].value]
-        cases = [compose("{} (ESM {})", case_cell(row.case), number_cell(FILE, row)) for row in harder[:MOST_NAMED]]
-        yield compose("Hardest: {}.", join_parts(cases))
-        yield _kappa_sentence(findings, harder[: min(MOST_LISTED, len(hardest) // 2)])
+        yield compose("The one case has an ESM of {}.", number_cell(FILE, highest[0]))
+    elif not _differ(highest):
+        yield (f"All {spell_count(len(highest), 'case')} have the same ESM, ", number_cell(FILE, highest[0]), ".")
+    elif len(highest) > MOST_NAMED:
+        higher = [row for row in highest if row.value > highest[-1].value]
+        cases = [compose("{} ({})", case_cell(row.case), number_cell(FILE, row)) for row in higher[:MOST_NAMED]]
+        yield compose("ESM is highest in {}.", join_parts(cases))
+    yield from _correlation_sentence(findings)
 
 
 def _differ(rows: list[Row]) -> bool:
-    """Whether some are harder than others."""
+    """Whether some are higher than others."""
     return len({row.value for row in rows}) > 1
 
 
-def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
-    """That complexity can be high where kappa is high, with an example."""
-    table = findings.table("agree/agreement")
-    mean = table.row("fleiss_kappa")
-    kappas = [k for row in hardest if is_defined(k := table.row("fleiss_kappa", "case", case=row.case))]
-    high = [k for k in kappas if is_defined(mean) and k.value > mean.value]
-    text = (
-        "Complexity (ESM) measures how mixed STAPLE's probabilities are inside the marked area; it can be high where "
-        "kappa is high"
-    )
-    if not high:
-        return (f"{text}.",)
-    most = max(high, key=lambda row: row.value)
-    return compose(text + ", as in {} (kappa {}).", case_cell(most.case), table.quote(most))
+def _correlation_sentence(findings: Findings) -> Iterator[Sentence]:
+    """How ESM goes with the overlap of two raters in the same cases."""
+    row = findings.table("fuse/complexity").row("esm_dice_correlation", "pooled", "")
+    if is_defined(row):
+        text = "Over these {} cases, the rank correlation of ESM with the mean Dice of two raters is {}: {}."
+        yield compose(text, str(row.n), number_cell(FILE, row), _direction(row.value))
+
+
+def _direction(correlation: float) -> str:
+    """What a correlation of ESM with Dice says about these cases."""
+    if correlation <= -WEAK:
+        return "where it is high, raters overlap less"
+    return "where it is high, raters overlap more" if correlation >= WEAK else "it says little about overlap here"
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
@@ -119,10 +127,10 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     if "complexity" in svgs:
         yield Chart("fuse-complexity", svgs["complexity"], _caption(findings))
     yield from _group_blocks(findings)
-    if (hard := _hardest_table(findings)) is not None:
-        yield hard
-    if "esm" in svgs and len(_hardest_cases(findings)) >= LEAST_DRAWN:
-        caption = "How ESM is spread over the cases: hard ones lie right; line: mean of the cases."
+    if (table := _highest_table(findings)) is not None:
+        yield table
+    if "esm" in svgs and len(_highest_cases(findings)) >= LEAST_DRAWN:
+        caption = "How ESM is spread over the cases; line: mean of the cases."
         yield Beside((Chart("fuse-esm", svgs["esm"], caption), _overview_table(findings)))
     else:
         yield _overview_table(findings)
@@ -146,16 +154,21 @@ def _group_blocks(findings: Findings) -> Iterator[Block]:
     lines = []
     for name, (entropy, mean) in zip(groups.names, groups.centres, strict=True):
         ends = (text_cell(number(value, 2), why=where) for value in (entropy, mean))
-        word, meaning = GROUPS.get(name, BETWEEN)
-        lines.append((text_cell(f"{word} ({name})"), text_cell(meaning), text_cell(members[name]), *ends))
+        title, meaning = text_cell(f"{group_name(name)} ({name})"), text_cell(GROUPS.get(name, BETWEEN))
+        overlap = findings.table("fuse/complexity").cell("dice", "mean", name)
+        lines.append((title, meaning, text_cell(members[name]), *ends, overlap))
     columns = (
         text_column("Group", "With its letter in the chart"),
-        text_column("Meaning", "After Gordon (2009), by the mean at the group's centre"),
+        text_column("Meaning", "By the mean at the group's centre, after Gordon (2009)"),
         Column("Cases", "How many cases are nearest to this group"),
         Column("Entropy", "At the centre of the group"),
         Column("Mean", "At the centre of the group"),
+        Column("Dice", f"Mean Dice of two raters over the {findings.subject_word}s of the group"),
     )
-    note = "Groups are relative to this study: the cases were divided into three by their position in the chart."
+    note = (
+        "Groups are relative to this study: the cases were divided into three by their position in the chart. They "
+        "need not be in the order of Dice."
+    )
     yield PageTable("complexity-groups", "Groups of cases", columns, tuple(lines), note)
 
 
@@ -166,8 +179,8 @@ def _why_no_groups(findings: Findings) -> str:
     return "The cases are not grouped: too few of them differ in complexity, or have one."
 
 
-def _hardest_table(findings: Findings) -> PageTable | None:
-    rows = _hardest_cases(findings)[:MOST_LISTED]
+def _highest_table(findings: Findings) -> PageTable | None:
+    rows = _highest_cases(findings)[:MOST_LISTED]
     if len(findings.study) < 2 or not rows:
         return None
 
@@ -181,9 +194,9 @@ def _hardest_table(findings: Findings) -> PageTable | None:
         *((Column(*head), value(statistic)) for statistic, head in HEADS.items()),
         (group, lambda row: text_cell(group_name(str(row["class"])))),
     ]
-    title = f"The {len(rows)} hardest cases" if len(rows) < len(findings.study) else "The cases, the hardest first"
+    title = f"The {len(rows)} cases with the highest ESM" if len(rows) < len(findings.study) else "Cases by ESM"
     title = title if _differ(rows) else "Complexity, case by case"
-    return make_table("hardest-cases", title, rows, columns if findings.fusion.groups is not None else columns[:-1])
+    return make_table("highest-esm", title, rows, columns if findings.fusion.groups is not None else columns[:-1])
 
 
 def _overview_table(findings: Findings) -> PageTable:
