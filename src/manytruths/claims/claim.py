@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Literal
 
-from ..core.errors import CallError
 from ..core.undefined import Note, code_of
 from ..io.result_tables import PlainTable
 from .sentences import Cell, Sentence, plain_text, spell_intervals
@@ -216,10 +215,3 @@ def _settled(claim: Claim, thresholds: dict[str, float]) -> Claim:
     limit = thresholds[claim.kind.id]
     refused = None if claim.p_value <= limit else Note("not_significant", f"p = {claim.p_value:.2g}, above {limit:.2g}")
     return replace(claim, why_not=refused, alpha=limit)
-
-
-def check_primary(primary: str, known: Iterable[str]) -> None:
-    """Raise CallError where a primary claim is named that does not exist."""
-    names = sorted(known)
-    if primary and primary not in names:
-        raise CallError(f"primary names a claim: {', '.join(names)}; got {primary!r}")

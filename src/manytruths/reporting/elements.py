@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..claims.sentences import Cell, Sentence, spell_intervals
@@ -97,16 +98,30 @@ class Section:
 
 def spell_section(section: Section, interval: str) -> Section:
     """The section with the intervals of its sentences as words; tables keep theirs."""
-    lead = tuple(spell_intervals(sentence, interval) for sentence in section.lead)
-    return replace(section, lead=lead, blocks=_spell_blocks(section.blocks, interval))
+    return _change_sentences(section, lambda sentence: spell_intervals(sentence, interval))
 
 
-def _spell_blocks(blocks: tuple[Block, ...], interval: str) -> tuple[Block, ...]:
-    spelled: list[Block] = []
+def colour_names(section: Section, colours: Mapping[str, str]) -> Section:
+    """The section with every cell that names a rater in their colour."""
+
+    def paint(part: str | Cell) -> str | Cell:
+        is_name = isinstance(part, Cell) and not part.at and not part.colour and part.shown in colours
+        return replace(part, colour=colours[part.shown]) if is_name and isinstance(part, Cell) else part
+
+    return _change_sentences(section, lambda sentence: tuple(paint(part) for part in sentence))
+
+
+def _change_sentences(section: Section, change: Callable[[Sentence], Sentence]) -> Section:
+    lead = tuple(change(sentence) for sentence in section.lead)
+    return replace(section, lead=lead, blocks=_change_blocks(section.blocks, change))
+
+
+def _change_blocks(blocks: tuple[Block, ...], change: Callable[[Sentence], Sentence]) -> tuple[Block, ...]:
+    changed: list[Block] = []
     for block in blocks:
         if isinstance(block, Beside):
-            block = replace(block, blocks=_spell_blocks(block.blocks, interval))
+            block = replace(block, blocks=_change_blocks(block.blocks, change))
         elif isinstance(block, Paragraphs):
-            block = replace(block, sentences=tuple(spell_intervals(s, interval) for s in block.sentences))
-        spelled.append(block)
-    return tuple(spelled)
+            block = replace(block, sentences=tuple(map(change, block.sentences)))
+        changed.append(block)
+    return tuple(changed)

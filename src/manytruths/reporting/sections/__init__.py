@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..elements import Section, spell_section
+from ..elements import Section, colour_names, spell_section
 from ..findings import Findings
 
 __all__ = ["make_sections"]
@@ -15,4 +15,5 @@ def make_sections(findings: Findings) -> list[Section]:
     interval = findings.interval_name
     modules = (summary, agreement, raters, cases, reference_standard, complexity, algorithms, computation)
     sections = (module.section(findings) for module in modules)
-    return [spell_section(section, interval) for section in sections if section is not None]
+    spelled = [spell_section(section, interval) for section in sections if section is not None]
+    return [colour_names(section, findings.colours) for section in spelled]
