@@ -54,17 +54,17 @@ def one_map() -> Iterator[Result]:
     for count in (75, 150):
         found, truths = partitions(count, 5)
         lines = [thin(flags) for flags in (found, truths[0])]
-        match = match_boundaries(*lines)
-        pairs, total = exact(*lines, match.tolerance)
+        match = match_boundaries(lines[0], lines[1])
+        pairs, total = exact(lines[0], lines[1], match.tolerance)
         assert match.pairs == pairs, "the numbers of pairs differ"
         assert abs(match.distances.sum() - total) < 1e-6, "the total distances differ"
         scores = boundary_scores(found, truths)
-        assert scores.counts.found[0] >= 5000, "too few pixels to be an image"
-        job = f"boundaries, {SHAPE[1]}×{SHAPE[0]}, {scores.counts.found[0]} pixels, 5 truths"
+        assert scores.counts.predicted[0] >= 5000, "too few pixels to be an image"
+        job = f"boundaries, {SHAPE[1]}×{SHAPE[0]}, {scores.counts.predicted[0]} pixels, 5 truths"
         yield at_most(job, "", best(lambda f=found, t=truths: boundary_scores(f, t), 3), 2, repr(scores.best), "s")
         quick, slow = (
             best(lambda m=lines: match_boundaries(*m), 3),
-            best(lambda m=lines, t=match: exact(*m, t.tolerance), 3),
+            best(lambda m=lines, t=match: exact(m[0], m[1], t.tolerance), 3),
         )
         times = f"{quick:.3f} s, theirs {slow:.3f} s"
         yield at_most("  one truth, with its distances", "SciPy's assignment of all at once", quick / slow, 1, times)
@@ -79,8 +79,8 @@ def grey_map() -> Iterator[Result]:
         strength = np.random.default_rng(1).random(SHAPE)
         grey = ndimage.gaussian_filter(found * (0.5 + ndimage.gaussian_filter(strength, 8) * 4), 1.0)
         scores = boundary_scores(grey, truths)
-        assert (np.diff(scores.counts.found) != 0).sum() > 20, "the thresholds hardly differ"
-        job = f"boundaries, grey, {scores.counts.found.max()} pixels, 33 thresholds, 5 truths"
+        assert (np.diff(scores.counts.predicted) != 0).sum() > 20, "the thresholds hardly differ"
+        job = f"boundaries, grey, {scores.counts.predicted.max()} pixels, 33 thresholds, 5 truths"
         time = best(lambda g=grey, t=truths: boundary_scores(g, t), 2)
         yield at_most(job, "", time, 2, f"F {scores.best.f:.3f}", "s")
 

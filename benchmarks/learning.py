@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib
 import json
 import statistics
 import sys
@@ -26,7 +25,8 @@ if not __package__:
 
 import manytruths as mt
 from benchmarks.measuring import Result, at_least, at_most
-from manytruths.learning import BatchStaple, ExtendedDiceLoss, batch_staple
+from manytruths.learning import BatchStaple, ExtendedDiceLoss
+from manytruths.learning import staple as batch_staple
 
 IMAGES, RATERS, SIZE = 16, 5, 512
 SHAPE = f"({IMAGES}, {RATERS}, {SIZE}, {SIZE})"
@@ -46,7 +46,7 @@ class WrittenDice(torch.nn.Module):
 
 def peer() -> tuple[torch.nn.Module, str]:
     try:
-        from monai.losses import DiceLoss
+        from monai.losses.dice import DiceLoss
     except ImportError:
         return WrittenDice(), "Dice of one target, MONAI's formula"
     return DiceLoss(sigmoid=True), "MONAI's DiceLoss, one target"
@@ -74,12 +74,12 @@ class Clock:
             start = time.perf_counter()
             work()
             return time.perf_counter() - start
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
+        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        before.record()
         work()
-        end.record()
-        end.synchronize()
-        return float(start.elapsed_time(end)) / 1e3
+        after.record()
+        after.synchronize()
+        return float(before.elapsed_time(after)) / 1e3
 
     def times(self, *works: Work, times: int = 30, warm: int = 5) -> list[float]:
         """All in turn, so that a slow spell hits all: medians on a GPU, the shortest on a CPU, which others use too."""
@@ -154,7 +154,8 @@ def one_by_one(marks: np.ndarray) -> np.ndarray:
 
 def staples(device: str = "cpu") -> Iterator[Result]:
     """STAPLE of a batch, with EM here and there."""
-    module = importlib.import_module("manytruths.learning.batch_staple")
+    import manytruths.learning.batch_staple as module
+
     speed, marks = copied(device), ragged(IMAGES, RATERS, SIZE)
     there, bytes_there = marks.to(device), marks.numpy().view(np.uint8)
     wanted = one_by_one(bytes_there)
