@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.columns import Column, natural_key
+from ..core.columns import Column, Role, natural_key
 from ..core.errors import CallError, InputError, StudyError, raise_error
 from ..core.labels import Labels
 from ..core.tally import Tallies, Tally
@@ -182,6 +183,8 @@ class Study:
         spacing: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
         raters: str | None = None,
         exclude_rater: Sequence[str] = (),
+        predictions: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+        references: Mapping[str, Mapping[str, ArrayLike]] | None = None,
         **options: Any,
     ) -> Study:
         """Make a study of arrays in memory.
@@ -201,6 +204,11 @@ class Study:
             Where raters are not the same people in every case.
         exclude_rater : sequence of str
             Raters to leave out.
+        predictions : mapping, optional
+            ``{case: {algorithm: mask}}``; probability maps with ``probability=True``. A case without a prediction of
+            an algorithm that has others counts as missing.
+        references : mapping, optional
+            Given reference standards: ``{case: {name: mask}}``.
         **options
             Other arguments of :meth:`open` that are not paths: ``labels``, ``region``, ``void``, …
 
@@ -216,7 +224,10 @@ class Study:
         >>> study.rater_names
         ('1', '2')
         """
-        base = Options("", exchangeable=raters == "exchangeable", exclude_rater=tuple(exclude_rater), **options)
+        base = Options(
+            "", exchangeable=raters == "exchangeable", exclude_rater=tuple(exclude_rater),
+            predictions="" if predictions else None, reference="" if references else None, **options,
+        )  # fmt: skip
         named = {name: _name_masks(stack) for name, stack in cases.items()}
         check_excluded_raters({c.name for by_rater in named.values() for c in by_rater}, base.exclude_rater)
         masks = {
@@ -232,7 +243,8 @@ class Study:
             settings = merged(base, spacing=None if size is None else tuple(size))
             in_groups = (own,) if isinstance(own, str) else tuple(own)
             made.append(Case(name, (subjects or {}).get(name, name), in_groups, by_rater, absent, settings))
-        return cls(made, base, {})
+        judged, judges = _name_beside(cases, predictions, "algorithm"), _name_beside(cases, references, "reference")
+        return cls([_with_arrays(case, judged, judges) for case in made], base, {})
 
     # -- what is in it -------------------------------------------------------------------------
 
@@ -361,3 +373,33 @@ def _name_masks(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarra
     by_rater = stack if isinstance(stack, Mapping) else dict(enumerate(stack, start=1))
     given = {key if isinstance(key, tuple) else (key, ""): mask for key, mask in by_rater.items() if mask is not None}
     return {Column(str(name), "rater", str(session)): np.asanyarray(mask) for (name, session), mask in given.items()}
+
+
+def _name_beside(
+    cases: Iterable[str], arrays: Mapping[str, Mapping[str, ArrayLike]] | None, role: Role
+) -> dict[str, dict[Column, np.ndarray]]:
+    """Predictions or references of a study in memory, by case and column."""
+    names = set(cases)
+    for name in arrays or ():
+        if name not in names:
+            raise CallError(f"{role}s are given for case {name!r}, which the study does not have")
+    return {
+        case: {Column(str(name), role): np.asanyarray(mask) for name, mask in by_name.items() if mask is not None}
+        for case, by_name in (arrays or {}).items()
+    }
+
+
+def _with_arrays(
+    case: Case, predictions: dict[str, dict[Column, np.ndarray]], references: dict[str, dict[Column, np.ndarray]]
+) -> Case:
+    """The case with its predictions and references, and with what is missing."""
+    own, given = predictions.get(case.name, {}), references.get(case.name, {})
+
+    def missing(arrays: dict[str, dict[Column, np.ndarray]], there: dict[Column, np.ndarray]) -> tuple[Column, ...]:
+        every = {column for by_column in arrays.values() for column in by_column}
+        return tuple(sorted(every - set(there), key=lambda column: column.order))
+
+    return replace(
+        case, predictions=own, references=given,
+        missing=missing(predictions, own), missing_references=missing(references, given),
+    )  # fmt: skip
