@@ -330,7 +330,7 @@ def spacing_not_a_number(folder: Path) -> list[str]:
     return nifti_spacing(folder, float("nan"))
 
 
-@mistake("case p1", "spacing 1×1×1 does not fit 2 axes")
+@mistake("case p1", "spacing is 1,1,1, for 2 axes")
 def spacing_of_three_axes(folder: Path) -> list[str]:
     return [write_study(folder), "--spacing", "1,1,1"]
 

@@ -68,7 +68,7 @@ def test_the_question_of_the_manual(ask):
 def test_the_summary_holds_the_table_and_lists_the_files(ask):
     _, _, _, folder = ask("--wanted", 0.95, "--rater-accuracy", 0.85)
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["verb"] == "plan"
+    assert summary["command"] == "plan"
     assert summary["answers"][0].startswith("Five raters")
     assert summary["settings"]["wanted"] == 0.95
     assert len(summary["tables"]["plan"]) == len(table(folder / "plan.csv"))

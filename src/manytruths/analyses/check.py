@@ -80,7 +80,7 @@ class Check(Result):
         return {
             "schema_version": 1,
             "manytruths": manytruths.__version__,
-            "verb": "check",
+            "command": "check",
             "cases": len(self.study),
             "subjects": len(self.study.subjects),
             "raters": list(self.study.rater_names),
@@ -135,7 +135,7 @@ def check(
     before = list(found_before)
     study = study if isinstance(study, Study) else Study.open(study, complain=before.append)
     if jobs < 1:
-        raise CallError(f"jobs is at least 1; got {jobs}")
+        raise CallError(f"jobs must be at least 1; got {jobs}")
     with results_folder(out, "check", jobs=jobs) as folder:
         cases = {case.name: checked for case, checked in study.map(check_case, jobs=jobs, progress=progress)}
         problems = [Problem("error", "files", str(error)) for error in before]

@@ -141,7 +141,7 @@ class TrainingSetOptions:
     folds: int | None = None
     "Number of cross-validation folds over subjects; by default 5, or the number of subjects if that is smaller."
     channel: Annotated[str, in_advanced] = "image"
-    "What grey images show; nnU-Net normalises a channel called CT as such."
+    "Name of the channel of grey images, such as CT; some trainers (nnU-Net) choose the normalisation by it."
     seed: Annotated[int, in_advanced] = 0
     "Seed of the folds."
     jobs: Jobs = ALL_CORES

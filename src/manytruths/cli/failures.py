@@ -8,7 +8,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.errors import CallError, InputError, ManytruthsError, StudyError, TooLarge, find_memory_error, one_line
+from ..core.errors import (
+    CallError,
+    FormatError,
+    InputError,
+    ManytruthsError,
+    StudyError,
+    TooLarge,
+    WriteError,
+    find_memory_error,
+    one_line,
+)
 from .process import received_signal
 
 CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")
@@ -59,8 +69,10 @@ def _stopped(number: int, given: Sequence[str]) -> Failure:
 def _check_lists_more(given: Sequence[str], error: Exception) -> bool:
     """Whether ``check`` would say this and more: it looks at cases, but not at grades or at what is asked for."""
     command = given[0] if given else ""
-    own = command in ("agree", "fuse") or (isinstance(error, InputError) and bool(error.case))
-    return command in CHECKED and own and not isinstance(error, StudyError)
+    of_a_case = isinstance(error, InputError) and bool(error.case)
+    # without a case, a file that cannot be read is one that an option names
+    of_all = command in ("agree", "fuse") and not isinstance(error, FormatError)
+    return command in CHECKED and (of_a_case or of_all) and not isinstance(error, StudyError | WriteError)
 
 
 def _wrong_call(error: BaseException) -> Failure | None:

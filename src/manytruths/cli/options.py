@@ -32,7 +32,7 @@ Template = Annotated[
     str,
     Parameter(help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one."),
 ]
-Out = Annotated[Path, Parameter(help="Folder for the results. Each command replaces the folder of its own name in it.")]
+Out = Annotated[Path, Parameter(help="Folder for the results, written to a folder named after the command in it.")]
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]

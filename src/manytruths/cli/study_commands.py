@@ -38,7 +38,8 @@ from .terminal import console, present, progress
 Consensus = Annotated[
     str,
     Parameter(
-        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, simple, plurality, lsml, lsmlp."
+        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, lsml, "
+        "lsmlp."
     ),
 ]
 Threshold = Annotated[

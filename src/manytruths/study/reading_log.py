@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 STATUSES = ("done", "empty", "unread", "unfinished")
 """Marked; opened and left without a mark; never opened; begun."""
+SYNONYMS = {"finished": "done", "complete": "done", "completed": "done", "read": "done", "incomplete": "unfinished"}
+"""Words that people write; by its letters ``finished`` is nearest to its opposite."""
 
 Place = tuple[str, str]
 """The subject (empty where the masks name none) and the case."""
@@ -259,7 +261,8 @@ def _read(line: int, row: Mapping[str, str], names: Names) -> LogEntry:
 def _status(text: str) -> str:
     status = text.casefold() or "done"
     if status not in STATUSES:
-        hint = "".join(f"; did you mean {close}?" for close in get_close_matches(status, STATUSES, 1))
+        near = [SYNONYMS[status]] if status in SYNONYMS else get_close_matches(status, STATUSES, 1)
+        hint = "".join(f"; did you mean {close}?" for close in near)
         raise StudyError(f"status is {text!r}; it must be one of {', '.join(STATUSES)}{hint}")
     return status
 

@@ -85,7 +85,8 @@ def export(
     seed : int
         Training formats: seed of the folds.
     channel : str
-        Training formats: what grey images show; nnU-Net scales a channel called ``CT`` as such.
+        Training formats: name of the channel of grey images, such as ``CT``, by which some trainers (nnU-Net) choose
+        the normalisation.
     id, name : int and str
         nnU-Net: number (1 to 999) and name of the data set.
     link : bool

@@ -60,9 +60,9 @@ class TrainingOptions:
         if self.disputed not in get_args(Disputed):
             raise CallError(f"--disputed is one of {', '.join(get_args(Disputed))}; got {self.disputed!r}")
         if self.folds is not None and self.folds < 2:
-            raise CallError(f"--folds is at least 2; got {self.folds}")
+            raise CallError(f"--folds must be at least 2; got {self.folds}")
         if self.seed < 0:
-            raise CallError(f"--seed is at least 0; got {self.seed}")
+            raise CallError(f"--seed must be at least 0; got {self.seed}")
         if not self.channel.strip():
             raise CallError("--channel is the name of what the images show, as CT; got nothing")
 
