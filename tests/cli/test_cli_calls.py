@@ -199,3 +199,16 @@ def test_what_an_earlier_run_wrote_goes_and_nothing_else(tmp_path, capsys):
     run(capsys, "agree", template, "--out", tmp_path / "out", "--jobs", 1, "--no-pictures", "--raters", "exchangeable")
     left = {str(p.relative_to(out)) for p in files(out)}
     assert left == {"agreement.csv", "curve.csv", "mine.txt", "heatmaps/mine.png", "summary.json"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--window", "4"), "--window must be an odd number"),
+        (("--agreement-window=2",), "--agreement-window must be an odd number"),
+        (("--exclude-rater", "Z"), "--exclude-rater: there is no rater 'Z'"),
+    ],
+)
+def test_a_wrong_option_is_named_as_it_was_typed(options, words, tmp_path, capsys):
+    done = run(capsys, "agree", write_study(tmp_path), *options, "--out", tmp_path / "out", "--jobs", 1)
+    assert done.line.startswith(f"manytruths: {words}")

@@ -277,7 +277,7 @@ def test_the_door_knows_who_is_there() -> None:
         consensus(table, "staple:0.5")
     with pytest.raises(CallError, match="neighbours"):
         consensus(table, "staple_map")
-    with pytest.raises(CallError, match="threshold is"):
+    with pytest.raises(CallError, match="threshold must be"):
         consensus(table, "vote:most")
 
 

@@ -76,7 +76,7 @@ def ranking_values(ranks: ArrayLike, a: float = 0.77, b: float = 13, largest: in
 def _table(a: float, b: float, largest: int) -> Values:
     """The values of ranks 0 to largest."""
     if not a > 0 or largest < 1:
-        raise CallError(f"a is a positive number and largest at least 1; got a={a}, largest={largest}")
+        raise CallError(f"a must be above 0 and largest at least 1; got a={a}, largest={largest}")
     worth = np.floor(a ** (np.arange(1, largest + 1) - float(b)) + 0.5)
     if worth.min() <= 0 or len(set(worth)) < largest:
         raise CallError(

@@ -111,8 +111,8 @@ def selections(tallies: Tallies, without: Sequence[str]) -> dict[str, list[str]]
     chosen = groups_of(tallies)
     unknown = [name for name in without if name not in chosen]
     if unknown:
-        known = ", ".join(chosen) or "none: name them in cases.csv"
-        raise CallError(f"there is no group {unknown[0]!r} to leave out; groups are {known}")
+        known = f"groups are {', '.join(chosen)}" if chosen else "the study has no groups; add them to cases.csv"
+        raise CallError(f"there is no group {unknown[0]!r} to leave out; {known}")
     if without:
         rest = [case for case, names in tallies.groups.items() if not set(names) & set(without)]
         chosen["without " + ", ".join(without)] = rest

@@ -29,6 +29,8 @@ _REWORDED = {
     r'^Command ".*" parameter (\S+) requires an argument$': r"\1 needs a value",
 }
 """Messages of the parser, and how they read here."""
+_KEYWORD = re.compile(r"[a-z_]+(?=:| is | must )")
+"""A name at the start of a message that says what is wrong with it."""
 LONGEST = 300
 """Characters of a message from other packages."""
 RESUMABLE = ("fuse", "train", "phantom")
@@ -51,12 +53,27 @@ def describe_failure(error: BaseException, given: Sequence[str]) -> Failure:
     if number is not None or isinstance(error, KeyboardInterrupt):
         return _stopped(number or signal.SIGINT, given)
     if isinstance(error, CallError):
-        return Failure(str(error), 2)
+        return Failure(name_option(str(error), given), 2)
     if isinstance(error, TooLarge):
         return Failure(describe_too_large(error, given), 1)
     if isinstance(error, ManytruthsError):
-        return Failure(f"{error}{ALL_PROBLEMS if _check_lists_more(given, error) else ''}", 1)
+        text = name_option(str(error), given)
+        return Failure(f"{text}{ALL_PROBLEMS if _check_lists_more(given, error) else ''}", 1)
     return _wrong_call(error) or _other_failure(error, given)
+
+
+def name_option(message: str, given: Sequence[str]) -> str:
+    """A message that begins with a keyword of the call, with the option that was typed for it instead.
+
+    >>> name_option("exclude_rater: there is no rater 'Z'", ["agree", "--exclude-rater", "Z"])
+    "--exclude-rater: there is no rater 'Z'"
+    >>> name_option("raters are exchangeable", ["agree", "--raters", "exchangeable"])
+    'raters are exchangeable'
+    """
+    word = _KEYWORD.match(message)
+    option = f"--{word[0].replace('_', '-')}" if word else ""
+    typed = any(text.partition("=")[0] == option for text in given)
+    return option + message[len(option) - 2 :] if typed else message
 
 
 def _stopped(number: int, given: Sequence[str]) -> Failure:

@@ -166,7 +166,7 @@ def lsml(
     >>> b[2, 5], c[9, 3] = 1, 1
     >>> result = mt.lsml({"A": a, "B": b, "C": c})
     >>> result
-    <LevelSet lsml of 3 raters, 12×12 map: converged>
+    <LevelSet: lsml, 3 raters, 12×12 map, converged>
     >>> int(result.hard.sum()), result.specificity.round(3)
     (36, array([1.   , 0.991, 0.991]))
     """

@@ -243,7 +243,7 @@ def read_log_entries(path: str, names: Names, complain: Complain) -> Reads:
             read = _read(line, row, names)
             first = reads.setdefault(read.place, {}).setdefault(read.column, read)
             if first is not read:
-                raise StudyError(f"{read} is there twice, first in line {first.line}; remove one, or name sessions")
+                raise StudyError(f"{read} is listed twice, first in line {first.line}; remove one, or name sessions")
         except StudyError as error:
             complain(StudyError(f"{path}, line {line}: {error}"))
     return {place: _linked(path, here, complain) for place, here in reads.items()}
