@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 import warnings
@@ -24,6 +25,7 @@ TODO: set[str] = set()
 """Names that do not comply yet. A name that complies must be taken off the list, and none may be added."""
 
 NOT_CALLABLE = {"VOID"}
+SECTIONS = set(NumpyDocString.sections) - {"Signature", "Summary", "Extended Summary", "index"}
 
 
 def problems(name: str) -> list[str]:
@@ -40,7 +42,7 @@ def problems(name: str) -> list[str]:
             doc = NumpyDocString(text)
         except (ValueError, UserWarning) as error:
             return [" ".join(str(error).split())[:200]]
-    found = list(_summary(doc))
+    found = [*_summary(doc), *_headings(text), *_names_of_others(text)]
     found += _class(thing, doc) if inspect.isclass(thing) else _function(thing, doc)
     return found
 
@@ -51,6 +53,20 @@ def _summary(doc: NumpyDocString) -> Iterator[str]:
         yield "the summary is not one line" if summary else "no summary"
     elif not summary[0].endswith("."):
         yield "the summary does not end with a full stop"
+
+
+def _headings(text: str) -> Iterator[str]:
+    """Headings whose line of dashes goes on as text, which numpydoc takes for part of the section before."""
+    for line, below in pairwise(text.splitlines()):
+        if line in SECTIONS and not re.fullmatch("-{3,}", below):
+            yield f"{line} has no line of dashes of its own beneath it"
+
+
+def _names_of_others(text: str) -> Iterator[str]:
+    """Functions and classes that a docstring points to without a path, and that users cannot find."""
+    for name in re.findall(r":(?:func|class):`(\w+)`", text):
+        if name not in mt.__all__:
+            yield f"points to {name}, which is not public"
 
 
 def _function(thing: Any, doc: NumpyDocString) -> Iterator[str]:

@@ -276,3 +276,31 @@ def test_the_mean_of_no_pairs():
     table = mt.tally([[1, 0, 1]])
     assert math.isnan(agreement.MeanPairwise(mt.dice)(table))
     assert np.isnan(agreement.MeanPairwise(mt.dice).batch(table, table.counts[None])).all()
+
+
+@pytest.mark.parametrize("name", sorted((ANY_NUMBER | PAIR | VECTORS) - {"contingency"}))
+def test_masks_in_place_of_a_tally_are_refused_with_what_to_do(name):
+    masks = {"A": np.ones((2, 2)), "B": np.ones((2, 2))}
+    with pytest.raises(CallError, match=f"{name} takes a Tally, not dict; make one with mt.tally"):
+        getattr(mt, name)(masks)
+
+
+@pytest.mark.parametrize("name", ["vote", "staple", "simple", "plurality", "vote_without_outliers"])
+def test_estimators_refuse_masks_in_place_of_a_tally(name):
+    with pytest.raises(CallError, match=f"{name} takes a Tally"):
+        getattr(mt, name)({"A": np.ones((2, 2))})
+
+
+def test_means_over_pairs_refuse_masks_in_place_of_a_tally():
+    masks = {"A": np.ones((2, 2)), "B": np.ones((2, 2))}
+    with pytest.raises(CallError, match="takes a Tally"):
+        mt.mean_pairwise(mt.dice, masks)
+    with pytest.raises(CallError, match="pairwise takes a Tally"):
+        mt.pairwise(mt.dice, masks)
+
+
+def test_a_kappa_above_1_has_no_word():
+    with pytest.raises(CallError, match="must be at most 1; got 2"):
+        mt.interpret_kappa(2)
+    # Fleiss' kappa of unequal numbers of raters
+    assert mt.interpret_kappa(-1.2) == "poor"

@@ -56,8 +56,8 @@ def test_what_is_not_ours_stays(tmp_path, capsys):
     [
         (("--n-cases", "0"), "cases is 0; it must be 1 or more"),
         (("--size", "10"), "64 pixels or more"),
-        (("--seed", "-1"), "seed is at least 0"),
-        (("--jobs", "0"), "jobs is at least 1"),
+        (("--seed", "-1"), "seed must be at least 0"),
+        (("--jobs", "0"), "jobs must be at least 1"),
     ],
 )
 def test_a_wrong_argument_leaves_an_earlier_demo_alone(arguments, message, tmp_path, monkeypatch, capsys):

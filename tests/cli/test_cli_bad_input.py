@@ -139,13 +139,13 @@ def ambiguous(folder: Path) -> list[str]:
     return [f"{folder}/{{rater}}_{{case}}.png"]
 
 
-@mistake("has no {rater}", "put it where the name stands")
+@mistake("has no {rater}", "replace the rater's name in the path by {rater}")
 def no_rater_in_the_template(folder: Path) -> list[str]:
     write_study(folder)
     return [f"{folder}/masks/A/{{case}}.png"]
 
 
-@mistake("has no {case}", "put it where the name stands")
+@mistake("has no {case}", "replace the case's name in the path by {case}")
 def no_case_in_the_template(folder: Path) -> list[str]:
     write_study(folder)
     return [f"{folder}/masks/{{rater}}/p1.png"]
@@ -163,7 +163,7 @@ def bare_folder(folder: Path) -> list[str]:
     return [f"{folder}/masks"]
 
 
-@mistake("one rater only (A)", "needs two", "check that {rater}")
+@mistake("only one rater (A)", "needs two", "check that {rater}")
 def one_rater(folder: Path) -> list[str]:
     return [write_study(folder, raters="A")]
 
@@ -330,7 +330,7 @@ def spacing_not_a_number(folder: Path) -> list[str]:
     return nifti_spacing(folder, float("nan"))
 
 
-@mistake("case p1", "spacing 1×1×1 does not fit 2 axes")
+@mistake("case p1", "spacing is 1,1,1, for 2 axes")
 def spacing_of_three_axes(folder: Path) -> list[str]:
     return [write_study(folder), "--spacing", "1,1,1"]
 
@@ -365,7 +365,7 @@ def cases_without_a_case(folder: Path) -> list[str]:
     return [write_study(folder), "--cases", f"{folder}/cases.csv"]
 
 
-@mistake("cases.csv, line 3", "'p1' is there twice")
+@mistake("cases.csv, line 3", "'p1' is listed twice")
 def a_case_twice(folder: Path) -> list[str]:
     (folder / "cases.csv").write_text("case,group\np1,a\np1,b\n")
     return [write_study(folder), "--cases", f"{folder}/cases.csv"]

@@ -83,7 +83,7 @@ def test_out_is_a_file(tmp_path, capsys):
     for verb in ("agree", "check"):
         done = run(capsys, verb, write_study(tmp_path), "--out", tmp_path / "out", "--jobs", 1)
         assert done.status == 1
-        assert "cannot be written" in done.line
+        assert done.line == f"manytruths: {tmp_path / 'out'}: is a file, not a folder; choose another folder"
     assert (tmp_path / "out").read_text() == "mine"
 
 
@@ -92,7 +92,7 @@ def test_out_is_read_only(tmp_path, capsys):
     (tmp_path / "out").mkdir(mode=0o500)
     done = run(capsys, "agree", write_study(tmp_path), "--out", tmp_path / "out", "--jobs", 1)
     assert done.status == 1
-    assert "Permission denied" in done.line
+    assert done.line.endswith("Permission denied; choose a folder that can be written to")
 
 
 def test_a_folder_stands_where_a_table_goes(tmp_path, capsys):
@@ -199,3 +199,16 @@ def test_what_an_earlier_run_wrote_goes_and_nothing_else(tmp_path, capsys):
     run(capsys, "agree", template, "--out", tmp_path / "out", "--jobs", 1, "--no-pictures", "--raters", "exchangeable")
     left = {str(p.relative_to(out)) for p in files(out)}
     assert left == {"agreement.csv", "curve.csv", "mine.txt", "heatmaps/mine.png", "summary.json"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--window", "4"), "--window must be an odd number"),
+        (("--agreement-window=2",), "--agreement-window must be an odd number"),
+        (("--exclude-rater", "Z"), "--exclude-rater: there is no rater 'Z'"),
+    ],
+)
+def test_a_wrong_option_is_named_as_it_was_typed(options, words, tmp_path, capsys):
+    done = run(capsys, "agree", write_study(tmp_path), *options, "--out", tmp_path / "out", "--jobs", 1)
+    assert done.line.startswith(f"manytruths: {words}")

@@ -286,3 +286,32 @@ def test_only_what_check_can_say_points_to_it(tmp_path, capsys):
     (tmp_path / "masks/B/p1.png").write_text("x")
     done = run(capsys, "evaluate", *given, "--out", tmp_path / "out", "--jobs", 1)
     assert done.line.endswith("(manytruths check lists all problems)")
+
+
+@pytest.mark.parametrize("option", [("--raters", "exchangable"), ("--spacing", "1"), ("--out", "FILE")])
+def test_a_wrong_option_does_not_point_to_check(option, tmp_path, capsys):
+    write_study(tmp_path)
+    (tmp_path / "file").write_text("")
+    given = [tmp_path / "file" if word == "FILE" else word for word in option]
+    out = () if option[0] == "--out" else ("--out", tmp_path / "out")
+    done = run(capsys, "agree", f"{tmp_path}/masks/{{rater}}/{{case}}.png", *given, *out, "--jobs", 1)
+    assert done.status == 1
+    assert "manytruths check" not in done.line
+
+
+def test_an_image_in_place_of_a_mask_is_said_to_look_like_one(tmp_path, capsys):
+    write_study(tmp_path)
+    write_png(tmp_path / "masks/A/p1.png", np.arange(576).reshape(24, 24).astype(np.uint8))
+    write_png(tmp_path / "masks/B/p1.png", np.full((24, 24), 7, np.uint8))
+    done = run(capsys, "agree", f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--out", tmp_path / "out", "--jobs", 1)
+    assert "rater A: the masks together hold more than 255 distinct values, as images do; give the path" in done.line
+
+
+def test_a_prediction_without_a_name_is_called_prediction_once(tmp_path, capsys):
+    write_study(tmp_path)
+    for case in ("p1", "p2"):
+        write_png(tmp_path / f"pred/{case}.png", np.arange(576).reshape(24, 24).astype(np.uint16))
+    given = (f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--predictions", f"{tmp_path}/pred/{{case}}.png")
+    done = run(capsys, "evaluate", *given, "--out", tmp_path / "out", "--jobs", 1)
+    assert done.line.startswith("manytruths: case p1: prediction: the masks together hold")
+    assert "give --probability" in done.line

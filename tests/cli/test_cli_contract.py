@@ -105,9 +105,9 @@ def test_every_row_is_there_once(everything):
 def test_the_summary_holds_the_same_numbers(everything):
     summary = json.loads((everything / "out1/agree/summary.json").read_text())
     assert summary["schema_version"] == 1
-    assert (summary["verb"], summary["cases"], summary["subjects"]) == ("agree", 6, 3)
+    assert (summary["command"], summary["cases"], summary["subjects"]) == ("agree", 6, 3)
     assert summary["raters"] == ["A", "B", "C"]
-    assert summary["settings"]["without"] == ["b"]
+    assert summary["settings"]["exclude_group"] == ["b"]
     assert set(summary["tables"]) == set(EXTRA)
     for name, rows in summary["tables"].items():
         written = table(everything / f"out1/agree/{name}.csv")

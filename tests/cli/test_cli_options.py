@@ -103,7 +103,7 @@ def test_keywords_in_python_are_the_options(command):
     assert asked - known <= {"quiet", "open"}
     if command not in ("export nnunet", "export monai", "export coco", "export dicomseg"):
         own = {*inspect.signature(FUNCTIONS[command]).parameters} - {"study", "scores", "data", "tool", "paths"}
-        assert own - asked <= {"progress", "found_before", "settings"}
+        assert own - asked <= {"progress", "opening_errors", "settings"}
 
 
 @pytest.mark.parametrize(

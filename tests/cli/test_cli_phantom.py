@@ -129,7 +129,7 @@ def test_a_study_that_somebody_has_changed_is_his(tmp_path):
         (("--n-subjects", 0), "subjects is 0"),
         (("--n-frames", 0), "frames is 0"),
         (("--seed", -1), "seed is -1"),
-        (("--jobs", 0), "jobs is a positive number"),
+        (("--jobs", 0), "jobs must be at least 1"),
     ],
 )
 def test_wrong_calls(arguments, said, tmp_path, capsys):

@@ -187,7 +187,7 @@ def no_predictions_at_all(folder):
     return ["--predictions", folder / "nets/{algorithm}/{case}.png"]
 
 
-@mistake("has no {case}", "put it where the name stands")
+@mistake("has no {case}", "replace the case's name in the path by {case}")
 def no_case_in_the_template(folder):
     return ["--predictions", folder / "pred/{algorithm}.png"]
 

@@ -158,7 +158,7 @@ def test_promised_rows_of_grey_predictions(everything):
 def test_the_summary_holds_the_same_numbers(everything, kind, tables):
     out = everything / f"{kind}1/evaluate"
     summary = json.loads((out / "summary.json").read_text())
-    assert (summary["schema_version"], summary["verb"], summary["missing"]) == (1, "evaluate", "worst")
+    assert (summary["schema_version"], summary["command"], summary["missing"]) == (1, "evaluate", "worst")
     assert (summary["cases"], summary["subjects"], summary["raters"]) == (6, 3, ["A", "B", "C"])
     assert sorted(summary["algorithms"]) == sorted(ALGORITHMS)
     assert set(tables) - {"curves"} <= set(summary["tables"])

@@ -255,7 +255,7 @@ MARK = Mark("a", box(1, 1, 3, 3))
     ("reads", "said"),
     [
         ([Reading("p.png", "anna", Grid((3, 4, 5)), (MARK,))], "has 3 axes"),
-        ([Reading("p.png", "anna", Grid(SIZE), (MARK,))] * 2, "is there twice for anna"),
+        ([Reading("p.png", "anna", Grid(SIZE), (MARK,))] * 2, "occurs twice for anna"),
         ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\x01", MARK.outline),))], "characters that XML cannot hold"),
         ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\ud800", MARK.outline),))], "characters that XML cannot hold"),
         ([Reading("p.png", "anna", Grid(SIZE), (Mark(" ", MARK.outline),))], "without a label"),

@@ -141,7 +141,7 @@ def test_which_files(tmp_path):
         find_sources([home], [".json"])
     with pytest.raises(CallError, match="named twice"):
         find_sources([home, home / "ben.xml"], [".xml"])
-    with pytest.raises(CallError, match="nothing to read"):
+    with pytest.raises(CallError, match="no files given"):
         find_sources([], [".xml"])
 
 

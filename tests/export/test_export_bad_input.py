@@ -193,7 +193,7 @@ def test_no_jobs(target, capsys, tmp_path):
 
 def test_one_rater_is_nobody_to_agree_with(capsys, tmp_path):
     write_case(tmp_path, "p1", random_masks(1, raters="A"))
-    assert "one rater only" in refused(capsys, tmp_path, "nnunet")
+    assert "only one rater" in refused(capsys, tmp_path, "nnunet")
 
 
 def test_strange_rows_of_cases_are_told_with_the_rest(capsys, tmp_path):

@@ -82,7 +82,7 @@ def test_too_many_labels_are_refused():
         ({"consensus": "stapel"}, "did you mean 'staple'"),
         ({"folds": 1}, "at least 2"),
         ({"seed": -1}, "at least 0"),
-        ({"disputed": "maybe"}, "one of reference, ignore, soft, replicate"),
+        ({"disputed": "maybe"}, "one of consensus, ignore, soft, replicate"),
         ({"channel": " "}, "--channel"),
     ],
 )

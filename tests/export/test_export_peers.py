@@ -33,7 +33,7 @@ def verified(folder: Path) -> tuple[bool, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("disputed", ["reference", "ignore", "replicate"])
+@pytest.mark.parametrize("disputed", ["consensus", "ignore", "replicate"])
 def test_pictures_pass(disputed, capsys, tmp_path):
     for n in range(1, 4):
         write_case(tmp_path, f"p {n}", random_masks(n, labels=3), image=colour())

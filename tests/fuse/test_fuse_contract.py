@@ -109,7 +109,7 @@ def test_promised_rows(everything):
 
 def test_the_summary_holds_the_same_numbers(everything):
     summary = json.loads((everything / "out1/fuse/summary.json").read_text())
-    assert (summary["schema_version"], summary["verb"]) == (1, "fuse")
+    assert (summary["schema_version"], summary["command"]) == (1, "fuse")
     assert (summary["cases"], summary["subjects"], summary["raters"]) == (6, 3, ["A", "B", "C"])
     assert summary["methods"] == METHODS
     assert set(summary["tables"]) == set(EXTRA)

@@ -94,7 +94,7 @@ def test_simple_without_marks_or_with_one_rater() -> None:
 
 @pytest.mark.parametrize("options", [{"alpha": 0}, {"score": "kappa"}, {"max_iter": 0}])
 def test_simple_wrong_calls(options: dict[str, object]) -> None:
-    with pytest.raises(CallError, match="alpha is above 0, score"):
+    with pytest.raises(CallError, match=f"^{next(iter(options))} must be"):
         simple(mt.tally([[0, 1]]), **options)  # type: ignore[arg-type]
 
 
@@ -269,13 +269,15 @@ def test_the_door_takes_masks_and_options() -> None:
 
 def test_the_door_knows_who_is_there() -> None:
     table = mt.tally([[1, 0], [1, 1]])
-    with pytest.raises(CallError, match=r"there are vote:0.5, excl:0.5, staple.*did you mean 'staple'"):
+    with pytest.raises(
+        CallError, match=r"methods are vote:any, vote:all, vote:0.5, excl:0.5, staple.*did you mean 'staple'"
+    ):
         consensus(table, "stable")
     with pytest.raises(CallError, match="nothing after a colon"):
         consensus(table, "staple:0.5")
     with pytest.raises(CallError, match="neighbours"):
         consensus(table, "staple_map")
-    with pytest.raises(CallError, match="threshold is"):
+    with pytest.raises(CallError, match="threshold must be"):
         consensus(table, "vote:most")
 
 

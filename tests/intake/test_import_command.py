@@ -201,7 +201,7 @@ def test_without_what_is_disputed(tmp_path):
 @pytest.mark.parametrize(
     ("call", "code", "told"),
     [
-        (["import", "cvat", "--to", "s"], 2, "there is nothing to read"),
+        (["import", "cvat", "--to", "s"], 2, "no files given"),
         (["import", "cvat", "none.xml", "--to", "s"], 1, "none.xml: there is no such file"),
         (["import", "paint", "a.xml", "--to", "s"], 2, "paint"),
         (["import", "cvat", "a.xml"], 2, "--to"),

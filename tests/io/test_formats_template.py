@@ -102,7 +102,7 @@ def test_nothing_found_says_why(tmp_path):
         Template(tmp_path / "masks/{rater}/{case}.png").find()
     touch(*(tmp_path / "masks" / "A" / f"p{n}.tif" for n in range(5)))
     with pytest.raises(
-        StudyError, match=r"holds 5 names, none like '\{case\}.png'; nearest: p\d.tif, p\d.tif, p\d.tif$"
+        StudyError, match=r"contains nothing like '\{case\}.png'; nearest names: p\d.tif, p\d.tif, p\d.tif$"
     ):
         Template(tmp_path / "masks/{rater}/{case}.png").find()
 

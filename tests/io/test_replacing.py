@@ -343,7 +343,7 @@ def test_a_folder_without_the_right_to_write(tmp_path):
         folder.chmod(0o500)
         done = obedient(*line)
         assert done.status == 1
-        assert "plan: cannot be written: Permission denied; free space or choose another folder" in done.line
+        assert "plan: cannot be written: Permission denied; choose a folder that can be written to" in done.line
         folder.chmod(0o700)
     assert content(tmp_path) == before
     assert not hidden(tmp_path / "out")

@@ -42,7 +42,7 @@ def ask(tmp_path, capsys):
             ("--pilot", "masks/{rater}/{case}.png", "--reference-column", "truth"),
             "--reference-column is for reading a table",
         ),
-        (("--n-raters", 3), "nothing was asked"),
+        (("--n-raters", 3), "no question given"),
         (
             ("--rater-accuracy", 0.85, "--wanted", 0.9, "--n-labels", 100_000),
             "n_labels must be at most 255; got 100,000",

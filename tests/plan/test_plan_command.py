@@ -68,7 +68,7 @@ def test_the_question_of_the_manual(ask):
 def test_the_summary_holds_the_table_and_lists_the_files(ask):
     _, _, _, folder = ask("--wanted", 0.95, "--rater-accuracy", 0.85)
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["verb"] == "plan"
+    assert summary["command"] == "plan"
     assert summary["answers"][0].startswith("Five raters")
     assert summary["settings"]["wanted"] == 0.95
     assert len(summary["tables"]["plan"]) == len(table(folder / "plan.csv"))
@@ -126,7 +126,7 @@ def test_sentences(ask, options, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "nothing was asked"),
+        ((), "no question given"),
         (("--wanted", 95, "--rater-accuracy", 0.85), "for 95% write 0.95"),
         (("--wanted", 0.95, "--rater-accuracy", 85), "for 85% write 0.85"),
         (("--rater-accuracy", "good"), "--rater-accuracy wants numbers"),
@@ -218,5 +218,5 @@ def test_from_python():
     found = mt.plan(wanted=0.95, rater_accuracy=0.85, resamples=20, pilot=ratings)
     assert [topic.name for topic in found.topics] == ["majority", "pilot"]
     assert len(found.sentences) >= 3
-    with pytest.raises(CallError, match="nothing was asked"):
+    with pytest.raises(CallError, match="no question given"):
         mt.plan()

@@ -53,7 +53,7 @@ def test_a_pilot_is_ratings_or_a_study(tmp_path):
 def test_arguments_that_do_not_apply_are_refused():
     ratings = mt.Ratings.of([[0, 1], [1, 1]])
     for options, text in (
-        ({}, "nothing was asked"),
+        ({}, "no question given"),
         ({"cut": 3, "kappa": 0.5}, "--cut is for reading a pilot"),
         ({"pilot": ratings, "reference_column": "truth"}, "--reference-column is for reading a table"),
         ({"agreement": 0.8, "cost_rater": 3}, "--cost-rater needs --pilot"),

@@ -162,7 +162,7 @@ def test_leaderboard_and_summary(ranked):
     assert board["verdict"].endswith(".")
     summary = json.loads((ranked / "one/rank/summary.json").read_text())
     assert summary["schema_version"] == 1
-    assert summary["verb"] == "rank"
+    assert summary["command"] == "rank"
     assert summary["order"] == list(NAMES)
     assert summary["files"] == sorted(n for n in files(ranked / "one/rank") if n != "summary.json")
 

@@ -161,7 +161,7 @@ HEAD = "case,algorithm,dice\n"
         ("\n \n", "is empty"),
         (HEAD, "no scores of cases"),
         (OURS + "\n", "no scores of cases"),
-        ("image,team,dice\np,a,1\n", "no column 'case' but image, team, dice; say which it is: --columns case=NAME"),
+        ("image,team,dice\np,a,1\n", "no column 'case' (columns: image, team, dice); name it with --columns case=NAME"),
         ("case,team,dice\np,a,1\n", "--columns algorithm=NAME"),
         ("case,algorithm,metric,dice\np,a,x,1\n", "--columns value=NAME"),
         ("case,algorithm,site\np,a,north\n", "neither a column 'value' nor a column of numbers"),

@@ -219,8 +219,10 @@ def test_needed_in_plain_cases():
     assert raters_needed(0.93925, 0.85).n_raters == 3
     assert raters_needed(0.95, 0.96).n_raters == 1
     assert raters_needed(0.95, 0.51).n_raters == 6763
-    assert "no more than by chance" in raters_needed(0.95, 0.5).reason
-    assert "no more than by chance" in raters_needed(0.6, 0.3).reason
+    assert "no better than chance" in raters_needed(0.95, 0.5).reason
+    assert raters_needed(0.6, 0.4).reason == (
+        "raters with accuracy 0.4 are no better than chance; adding raters does not help"
+    )
     assert "10,001" in raters_needed(0.95, 0.501).reason
     held = raters_needed(0.95, 0.85, correlation=0.3)
     assert held.ceiling == pytest.approx(1 - betabinom_share(0.85, 0.3), abs=1e-10)

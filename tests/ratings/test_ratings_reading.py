@@ -166,7 +166,7 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
     [
         ("", {}, "is empty; give a table with a header"),
         ("case,rater,label\n", {}, "has no ratings; give a line for every case"),
-        ("image,rater,label\np1,A,x\n", {}, "has no column 'case' but image, rater, label; say which it is"),
+        ("image,rater,label\np1,A,x\n", {}, "has no column 'case' (columns: image, rater, label); name it with"),
         ("case,rater,dx\np1,A,x\n", {}, "has 'rater' for the rater but no column 'label' among case, rater, dx"),
         ("case,who,label\np1,A,x\n", {}, "has 'label' for the label but no column 'rater'"),
         ("case,A,A\np1,x,x\n", {}, "two columns have the same name among case, A, A"),

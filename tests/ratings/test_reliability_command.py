@@ -233,7 +233,7 @@ def test_confidence_table(rated, ratings):
 
 def test_summary_has_the_same_numbers(rated):
     found = json.loads((rated / "one/reliability/summary.json").read_text())
-    assert (found["schema_version"], found["verb"], found["cases"]) == (1, "reliability", 30)
+    assert (found["schema_version"], found["command"], found["cases"]) == (1, "reliability", 30)
     assert found["raters"] == list(RATERS)
     assert found["missing"] == 30 * 5 - found["ratings"]
     assert found["settings"]["chance"] == "uniform"
@@ -335,7 +335,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
         ),
         (("--confidence-levels", "5", "--filter", "site"), 2, "--filter wants name=value"),
         (("--confidence-levels", "5", "--rating-range", "5,1"), 2, "--rating-range wants two numbers"),
-        (("--confidence-levels", "5", "--resamples", "0"), 2, "resamples is at least 1"),
+        (("--confidence-levels", "5", "--resamples", "0"), 2, "resamples must be at least 1"),
         (("--confidence-levels", "5", "--kind", "interval"), 2, ""),
     ],
 )

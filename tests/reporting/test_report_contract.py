@@ -390,7 +390,7 @@ def test_the_report_says_what_was_made(tmp_path):
     assert "<h1>Ours</h1>" in made.path.read_text()
     assert all(path.is_file() for path in made.files)
     summary = json.loads((made.folder / "summary.json").read_text())
-    assert (summary["verb"], summary["cases"], summary["raters"]) == ("report", 1, ["A", "B"])
+    assert (summary["command"], summary["cases"], summary["raters"]) == ("report", 1, ["A", "B"])
     assert summary["files"] == sorted(path.relative_to(made.folder).as_posix() for path in made.files)
 
 

@@ -247,7 +247,7 @@ def test_one_case_and_several_processes(folder: Path) -> None:
     one, by_case = mt.consensus(study["p2"], "lsml"), mt.consensus(study, "lsml", jobs=2)
     assert list(by_case) == ["p1", "p2"]
     assert np.array_equal(one.values, by_case["p2"].values)
-    assert repr(one).startswith("<Consensus of case p2: <LevelSet lsml of 4 raters, 24×24 map: ")
+    assert repr(one).startswith("<Consensus of case p2: <LevelSet: lsml, 4 raters, 24×24 map, ")
     assert one.estimate.sensitivity.shape == (4,)
 
 

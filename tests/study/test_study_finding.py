@@ -115,7 +115,7 @@ def test_masks_left_out(tmp_path):
             mt.Study.open(template, exclude=wrong)
     with pytest.raises(mt.StudyError, match="every mask is excluded"):
         mt.Study.open(template, exclude={r: ["p1", "p2"] for r in "ABC"})
-    with pytest.raises(mt.StudyError, match="one rater only"):
+    with pytest.raises(mt.StudyError, match="only one rater"):
         mt.Study.open(template, exclude={r: ["p1", "p2"] for r in "AB"})
 
 
@@ -133,7 +133,7 @@ def test_a_whole_rater_is_left_out_and_not_read(tmp_path):
     assert both.rater_names == ("A", "C")
     with pytest.raises(mt.StudyError, match=r"exclude_rater: there is no rater 'D'; raters are A, B, C$"):
         mt.Study.open(template, exclude_rater=["D"])
-    with pytest.raises(mt.StudyError, match="one rater only"):
+    with pytest.raises(mt.StudyError, match="only one rater"):
         mt.Study.open(template, exclude_rater=["A", "B"])
     with pytest.raises(mt.StudyError, match="every mask is excluded"):
         mt.Study.open(template, exclude_rater=list("ABC"))
@@ -251,7 +251,7 @@ def test_arrays_in_memory():
     assert "2 cases, 1 subjects" in repr(study)
     with pytest.raises(mt.CallError, match="no case 'p9'"):
         study["p9"]
-    with pytest.raises(mt.StudyError, match="one rater only"):
+    with pytest.raises(mt.StudyError, match="only one rater"):
         mt.Study.from_arrays({"p1": [disc()]})
 
 
@@ -374,3 +374,8 @@ def test_a_file_of_another_subject_is_nobody_elses(tmp_path):
 )
 def test_which_case_is_meant(name, known, meant):
     assert closest_name(name, known) == meant
+
+
+def test_arrays_of_one_rater_are_not_told_of_a_template():
+    with pytest.raises(mt.StudyError, match=r"there is only one rater \(A\): agreement needs two$"):
+        mt.Study.from_arrays({"p1": {"A": [[1, 0]]}})

@@ -79,10 +79,12 @@ def test_a_case_that_the_register_does_not_name_is_as_without_one(tmp_path):
             "p1,B,doen,",
             "line 3: status is 'doen'; it must be one of done, empty, unread, unfinished; did you mean done?",
         ),
+        ("p1,B,Finished,", "one of done, empty, unread, unfinished; did you mean done?"),
+        ("p1,B,completed,", "one of done, empty, unread, unfinished; did you mean done?"),
         ("p1,B", "line 3: has another number of cells than the header"),
         (",B,done,", "line 3: case is empty"),
         ("p1,,done,", "line 3: rater is empty"),
-        ("p1,A,done,", "line 3: rater A of case p1 is there twice, first in line 2"),
+        ("p1,A,done,", "line 3: rater A of case p1 is listed twice, first in line 2"),
         ("p1,B,unread,", "line 3: rater B of case p1 is unread, but has a mask"),
         (
             "p1,B,done,D",

@@ -130,10 +130,10 @@ WRONG = {
     "masks = 'a'\nlimits = [0, nan]": "limits are (0.0, nan)",
     "masks = 'a'\nlimits = [0]": "limits is written as [0.0, 1.0]",
     "masks = 'a'\nlabels = {1 = 'background'}": "one distinct name",
-    "masks = 'a'\nregion = 'middle'": "it must be one of whole, union, modified_background",
-    "masks = 'a'\nregion = 3": "region is written as",
-    "masks = 'a'\noverlap = 'larger'": "it must be one of smaller, union",
-    "masks = 'a'\nforeground = 'all'": "it must be one of any",
+    "masks = 'a'\nregion = 'middle'": "must be one of whole, union, modified_background",
+    "masks = 'a'\nregion = 3": "region must be one of whole, union, modified_background; got 3",
+    "masks = 'a'\noverlap = 'larger'": "must be one of smaller, union",
+    "masks = 'a'\nforeground = 'all'": "must be one of any",
     "masks = 'a'\nexchangeable = 'yes'": "exchangeable is written as true",
 }
 

@@ -1,6 +1,6 @@
 """Agreement of raters: statistics of a tally.
 
-``chance.py`` and ``bounds.py`` hold the statistics of all raters, ``cohen.py`` and ``overlap.py`` those of two.
+``chance.py`` holds kappa and its relatives, ``bounds.py`` other statistics of all raters, ``overlap.py`` those of two.
 """
 
 from .bounds import SMYTH_LIMIT, AgreementCurve, agreement_curve, case_condition, smyth_bound, unanimous

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.labels import VOID
-from ..core.tally import Tally
+from ..core.tally import Tally, check_tally
 from .votes import Values, VoteSums, vote_statistic
 
 SMYTH_LIMIT = 0.1
@@ -82,6 +82,7 @@ def agreement_curve(tally: Tally) -> AgreementCurve:
     >>> mt.agreement_curve(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})).share
     array([1. , 0.5])
     """
+    check_tally(tally, "agreement_curve")
     numbers = np.arange(1, len(tally.raters) + 1)
     items = np.array([tally.counts[tally.marked >= n].sum() for n in numbers], np.float64)
     return AgreementCurve(numbers, items / items[0] if items[0] else np.full(len(numbers), np.nan))
@@ -131,6 +132,7 @@ def case_condition(tally: Tally) -> Literal["", "nothing_marked", "one_empty", "
     >>> mt.case_condition(mt.tally({"A": [1, 1, 0, 0], "B": [0, 0, 0, 0]}))
     'one_empty'
     """
+    check_tally(tally, "case_condition")
     rows = tally.patterns[:, tally.raters]
     rows = rows[tally.counts > 0]
     present = np.any(rows != VOID, axis=0)

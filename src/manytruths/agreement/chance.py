@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import Labels
-from ..core.tally import Tally
+from ..core.tally import Tally, check_tally
 from ..core.undefined import Undefined, divide
 from .pairs import PairStatistic, Tables, pair_statistic
 from .votes import ALONE, ONE_LABEL, Values, VoteSums, vote_statistic, vote_sums
@@ -62,6 +62,7 @@ def prevalence(tally: Tally) -> NDArray[np.float64]:
     >>> mt.prevalence(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
     array([0.625, 0.375])
     """
+    check_tally(tally, "prevalence")
     sums = vote_sums(tally)
     return sums.prevalence if sums.rated else np.full(len(tally.labels), np.nan)
 
@@ -242,6 +243,7 @@ def weighted_kappa(tally: Tally, weights: Literal["linear", "quadratic"] = "quad
     >>> round(mt.weighted_kappa(mt.tally({"A": [1, 2, 3, 3], "B": [1, 2, 2, 3]})), 4)
     0.8
     """
+    check_tally(tally, "weighted_kappa")
     powers = {"linear": 1, "quadratic": 2}
     if weights not in powers:
         raise CallError(f"weights is 'linear' or 'quadratic'; got {weights!r}")
@@ -303,6 +305,7 @@ class KrippendorffAlpha:
         >>> round(mt.krippendorff_alpha(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})), 4)
         0.5333
         """
+        check_tally(tally, self.__name__)
         together = coincidences(tally)
         totals = together.sum(axis=1)
         if not totals.any():
@@ -371,7 +374,7 @@ def interpret_kappa(value: float, scale: str = "landis_koch") -> str:
     Parameters
     ----------
     value : float
-        A kappa, or a similar coefficient of agreement.
+        A kappa, or a similar coefficient of agreement; at most 1.
     scale : {"landis_koch", "fleiss", "altman", "shrout"}
         Whose words to use. The ranges are conventions: say which one was used.
 
@@ -397,9 +400,12 @@ def interpret_kappa(value: float, scale: str = "landis_koch") -> str:
     ('poor', 'slight')
     """
     if scale not in KAPPA_SCALES:
-        raise CallError(f"scale is one of {', '.join(KAPPA_SCALES)}; got {scale!r}")
+        raise CallError(f"scale must be one of {', '.join(KAPPA_SCALES)}; got {scale!r}")
     if math.isnan(value):
         return "undefined"
+    # Fleiss' kappa of unequal numbers of raters can fall below −1
+    if value > 1 + 1e-9:
+        raise CallError(f"a kappa must be at most 1; got {value:g}")
     return next((name for top, name in KAPPA_SCALES[scale] if value <= top), KAPPA_SCALES[scale][-1][1])
 
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, LabelError
 from ..core.painting import PatternValues
-from ..core.tally import Tally
+from ..core.tally import Tally, check_tally
 from ..core.undefined import Undefined, divide, ratio
 from ..shape import channels, intensity, lightness, local_maximum, michelson_contrast
 
@@ -52,6 +52,7 @@ def common_heatmap(tally: Tally) -> NDArray[np.int64]:
     >>> mt.common_heatmap(mt.tally({"A": [1, 1, 0], "B": [1, 0, 0]}))
     array([0, 1, 2])
     """
+    check_tally(tally, "common_heatmap")
     return PatternValues(tally.marked, tally)
 
 
@@ -75,7 +76,7 @@ def ranking_values(ranks: ArrayLike, a: float = 0.77, b: float = 13, largest: in
 def _table(a: float, b: float, largest: int) -> Values:
     """The values of ranks 0 to largest."""
     if not a > 0 or largest < 1:
-        raise CallError(f"a is a positive number and largest at least 1; got a={a}, largest={largest}")
+        raise CallError(f"a must be above 0 and largest at least 1; got a={a}, largest={largest}")
     worth = np.floor(a ** (np.arange(1, largest + 1) - float(b)) + 0.5)
     if worth.min() <= 0 or len(set(worth)) < largest:
         raise CallError(
@@ -115,6 +116,7 @@ def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int =
     >>> mt.ranking_heatmap(mt.tally([[1], [1], [1], [1], [2]], labels=[0, 1, 2]))
     array([22.])
     """
+    check_tally(tally, "ranking_heatmap")
     marks = list(tally.labels.marks)
     ranks = np.zeros(len(tally.labels))
     ranks[marks] = np.array(tally.labels.numbers)[marks]
@@ -152,6 +154,7 @@ def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
     >>> mt.heatmap_score(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
     0.75
     """
+    check_tally(tally, "heatmap_score")
     heat = np.asarray(common_heatmap(tally) if values is None else values, np.float64)
     if heat.shape != tally.counts.shape:
         raise CallError(f"values= needs one value per pattern, {len(tally.counts)} in all; got shape {heat.shape}")

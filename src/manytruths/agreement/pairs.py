@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import Labels
-from ..core.tally import Tally, cross_tabulate
+from ..core.tally import Tally, check_tally, cross_tabulate
 from ..core.undefined import Undefined, divide
 from .votes import SIGNATURE, complete_docstring
 
@@ -60,6 +60,7 @@ class PairStatistic:
 
     def __call__(self, tally: Tally) -> float:
         """Compute the statistic of the two raters of a tally."""
+        check_tally(tally, self.__name__)
         if len(tally.raters) != 2:
             names = ", ".join(tally.rater_names)
             raise CallError(
@@ -179,6 +180,7 @@ def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bo
     >>> mt.pairwise(mt.dice, t)["A", "C"]
     1.0
     """
+    check_tally(tally, "pairwise")
     if tally.exchangeable:
         raise CallError("raters are exchangeable: a slot is not a person, so pairs of slots mean nothing")
     where = [i for i, c in enumerate(tally.columns) if c.role == "rater"] if sessions else list(tally.raters)
@@ -209,6 +211,7 @@ class MeanPairwise:
 
     def __call__(self, tally: Tally) -> float:
         """Compute the mean over the pairs of one tally."""
+        check_tally(tally, f"the mean of {self.__name__}")
         tables = contingency(tally)
         names = tuple(map(str, range(len(tables))))
         return PairMatrix(self.__name__, names, self.statistic.of(tables, tally.labels)).mean()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import Labels
-from ..core.tally import Tally
+from ..core.tally import Tally, check_tally
 from ..core.undefined import REASONS, Undefined
 
 Values = NDArray[np.float64]
@@ -126,7 +126,7 @@ class VoteStatistic:
     Parameters
     ----------
     formula : callable
-        From :class:`VoteSums` to values. Its docstring becomes the statistic's, with Parameters and Returns added.
+        From the sums of a tally to values. Its docstring becomes the statistic's, with Parameters and Returns added.
     undefined : str
         Code where the formula has no value, see :class:`Undefined`.
     alone : str
@@ -176,6 +176,7 @@ class VoteStatistic:
         return np.where(np.isfinite(value), value, np.nan)
 
     def _check(self, tally: Tally) -> None:
+        check_tally(tally, self.__name__)
         if self.background and tally.labels.background is None:
             raise CallError(
                 f"{self.__name__} needs background (0) among the labels; there are {', '.join(tally.labels.describe())}"

@@ -80,7 +80,7 @@ class Check(Result):
         return {
             "schema_version": 1,
             "manytruths": manytruths.__version__,
-            "verb": "check",
+            "command": "check",
             "cases": len(self.study),
             "subjects": len(self.study.subjects),
             "raters": list(self.study.rater_names),
@@ -108,7 +108,7 @@ def check(
     study: Study | str | Path,
     *,
     out: str | Path | None = None,
-    found_before: Sequence[Exception] = (),
+    opening_errors: Sequence[Exception] = (),
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Check:
@@ -120,8 +120,8 @@ def check(
         A study, or what :meth:`Study.open` takes; a template is opened so that all problems are collected.
     out : str or Path, optional
         Folder for the results, written to ``out/check/``; by default nothing is written.
-    found_before : sequence of exceptions
-        Problems found when the study was opened with ``complain=``.
+    opening_errors : sequence of exceptions
+        Errors that ``Study.open(…, complain=errors.append)`` collected, to be listed with the others.
     jobs : int
         Number of worker processes. Results do not depend on it.
     progress : callable, optional
@@ -132,10 +132,10 @@ def check(
     Check
         Tables ``coverage``, ``problems`` and ``grids``; ``errors`` lists what keeps the study from being analysed.
     """
-    before = list(found_before)
+    before = list(opening_errors)
     study = study if isinstance(study, Study) else Study.open(study, complain=before.append)
     if jobs < 1:
-        raise CallError(f"jobs is at least 1; got {jobs}")
+        raise CallError(f"jobs must be at least 1; got {jobs}")
     with results_folder(out, "check", jobs=jobs) as folder:
         cases = {case.name: checked for case, checked in study.map(check_case, jobs=jobs, progress=progress)}
         problems = [Problem("error", "files", str(error)) for error in before]

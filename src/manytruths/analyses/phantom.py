@@ -79,7 +79,7 @@ def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress:
         The folder, and the number of frames that were new.
     """
     if jobs < 1:
-        raise CallError(f"jobs is a positive number; got {jobs}")
+        raise CallError(f"jobs must be at least 1; got {jobs}")
     folder = Path(folder)
     text = ECHO_TOML.format(
         subjects=study.subjects, frames=study.frames, size=study.size, seed=study.seed, drawing=DRAWING

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import manytruths
 
 from ..claims.claim import Claims
+from ..core.errors import CallError
 from ..io.result_tables import DataTable, Table
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
@@ -30,6 +31,9 @@ class Tables(dict[str, T]):
 
     def __init__(self, tables: Iterable[T]) -> None:
         super().__init__((table.name, table) for table in tables)
+
+    def __missing__(self, name: str) -> T:
+        raise CallError(f"there is no table {name!r}; tables are {', '.join(self) or 'none'}")
 
     def __repr__(self) -> str:
         return "Tables(" + ", ".join(f"{name}: {len(table)} rows" for name, table in self.items()) + ")"
@@ -186,5 +190,5 @@ def summary_of(command: str, tables: Iterable[Table], **facts: Any) -> dict[str,
     """The summary of a command: versions, facts about its data and settings, and the tables' numbers."""
     numbers = {t.name: [dict(zip(t.header, row.cells(), strict=True)) for row in t.rows] for t in tables}
     facts = {name: _without_jobs(value) for name, value in facts.items()}
-    start = {"schema_version": SCHEMA, "manytruths": manytruths.__version__, "verb": command}
+    start = {"schema_version": SCHEMA, "manytruths": manytruths.__version__, "command": command}
     return {**start, **facts, "tables": numbers}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..agreement import KAPPA_SCALES
 from ..claims.sentences import counted
 from ..core.errors import CallError, GridError
 from ..core.tally import Tallies, Tally, pool
@@ -45,14 +46,16 @@ class Settings:
     seed: int = 0
     resamples: int = 2000
     level: float = 0.95
-    scale: str = "landis_koch"
-    without: tuple[str, ...] = ()
+    kappa_scale: str = "landis_koch"
+    exclude_group: tuple[str, ...] = ()
     jobs: int = 1
 
     def __post_init__(self) -> None:
         for name, least in (("seed", 0), ("resamples", 1), ("jobs", 1)):
             if getattr(self, name) < least:
-                raise CallError(f"{name} is at least {least}; got {getattr(self, name)}")
+                raise CallError(f"{name} must be at least {least}; got {getattr(self, name)}")
+        if self.kappa_scale not in KAPPA_SCALES:
+            raise CallError(f"kappa_scale must be one of {', '.join(KAPPA_SCALES)}; got {self.kappa_scale!r}")
         check_resamples(self.resamples)
 
 
@@ -84,7 +87,7 @@ def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings) ->
     ]
     if len(tallies.by_subject()) < len(tallies):
         rows += _subject_rows(series, tallies)
-    for name, cases in ({"": list(tallies)} | selections(tallies, settings.without)).items():
+    for name, cases in ({"": list(tallies)} | selections(tallies, settings.exclude_group)).items():
         rows += mean_rows(series, tallies, cases, name, settings)
     return rows
 
@@ -108,8 +111,8 @@ def selections(tallies: Tallies, without: Sequence[str]) -> dict[str, list[str]]
     chosen = groups_of(tallies)
     unknown = [name for name in without if name not in chosen]
     if unknown:
-        known = ", ".join(chosen) or "none: name them in cases.csv"
-        raise CallError(f"there is no group {unknown[0]!r} to leave out; groups are {known}")
+        known = f"groups are {', '.join(chosen)}" if chosen else "the study has no groups; add them to cases.csv"
+        raise CallError(f"there is no group {unknown[0]!r} to leave out; {known}")
     if without:
         rest = [case for case, names in tallies.groups.items() if not set(names) & set(without)]
         chosen["without " + ", ".join(without)] = rest

@@ -105,11 +105,11 @@ def import_study(
     replace
         Replace an earlier import in the same folder.
     overlap
-        Overlapping structures of one rater: cut the smaller out of the larger, let the upper one win (z), or unite.
+        Overlapping structures of one rater: cut the smaller out of the larger, keep the topmost (z), or unite.
     rule
         Pixels inside an outline: those whose centre is inside, also those on the edge, or as in pycocotools.
     widen
-        Width of open lines in pixels; without it they are not areas.
+        Width of open lines in pixels; by default open lines are not accepted as areas.
     """
     import manytruths as mt
 
@@ -136,12 +136,13 @@ class TrainingSetOptions:
     """What to learn, and how to split."""
 
     consensus: Consensus = "staple"
-    disputed: Literal["reference", "ignore", "soft", "replicate"] = "reference"
-    "Disputed pixels get the label of the consensus, the ignore label, its probability, or each rater's label in turn."
+    disputed: Literal["consensus", "ignore", "soft", "replicate"] = "consensus"
+    """Pixels on which raters disagree: use the consensus label, ignore them, use the consensus probability (soft), or
+    write one training case per rater (replicate)."""
     folds: int | None = None
     "Number of cross-validation folds over subjects; by default 5, or the number of subjects if that is smaller."
     channel: Annotated[str, in_advanced] = "image"
-    "What grey images show; nnU-Net normalises a channel called CT as such."
+    "Name of the channel of grey images, such as CT; some trainers (nnU-Net) choose the normalisation by it."
     seed: Annotated[int, in_advanced] = 0
     "Seed of the folds."
     jobs: Jobs = ALL_CORES
@@ -274,6 +275,6 @@ def _export(
     complain = problems.append if isinstance(options, TrainingSetOptions) else None
     opened = (study or StudyOptions()).open(template, complain)
     with progress(quiet) as bar:
-        result = mt.export(opened, format, found_before=problems, progress=bar, **keywords)
+        result = mt.export(opened, format, opening_errors=problems, progress=bar, **keywords)
     result.print(console(quiet))
     return 0

@@ -8,7 +8,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.errors import CallError, InputError, ManytruthsError, StudyError, TooLarge, find_memory_error, one_line
+from ..core.errors import (
+    CallError,
+    FormatError,
+    InputError,
+    ManytruthsError,
+    StudyError,
+    TooLarge,
+    WriteError,
+    find_memory_error,
+    one_line,
+)
 from .process import received_signal
 
 CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")
@@ -19,6 +29,8 @@ _REWORDED = {
     r'^Command ".*" parameter (\S+) requires an argument$': r"\1 needs a value",
 }
 """Messages of the parser, and how they read here."""
+_KEYWORD = re.compile(r"[a-z_]+(?=:| is | must )")
+"""A name at the start of a message that says what is wrong with it."""
 LONGEST = 300
 """Characters of a message from other packages."""
 RESUMABLE = ("fuse", "train", "phantom")
@@ -41,12 +53,27 @@ def describe_failure(error: BaseException, given: Sequence[str]) -> Failure:
     if number is not None or isinstance(error, KeyboardInterrupt):
         return _stopped(number or signal.SIGINT, given)
     if isinstance(error, CallError):
-        return Failure(str(error), 2)
+        return Failure(name_option(str(error), given), 2)
     if isinstance(error, TooLarge):
         return Failure(describe_too_large(error, given), 1)
     if isinstance(error, ManytruthsError):
-        return Failure(f"{error}{ALL_PROBLEMS if _check_lists_more(given, error) else ''}", 1)
+        text = name_option(str(error), given)
+        return Failure(f"{text}{ALL_PROBLEMS if _check_lists_more(given, error) else ''}", 1)
     return _wrong_call(error) or _other_failure(error, given)
+
+
+def name_option(message: str, given: Sequence[str]) -> str:
+    """A message that begins with a keyword of the call, with the option that was typed for it instead.
+
+    >>> name_option("exclude_rater: there is no rater 'Z'", ["agree", "--exclude-rater", "Z"])
+    "--exclude-rater: there is no rater 'Z'"
+    >>> name_option("raters are exchangeable", ["agree", "--raters", "exchangeable"])
+    'raters are exchangeable'
+    """
+    word = _KEYWORD.match(message)
+    option = f"--{word[0].replace('_', '-')}" if word else ""
+    typed = any(text.partition("=")[0] == option for text in given)
+    return option + message[len(option) - 2 :] if typed else message
 
 
 def _stopped(number: int, given: Sequence[str]) -> Failure:
@@ -59,8 +86,10 @@ def _stopped(number: int, given: Sequence[str]) -> Failure:
 def _check_lists_more(given: Sequence[str], error: Exception) -> bool:
     """Whether ``check`` would say this and more: it looks at cases, but not at grades or at what is asked for."""
     command = given[0] if given else ""
-    own = command in ("agree", "fuse") or (isinstance(error, InputError) and bool(error.case))
-    return command in CHECKED and own and not isinstance(error, StudyError)
+    of_a_case = isinstance(error, InputError) and bool(error.case)
+    # without a case, a file that cannot be read is one that an option names
+    of_all = command in ("agree", "fuse") and not isinstance(error, FormatError)
+    return command in CHECKED and (of_a_case or of_all) and not isinstance(error, StudyError | WriteError)
 
 
 def _wrong_call(error: BaseException) -> Failure | None:

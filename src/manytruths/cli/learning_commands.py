@@ -142,7 +142,7 @@ def predict(
     images
         Template of the images: images/{case}.png.
     out
-        Folder for the results; masks are written to predict/{case}.
+        Folder for the results; masks are written to OUT/predict/{case}.png.
     write_probability
         Write probability maps, too (float32 TIFF): of the foreground, or one file for each label.
     suffix

@@ -32,7 +32,7 @@ Template = Annotated[
     str,
     Parameter(help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one."),
 ]
-Out = Annotated[Path, Parameter(help="Folder for the results. Each command replaces the folder of its own name in it.")]
+Out = Annotated[Path, Parameter(help="Folder for the results, written to a folder named after the command in it.")]
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
@@ -44,7 +44,7 @@ KappaScale = Annotated[
     Parameter(group=METHOD, help="Verbal scale for kappa, such as 'moderate' or 'good'."),
 ]
 ExcludeGroup = Annotated[
-    str | None, Parameter(group=METHOD, help="Groups to leave out of additional means: CIN2,Unknown.")
+    str | None, Parameter(group=METHOD, help="Also report means without these groups: CIN2,Unknown.")
 ]
 Prior = Annotated[
     str, Parameter(group=METHOD, help="Prior of STAPLE: prevalence, marked, estimated, or a number from 0 to 1.")
@@ -64,13 +64,14 @@ class StudyOptions:
     cases: str | None = None
     "CSV file with a column case. A column subject names the patient; other columns are groups."
     raters: str | None = None
-    "CSV file with a column rater and their properties; or exchangeable, if raters are not the same in all cases."
+    "CSV file with a column rater; other columns are properties. Or the word exchangeable: raters differ by case."
     labels: str | None = None
     "Names of the label values: 1=gland,2=tumour. Other values are errors."
     foreground: Literal["any"] | None = None
-    "any: treat all labels other than 0 as one."
+    "With any, treat all labels other than 0 as one."
     region: Literal["whole", "union", "modified_background"] | None = None
-    "Pixels that count: whole image (default), union of all masks, or that and as much background. Kappa depends on it."
+    """Pixels that count: whole image (default), union of all masks, or the union plus an equal amount of background.
+    Kappa depends on it."""
     exclude_rater: Annotated[list[str] | None, repeated] = None
     "Rater to leave out; can be given several times."
     roi: Annotated[str | None, in_study] = None
@@ -85,12 +86,12 @@ class StudyOptions:
     "Mask value that means 'not rated'."
     overlap: Annotated[Literal["smaller", "union"] | None, in_study] = None
     "Overlapping structures of one rater: cut the smaller out of the larger (default), or unite them."
-    edited: Annotated[Literal["apart", "keep"] | None, in_study] = None
-    "Masks edited from another rater's mask: apart from agreement and consensus (default), or kept in."
+    edited: Annotated[Literal["exclude", "keep"] | None, in_study] = None
+    "Masks edited from another rater's: exclude from agreement and consensus (default), or keep."
     spacing: Annotated[str | None, in_study] = None
     "Pixel size in mm, if the files do not contain it: 0.5,0.5."
     resample: Annotated[Literal["nearest"] | None, in_study] = None
-    "Masks on another grid: resample them to the nearest neighbour instead of refusing them."
+    "Resample masks on a different grid (nearest neighbour) instead of rejecting them."
     primary: Annotated[str | None, in_study] = None
     "The one claim that is tested without adjustment for the others, such as raters.larger."
 

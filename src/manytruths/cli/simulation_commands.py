@@ -66,7 +66,7 @@ def phantom(
     kind
         What to simulate.
     to
-        Folder for the study. A folder that holds anything else is refused.
+        Folder for the study; must be empty or hold an earlier phantom, which is replaced.
     n_subjects
         Number of sequences.
     n_frames

@@ -38,7 +38,8 @@ from .terminal import console, present, progress
 Consensus = Annotated[
     str,
     Parameter(
-        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, simple, plurality, lsml, lsmlp."
+        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, lsml, "
+        "lsmlp."
     ),
 ]
 Threshold = Annotated[
@@ -48,7 +49,8 @@ Tolerance = Annotated[
     float | None,
     Parameter(
         group=METHOD,
-        help="Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95% distances.",
+        help="Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95th-percentile "
+        "surface distances.",
     ),
 ]
 Distances = Annotated[
@@ -79,7 +81,7 @@ def check(
     output, problems = output or OutputOptions(), list[Exception]()
     opened = (study or PredictionOptions()).open(template, problems.append)
     with progress(output.quiet) as bar:
-        result = mt.check(opened, out=output.out, found_before=problems, jobs=output.jobs, progress=bar)
+        result = mt.check(opened, out=output.out, opening_errors=problems, jobs=output.jobs, progress=bar)
     present(result, output.out, quiet=output.quiet)
     for problem in result.errors if output.quiet else ():
         print(f"manytruths: {one_line(problem.message)}", file=sys.stderr)
@@ -206,9 +208,9 @@ class FurtherEvaluation:
     second_look_raters: float = 0.25
     "Largest share of the raters who marked it."
     second_look_min_size: int = 5
-    "Smaller places, in pixels, are only counted."
+    "Minimum size in pixels; smaller places are counted but not listed."
     intensity_curves: Annotated[bool, flag] = False
-    "Image intensity inside every mask along the cases of each subject; needs --images and an order of the cases."
+    "Measure image intensity inside every mask over the cases of each subject; needs --images and ordered cases."
     grades: Path | None = None
     "CSV file of an expert's grades (case, algorithm, grade), or a completed grading sheet."
     key: Path | None = None
@@ -216,7 +218,7 @@ class FurtherEvaluation:
     grade_scale: str = "1,4"
     "Worst and best grade."
     best: int | None = None
-    "Grade from which on no correction is needed; by default the best."
+    "Lowest grade that needs no correction; by default the best."
     grading_sheet: Annotated[bool, flag] = False
     "Write a blinded grading sheet with pictures for an expert."
     grading_repeats: float = 0.1

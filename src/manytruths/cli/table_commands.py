@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 
 def rank(
-    scores: Annotated[Path, Parameter(help="Table of scores: evaluate/scores.csv, or another, long or wide.")],
+    scores: Annotated[
+        Path, Parameter(help="Table of scores: evaluate/scores.csv, or any table of scores in long or wide format.")
+    ],
     /,
     *,
     metric: str | None = None,
@@ -74,7 +76,7 @@ def rank(
     metric
         Metrics to rank by, separated by commas; by default all, or Dice alone if there are more than three.
     direction
-        Direction of metrics that are not known: loss=lower,score=higher.
+        Direction of metrics unknown to manytruths: loss=lower,score=higher.
     algorithm
         Algorithms to rank, separated by commas; by default all.
     against
@@ -84,7 +86,7 @@ def rank(
     cases
         CSV file with the columns case, subject (its cases are resampled together) and diagonal (of the image).
     columns
-        Columns that have other names: case=image,algorithm=team,metric=name,value=score,truth=gt.
+        Columns that have other names: case=image,algorithm=team,metric=name,value=score,reference=gt.
     missing
         Missing and undefined scores: worst (for a distance, the image's diagonal if --cases has it), a number, or
         exclude to leave out the case for all algorithms.
@@ -119,17 +121,17 @@ class MaskOptions:
     region: Literal["whole", "union", "modified_background"] | None = None
     "Masks: pixels that count; in the whole image most agreement is on background."
     foreground: Literal["any"] | None = None
-    "Masks: any treats all labels other than 0 as one."
+    "Masks: with any, treat all labels other than 0 as one."
     void: int | None = None
     "Masks: the value that means 'not rated'."
     resample: Literal["nearest"] | None = None
-    "Masks on another grid: resample them to the nearest neighbour instead of refusing them."
+    "Resample masks on a different grid (nearest neighbour) instead of rejecting them."
     exclude: Annotated[list[str] | None, repeated] = None
     "Mask to leave out, as RATER=CASE; can be given several times."
     exclude_rater: Annotated[list[str] | None, repeated] = None
     "Masks: rater to leave out; can be given several times."
     raters: str | None = None
-    "Masks: CSV file with a column rater and their properties; or the word exchangeable."
+    "Masks: CSV file with a column rater; other columns are properties. Or the word exchangeable."
     lesion_min_size: int = 1
     "Masks: size of the smallest lesion in pixels; smaller ones are only counted."
     lesion_overlap: float | None = None
@@ -322,9 +324,9 @@ def plan(
     pilot
         Table of ratings of a pilot study, as in reliability; or a template of its masks, as in agree.
     agreement
-        Observed agreement of two raters (Po), to enter the nomogram with.
+        Observed agreement of two raters (Po): starting value for the nomogram.
     rho
-        Reliability score rho, to enter the nomogram with.
+        Reliability score rho: starting value for the nomogram.
     reported_accuracy
         Accuracy of an algorithm as measured against the raters' majority.
     wanted_actual

@@ -215,7 +215,7 @@ def _check_both_kinds(values: Values, hard: NDArray[np.bool_], statistic: str) -
 
 @dataclass(frozen=True)
 class GroupClassifier(Stored):
-    """Tells groups of cases apart by entropy and mean.
+    """Classifies cases by entropy and mean.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ def compare_task_complexity(
         raise CallError(f"statistic is one of {', '.join(STATISTICS)}; got {statistic!r}")
     check_resamples(resamples)
     if not 0 < level < 1:
-        raise CallError(f"level lies between 0 and 1; got {level}")
+        raise CallError(f"level must be between 0 and 1; got {level}")
     whose = subjects or ([f"a{i}" for i in range(len(a))], [f"b{i}" for i in range(len(b))])
     if [len(names) for names in whose] != [len(a), len(b)]:
         raise CallError(f"subjects= needs {len(a)} and {len(b)} names, one per case; got {[len(w) for w in whose]}")

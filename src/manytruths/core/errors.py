@@ -8,7 +8,8 @@
     │   ├── GridError     sizes, spacings or affines that differ
     │   ├── LabelError    values that are no labels, or were not declared
     │   ├── StudyError    files, cases or raters that do not make a study
-    │   └── TooLarge      a case that does not fit into memory (also a MemoryError)
+    │   ├── TooLarge      a case that does not fit into memory (also a MemoryError)
+    │   └── WriteError    results cannot be written
     └── CallError         the call itself is wrong (also a ValueError): the command line exits 2
 
 Every message says which argument or file is meant, what it holds, what is needed, and what to do.
@@ -49,6 +50,10 @@ class LabelError(InputError):
 
 class StudyError(InputError):
     """Files, cases or raters do not make a study."""
+
+
+class WriteError(InputError):
+    """A file or folder of results cannot be written."""
 
 
 class TooLarge(InputError, MemoryError):

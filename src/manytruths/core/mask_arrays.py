@@ -240,8 +240,10 @@ class Coder:
                 f"({', '.join(self.declared.describe())}); declare it, or unite all labels with foreground='any'"
             )
         if len(self.codes) >= MAX_LABELS:
-            some = ", ".join(map(str, sorted(self.codes)[:12]))
-            raise LabelError(f"{name}: more than {MAX_LABELS} distinct values ({some}, …): it is a picture, not a mask")
+            raise LabelError(
+                f"{name}: the masks together hold more than {MAX_LABELS} distinct values, as images do; "
+                "give the path of the masks, or unite all values above 0 with foreground='any'"
+            )
         self.codes[value] = code = len(self.codes)
         return code
 

@@ -291,6 +291,12 @@ class Tally:
         return from_csv(text)
 
 
+def check_tally(tally: object, name: str) -> None:
+    """Refuse masks where the function of that name takes their table."""
+    if not isinstance(tally, Tally):
+        raise CallError(f"{name} takes a Tally, not {type(tally).__name__}; make one with mt.tally(masks)")
+
+
 def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
     """A number per row that sorts as the rows do (VOID last), and how many bits it takes.
 

@@ -487,7 +487,7 @@ def draw_cases(subjects: Mapping[str, str], per_subject: int | None, seed: int =
     if per_subject is None:
         return tuple(subjects)
     if per_subject < 1:
-        raise CallError(f"per_subject is a positive number of cases; got {per_subject!r}")
+        raise CallError(f"per_subject must be at least 1; got {per_subject!r}")
     rng, by_subject = np.random.default_rng(seed), dict[str, list[str]]()
     for case, subject in subjects.items():
         by_subject.setdefault(subject, []).append(case)

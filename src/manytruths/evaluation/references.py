@@ -49,7 +49,7 @@ class ReferenceStandards:
     def __post_init__(self) -> None:
         twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
-            raise CallError(f"reference standards have distinct names; rename what is there twice: {', '.join(twice)}")
+            raise CallError(f"reference standards must have distinct names; rename: {', '.join(twice)}")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -464,7 +464,7 @@ def _check(reads: Sequence[Reading], rank: str) -> None:
         if len(read.grid.shape) != 2:
             raise InputError(f"{name!r}: has {len(read.grid.shape)} axes, and CVAT takes images; export it elsewhere")
         if name in names:
-            raise InputError(f"{name!r}: is there twice for {read.rater}; write one file for each")
+            raise InputError(f"{name!r}: occurs twice for {read.rater}; write one file for each")
         names.add(name)
         for mark in read.marks:
             _check_mark(mark, name, rank)

@@ -87,7 +87,7 @@ def error_context(where: object) -> Iterator[None]:
     ) as error:
         short = " ".join(str(error).split())[:160]
         raise FormatError(
-            f"{where}: is damaged, or of another kind ({short}); export it again, or name the tool that wrote it"
+            f"{where}: is damaged, or not a file of this tool ({short}); export it again, or name its tool"
         ) from None
 
 
@@ -343,7 +343,7 @@ def find_sources(paths: Sequence[Path | str] | Path | str, endings: Iterable[str
     """Every file that the paths stand for; of folders, those that end so."""
     paths = [paths] if isinstance(paths, Path | str) else paths
     if not paths:
-        raise CallError("there is nothing to read: name the files")
+        raise CallError("no files given; name the files to read")
     sources = [source for path in paths for source in _expand_path(str(path), tuple(endings))]
     for source in sources:
         if find_name_fault(str(source.path)) == NOT_TEXT:

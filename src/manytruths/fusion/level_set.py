@@ -166,7 +166,7 @@ def lsml(
     >>> b[2, 5], c[9, 3] = 1, 1
     >>> result = mt.lsml({"A": a, "B": b, "C": c})
     >>> result
-    <LevelSet lsml of 3 raters, 12×12 map: converged>
+    <LevelSet: lsml, 3 raters, 12×12 map, converged>
     >>> int(result.hard.sum()), result.specificity.round(3)
     (36, array([1.   , 0.991, 0.991]))
     """
@@ -239,20 +239,25 @@ def lsmlp(
     ('converged', array([4.15, 4.15, 4.15]))
     """
     if not leeway > 0:
-        raise CallError(f"leeway is above 0; got {leeway!r}")
+        raise CallError(f"leeway must be above 0; got {leeway!r}")
     _check_options(length_penalty, tol, max_iter)
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
     detail = measure_detail(scene, leeway, spacing)
     return _fit_contour(scene, "lsmlp", length_penalty, spacing, tol, max_iter, detail)
 
 
+def check_length_penalty(length_penalty: float | str) -> None:
+    """Refuse what is no penalty."""
+    if isinstance(length_penalty, str) or not 0 <= length_penalty < np.inf:
+        raise CallError(f"length_penalty must be at least 0 and finite; got {length_penalty!r}")
+
+
 def _check_options(length_penalty: float, tol: float, max_iter: int) -> None:
-    if not 0 <= length_penalty < np.inf:
-        raise CallError(f"length_penalty is at least 0 and finite; got {length_penalty!r}")
+    check_length_penalty(length_penalty)
     if not tol >= 0:
-        raise CallError(f"tol is a share of the pixels inside, at least 0; got {tol!r}")
+        raise CallError(f"tol must be at least 0, a share of the pixels inside; got {tol!r}")
     if max_iter < 1:
-        raise CallError(f"max_iter is at least 1; got {max_iter!r}")
+        raise CallError(f"max_iter must be at least 1; got {max_iter!r}")
 
 
 def _fit_contour(

@@ -15,12 +15,12 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.mask_arrays import Masks
 from ..core.tally import Tally
-from .level_set import lsml, lsmlp
+from .level_set import check_length_penalty, lsml, lsmlp
 from .result import Consensus
-from .simple import simple
+from .simple import check_alpha, simple
 from .staple import Prior, Unanimous, staple
 from .staple_map import staple_map
-from .vote import plurality, vote, vote_without_outliers
+from .vote import check_threshold, plurality, vote, vote_without_outliers
 
 COUNTING = ("raters", "labels", "void", "foreground", "region", "references", "unit")
 """Options that say how masks become a tally."""
@@ -39,6 +39,8 @@ class Estimator:
     """Whether it takes masks instead of a tally."""
     settings: tuple[str, ...] = ()
     """Of a spatial method: which of a case's ``labels`` and ``spacing`` it takes, beside what all of them take."""
+    check: Callable[[Any], None] | None = None
+    """Refuses values of the option that cannot be used, before any case is read."""
 
     def option(self, text: str) -> dict[str, Any]:
         """What stands after the colon, as the option that it is."""
@@ -47,9 +49,15 @@ class Estimator:
         if not self.argument:
             raise CallError(f"method {self.name!r} takes nothing after a colon; got {self.name}:{text}")
         try:
-            return {self.argument: float(text)}
+            value: float | str = float(text)
         except ValueError:
-            return {self.argument: text}
+            value = text
+        try:
+            if self.check is not None:
+                self.check(value)
+        except CallError as error:
+            raise CallError(f"{self.name}:{text}: {error}") from None
+        return {self.argument: value}
 
 
 _REGISTER: dict[str, Estimator] = {}
@@ -63,6 +71,7 @@ def register(
     example: str = "",
     spatial: bool = False,
     settings: tuple[str, ...] = (),
+    check: Callable[[Any], None] | None = None,
 ) -> None:
     """Add a consensus method.
 
@@ -80,8 +89,11 @@ def register(
         Whether it takes masks instead of a tally.
     settings : tuple of str
         For a spatial method, which of a case's ``labels`` and ``spacing`` it takes.
+    check : callable, optional
+        Raises :class:`CallError` for values of the argument that cannot be used, so that they are refused before any
+        case is read.
     """
-    _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, settings)
+    _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, settings, check)
 
 
 def consensus_methods() -> tuple[str, ...]:
@@ -101,7 +113,8 @@ def estimator(method: str) -> tuple[Estimator, dict[str, Any]]:
     if name not in _REGISTER:
         near = get_close_matches(name, _REGISTER, 1, 0.5)
         hint = f"; did you mean {_REGISTER[near[0]].example!r}?" if near else ""
-        raise CallError(f"no method {method!r}; there are {', '.join(consensus_methods())}{hint}")
+        known = ", ".join(("vote:any", "vote:all", *consensus_methods()))
+        raise CallError(f"there is no method {method!r}; methods are {known}{hint}")
     return _REGISTER[name], _REGISTER[name].option(rest)
 
 
@@ -164,11 +177,11 @@ def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> C
     return chosen.function(tally(source, **counting), **options)
 
 
-register("vote", vote, argument="threshold", example="vote:0.5")
-register("excl", vote_without_outliers, argument="threshold", example="excl:0.5")
+register("vote", vote, argument="threshold", example="vote:0.5", check=check_threshold)
+register("excl", vote_without_outliers, argument="threshold", example="excl:0.5", check=check_threshold)
 register("staple", staple)
-register("simple", simple, argument="alpha")
+register("simple", simple, argument="alpha", check=check_alpha)
 register("plurality", plurality)
 register("staple_map", staple_map, spatial=True, settings=("labels",))
-register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",))
-register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",))
+register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)
+register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)

@@ -100,7 +100,9 @@ class Consensus:
     def __repr__(self) -> str:
         size = f"{len(self.hard)} patterns" if self.kind == "pattern" else "×".join(map(str, self.hard.shape)) + " map"
         note = f"; note: {self.note}" if self.note else ""
-        return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.convergence}{note}>"
+        raters = f"{len(self.raters)} rater{'' if len(self.raters) == 1 else 's'}"
+        ended = "" if self.convergence == "done" else f", {self.convergence}"
+        return f"<{type(self).__name__}: {self.method}, {raters}, {size}{ended}{note}>"
 
 
 def first_readings(tally: Tally) -> Tally:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
-from ..core.tally import Tally
+from ..core.tally import Tally, check_tally
 from ..core.undefined import divide
 from .result import Consensus, Values, binary_labels, left_out_notes, table_notes
 from .vote import decide_by_share
@@ -103,10 +103,12 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
     >>> result.dropped, result.hard
     (('D',), array([False,  True,  True]))
     """
-    if not alpha > 0 or score not in ("dice", "iou") or max_iter < 1:
-        raise CallError(
-            f"alpha is above 0, score 'dice' or 'iou', max_iter at least 1; got {alpha!r}, {score!r}, {max_iter!r}"
-        )
+    check_tally(tally, "simple")
+    check_alpha(alpha)
+    if score not in ("dice", "iou"):
+        raise CallError(f"score must be 'dice' or 'iou'; got {score!r}")
+    if max_iter < 1:
+        raise CallError(f"max_iter must be at least 1; got {max_iter!r}")
     weights, convergence, gone, rounds = np.ones(len(tally.raters)), "stopped", list[int](), 0
     share, hard, scores = _vote(tally, weights, score)
     while rounds < max_iter and convergence == "stopped":
@@ -136,6 +138,12 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         rounds=rounds,
         alpha=alpha,
     )
+
+
+def check_alpha(alpha: float | str) -> None:
+    """Refuse what is no number of standard deviations."""
+    if isinstance(alpha, str) or not alpha > 0:
+        raise CallError(f"alpha must be above 0; got {alpha!r}")
 
 
 def _vote(tally: Tally, weights: Values, score: Score) -> tuple[Values, NDArray[np.bool_], Values]:

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.painting import PatternValues
-from ..core.tally import Tally
+from ..core.tally import Tally, check_tally
 from ..core.undefined import divide
 from .em import Decisions, Fit, Values, fit_em, log, log_joint
 from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
@@ -141,10 +141,10 @@ def staple(
 ) -> Staple:
     """Estimate the hidden true labels and the raters' sensitivity and specificity by maximum likelihood (STAPLE).
 
-    Where nobody marked anything, W is 0 and the rates are undefined. Without any overlap EM still converges, to whoever
-    marked most, and a note says that it means nothing. The table of one case gives rates per case, a pooled one pooled
-    rates. Rates of masks have no standard errors of their own, as neighbouring pixels are not independent: resample
-    subjects with :func:`confidence_interval`.
+    Where nobody marked anything, the probability is 0 and the rates are undefined. Without any overlap EM still
+    converges, to whoever marked most, and a note says that it means nothing. The table of one case gives rates per
+    case, a pooled one pooled rates. Rates of masks have no standard errors of their own, as neighbouring pixels are
+    not independent: resample subjects with :func:`confidence_interval`.
 
     Parameters
     ----------
@@ -190,6 +190,7 @@ def staple(
     >>> result.hard, result.sensitivity.round(2)
     (array([False, False,  True,  True]), array([1. , 1. , 0.5]))
     """
+    check_tally(tally, "staple")
     tally = with_mark(tally)
     options = StapleOptions.of(tally, prior, like, unanimous, map_prior, tol, max_iter)
     decisions, agreed = read_decisions(tally, options)
@@ -243,7 +244,7 @@ class StapleOptions:
         if self.unanimous not in ("keep", "exclude"):
             raise CallError(f"unanimous is 'keep' or 'exclude'; got {self.unanimous!r}")
         if self.max_iter < 1:
-            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
+            raise CallError(f"max_iter must be at least 1; got {self.max_iter!r}")
 
     @property
     def estimate(self) -> bool:

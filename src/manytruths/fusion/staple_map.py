@@ -253,7 +253,7 @@ def potts(log_weight: Values, beta: float, *, tol: float = 1e-4, max_iter: int =
     array([0.71, 0.29])
     """
     if not 0 <= beta < np.inf:
-        raise CallError(f"smoothing is at least 0 and finite; got {beta!r}")
+        raise CallError(f"smoothing must be at least 0 and finite; got {beta!r}")
     around = [(1, 1)] * (log_weight.ndim - 1)
     padded = np.pad(normal(log_weight), [*around, (0, 0)])
     lattices, sweeps, moved = _lattices(log_weight.shape[:-1]), 0, np.inf

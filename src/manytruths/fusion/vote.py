@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from ..core.errors import CallError, InputError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
-from ..core.tally import Tally, cross_tabulate
+from ..core.tally import Tally, check_tally, cross_tabulate
 from ..core.undefined import divide, ratio
 from .result import (
     Consensus,
@@ -124,6 +124,7 @@ def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float
     >>> mt.vote(t).hard
     array([False, False,  True,  True])
     """
+    check_tally(tally, "vote")
     each = _weights(tally, weights)
     share, hard = decide_by_share(tally, threshold, each)
     return Vote(
@@ -149,9 +150,14 @@ def decide_by_share(tally: Tally, threshold: float | str, weights: Values) -> tu
         return share, np.asarray(marked.any(axis=1))
     if threshold == "all":
         return share, np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
-    if isinstance(threshold, str) or not 0 < threshold <= 1:
-        raise CallError(f"threshold is 'any', 'all', or a share above 0 and up to 1; got {threshold!r}")
-    return share, np.asarray(share >= threshold - TIE)
+    check_threshold(threshold)
+    return share, np.asarray(share >= float(threshold) - TIE)
+
+
+def check_threshold(threshold: float | str) -> None:
+    """Refuse what is no share of raters."""
+    if threshold not in ("any", "all") and (isinstance(threshold, str) or not 0 < threshold <= 1):
+        raise CallError(f"threshold must be 'any', 'all', or a share above 0 and up to 1; got {threshold!r}")
 
 
 def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
@@ -225,6 +231,7 @@ def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: I
     >>> result.excluded, result.hard
     (('D',), array([False,  True,  True]))
     """
+    check_tally(tally, "vote_without_outliers")
     refuse_exchangeable(tally, "be excluded")
     names, gone = tally.rater_names, set(find_outliers(tally) if exclude is None else exclude)
     if gone - set(names) or gone >= set(names):
@@ -306,6 +313,7 @@ def plurality(tally: Tally) -> Plurality:
     >>> mt.plurality(t).label
     array([0, 1, 0])
     """
+    check_tally(tally, "plurality")
     tally = with_mark(tally)
     rated, votes = tally.rated, tally.votes
     most = votes.max(axis=1, initial=0)
@@ -343,6 +351,7 @@ def inner_region(tally: Tally) -> NDArray[np.bool_]:
     * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
       doi:10.1007/978-3-030-78191-0_37
     """
+    check_tally(tally, "inner_region")
     return PatternValues(decide_by_share(tally, "all", np.ones(len(tally.raters)))[1], tally)
 
 
@@ -364,6 +373,7 @@ def outer_region(tally: Tally) -> NDArray[np.bool_]:
     * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
       doi:10.1007/978-3-030-78191-0_37
     """
+    check_tally(tally, "outer_region")
     return PatternValues(decide_by_share(tally, "any", np.ones(len(tally.raters)))[1], tally)
 
 
@@ -392,6 +402,7 @@ def acceptable_region(tally: Tally) -> NDArray[np.bool_]:
     >>> mt.paint(mt.acceptable_region(mt.tally(masks)), masks)
     array([False,  True,  True, False])
     """
+    check_tally(tally, "acceptable_region")
     return outer_region(tally) & ~inner_region(tally)
 
 
@@ -419,6 +430,7 @@ def inner_outer_ratio(tally: Tally) -> float:
     >>> mt.inner_outer_ratio(mt.tally({"A": [1, 1, 1, 0], "B": [1, 0, 0, 0]}))
     0.3333333333333333
     """
+    check_tally(tally, "inner_outer_ratio")
     inner, outer = tally.counts @ inner_region(tally), tally.counts @ outer_region(tally)
     return ratio(float(inner), float(outer), "nobody_marked")
 
@@ -453,6 +465,7 @@ def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.
     >>> {name: round(weight, 2) for name, weight in weights.items()}
     {'A': 0.76, 'B': 0.24, 'C': 0.0}
     """
+    check_tally(tally, "cooke_weights")
     refuse_exchangeable(tally, "have a weight")
     known = tally.role("reference")
     if reference is None and len(known) != 1:

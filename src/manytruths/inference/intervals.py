@@ -39,7 +39,7 @@ def too_few_subjects(subjects: int) -> Undefined | None:
 def check_resamples(resamples: int) -> None:
     """Raise where there are no resamples, or more than make a difference."""
     if not 1 <= resamples <= MAX_RESAMPLES:
-        raise CallError(f"resamples is from 1 to {MAX_RESAMPLES:,}; got {resamples:,}")
+        raise CallError(f"resamples must be from 1 to {MAX_RESAMPLES:,}; got {resamples:,}")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def confidence_interval(
     _check_choice("method", method, ("bca", "percentile"))
     check_resamples(resamples)
     if not 0 < level < 1:
-        raise CallError(f"level lies between 0 and 1; got {level}")
+        raise CallError(f"level must be between 0 and 1; got {level}")
     if of == "pooled":
         pool(tables, mixed=mixed)  # raises where tallies cannot be added
     if over == "raters":

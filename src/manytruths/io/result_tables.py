@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InputError
+from ..core.errors import CallError, InputError, few
 from ..core.undefined import code, reason
 from .writing import write_csv
 
@@ -187,7 +187,21 @@ class Table(DataTable):
 
     def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
         """The one row of a statistic at a scope; fields that are not given must be empty."""
-        return next(row for row in self.all(statistic, scope) if self._fits(row, fields))
+        row = next((row for row in self.all(statistic, scope) if self._fits(row, fields)), None)
+        if row is None:
+            raise CallError(self._describe_missing(statistic, scope, fields))
+        return row
+
+    def _describe_missing(self, statistic: str, scope: str, fields: dict[str, object]) -> str:
+        statistics = list(dict.fromkeys(row.statistic for row in self.rows))
+        if statistic not in statistics:
+            return f"no statistic {statistic!r} in {self.name}; there are {few(statistics, 40) or 'none'}"
+        scopes = list(dict.fromkeys(row.scope for row in self.rows if row.statistic == statistic))
+        if scope not in scopes:
+            return f"{statistic} in {self.name} has no scope {scope!r}; there are {', '.join(scopes)}"
+        given = ", ".join(f"{name}={value!r}" for name, value in fields.items()) or "empty case, group and label"
+        own = ", ".join(("case", "group", "label", *self.extra))
+        return f"no row of {statistic} ({scope}) in {self.name} has {given}; rows can be chosen by {own}"
 
     def all(self, statistic: str, scope: str) -> list[Row]:
         """Every row of a statistic at a scope."""

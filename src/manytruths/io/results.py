@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InputError
+from ..core.errors import InputError, WriteError
 from .writing import PART, WRITTEN, atomic, json_text, write_errors, write_json
 
 SUMMARY = "summary.json"
@@ -313,7 +313,7 @@ def _refuse_clashes(place: _Place) -> None:
         for name in (*folders, *files):
             kind = errno.EISDIR if name in files else errno.ENOTDIR
             if os.path.lexists(there / name) and (name in files) == _is_folder(there / name):
-                raise InputError(f"{there / name}: cannot be written: {os.strerror(kind)}; move away what is there")
+                raise WriteError(f"{there / name}: cannot be written: {os.strerror(kind)}; move away what is there")
 
 
 def _tidy(folder: Path, goes_on: bool) -> None:

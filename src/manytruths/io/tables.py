@@ -100,7 +100,7 @@ def read_table(path: Path | str, key: str) -> dict[str, dict[str, str]]:
     for number, row in read_rows(path, (key,)):
         name = row.pop(key)
         if not name or name in rows:
-            raise FormatError(f"{path}, line {number}: {key} {name!r} is {'there twice' if name else 'empty'}")
+            raise FormatError(f"{path}, line {number}: {key} {name!r} is {'listed twice' if name else 'empty'}")
         rows[name] = row
     return rows
 

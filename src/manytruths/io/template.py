@@ -133,9 +133,10 @@ class Template:
         if not self._segments:
             raise StudyError(f"template {self.text!r} names no file; write a path such as masks/{{rater}}/{{case}}.png")
         if missing:
-            wanted = " and no ".join(f"{{{name}}}" for name in missing)
+            wanted, signs = (word.join(f"{{{name}}}" for name in missing) for word in (" and no ", " and "))
+            owners = " and ".join(f"the {name}'s" for name in missing)
             raise StudyError(
-                f"template {self.text!r} has no {wanted}; put it where the name stands in the path, "
+                f"template {self.text!r} has no {wanted}; replace {owners} name in the path by {signs}, "
                 "as in masks/{rater}/{case}.png"
             )
         if self._member is not None and self._member.has_wildcard:
@@ -483,5 +484,8 @@ def _explain_nothing(places: list[Place], segment: Segment) -> str:
     for place in places:
         if names := [name for name in _names(place.path) if not name.startswith(".")]:
             near = difflib.get_close_matches(segment.text, names[:_MOST_COMPARED], 3, 0)
-            return f"{place.path} holds {len(names)} names, none like {segment.text!r}; nearest: {', '.join(near)}"
+            deeper = all((place.path / name).is_dir() for name in near) and "." in segment.text
+            hint = f"; is a folder missing before {segment.text}?" if deeper else ""
+            what = "folder" if deeper else "name"
+            return f"{place.path} contains nothing like {segment.text!r}; nearest {what}s: {', '.join(near)}{hint}"
     return f"{places[0].path} is an empty folder; correct the path"

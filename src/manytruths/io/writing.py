@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.csv_text import escape_cell, may_need_escaping
-from ..core.errors import InputError
+from ..core.errors import WriteError
 from ..core.undefined import Undefined
 
 LONGEST = 200
@@ -26,6 +27,17 @@ PART = ".part-"
 """Prefix of files and folders that are not complete yet."""
 WRITTEN = ".written"
 """Lists what a run has written into an incomplete folder, to check at the end that all of it is there."""
+
+_FULL, _FORBIDDEN = "free space or choose another folder", "choose a folder that can be written to"
+_ADVICE = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.EROFS: _FORBIDDEN,
+    errno.EISDIR: "move away what is there",
+}
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
 
@@ -55,9 +67,18 @@ def write_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
         path = Path(*(part for part in Path(path).parts if not part.startswith(PART)))
-        raise InputError(f"{path}: cannot be written: {reason}; free space or choose another folder") from error
+        raise WriteError(_describe_write_error(path, error)) from error
+
+
+def _describe_write_error(path: Path, error: OSError) -> str:
+    """What keeps a path from being written, and advice that fits."""
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        blocking = next((parent for parent in path.parents if parent.is_file()), None)
+        if blocking is not None:
+            return f"{blocking}: is a file, not a folder; choose another folder"
+    advice = _ADVICE.get(error.errno or 0, "choose another folder")
+    return f"{path}: cannot be written: {error.strerror or error}; {advice}"
 
 
 def _log_written(path: Path) -> None:

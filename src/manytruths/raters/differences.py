@@ -213,7 +213,7 @@ def cluster_raters(tally: Tally) -> RaterClustering:
     """Cluster raters by Ward's method on their Dice distances.
 
     SciPy's ``ward`` is the variant that R calls ward.D2: Lance and Williams' update on squared distances, heights as
-    distances. Dice distances are not Euclidean, so that a height is a criterion and no variance.
+    distances. Dice distances are not Euclidean, so heights are not variances.
 
     Parameters
     ----------

@@ -180,7 +180,8 @@ def rater_tendency(tally: Tally) -> RaterTendency:
         Relative area, misses and extras of every rater.
 
     References
-    ---------- After Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.3.
+    ----------
+    After Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.3.
     doi:10.1109/TIP.2016.2544703
 
     Examples

@@ -145,7 +145,8 @@ class Ratings:
 
     def __repr__(self) -> str:
         shown = ", ".join(self.labels[:6]) + (", …" if len(self.labels) > 6 else "")
-        return f"<Ratings of {len(self.cases)} cases by {len(self.raters)} raters, labels {shown}>"
+        raters = "rater" if len(self.raters) == 1 else "raters"
+        return f"<Ratings of {len(self.cases)} cases by {len(self.raters)} {raters}, labels {shown}>"
 
     def __len__(self) -> int:
         return len(self.cases)

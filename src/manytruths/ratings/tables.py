@@ -248,7 +248,7 @@ def read_entries(
     if "case" not in roles:
         note = f" ({sheet.notes[0]})" if sheet.notes else ""
         raise FormatError(
-            f"{sheet.path}: has no column 'case' but {few(sheet.header)}; say which it is: --columns case=NAME{note}"
+            f"{sheet.path}: has no column 'case' (columns: {few(sheet.header)}); name it with --columns case=NAME{note}"
         )
     wide = own_columns or ("rater" not in roles and values not in roles)
     _check_cells(sheet, sheet.header if wide else [*roles.values()])
@@ -258,7 +258,7 @@ def read_entries(
         if role not in roles:
             raise FormatError(
                 f"{sheet.path}: has {roles[other]!r} for the {other} but no column {role!r} among "
-                f"{few(sheet.header)}; say which it is: --columns {role}=NAME, or, where every rater has a "
+                f"{few(sheet.header)}; name it with --columns {role}=NAME, or, where every rater has a "
                 "column of their own, name them: --select-raters A,B,C"
             )
     return _long(sheet, roles, raters, filters, values)

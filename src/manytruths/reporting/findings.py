@@ -274,7 +274,7 @@ def compute_findings(
     settings = settings or Settings()
     for method in plan.methods:
         estimator(method)
-    clock, all_groups = _Clock(), replace(settings, without=())  # only agree leaves groups out
+    clock, all_groups = _Clock(), replace(settings, exclude_group=())  # only agree leaves groups out
     fusing, evaluating = FusePlan(plan.methods, plan.options, None, False), _evaluate_plan(study, plan)
     with clock("reading, agreement, consensus and evaluation by case"):
         cases, views = _analyse_cases(study, plan, fusing, evaluating, folder, settings, progress)

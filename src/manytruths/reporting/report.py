@@ -193,7 +193,7 @@ def report(
         images=show_images, viewer=viewer, title=title, coded=codes,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
-    settings = Settings(seed=seed, resamples=resamples, scale=kappa_scale, without=left_out, jobs=jobs)
+    settings = Settings(seed=seed, resamples=resamples, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs)
     return _write_report(open_study(study), _page_path(Path(to)), plan, settings, progress)
 
 

@@ -117,5 +117,5 @@ def local_maximum(a: ArrayLike, window: int) -> NDArray[Any]:
 
 def _half(window: int) -> int:
     if window < 1 or window % 2 == 0:
-        raise CallError(f"window is an odd number of pixels, so that it has a middle; got {window!r}")
+        raise CallError(f"window must be an odd number of pixels, so that it has a middle; got {window!r}")
     return window // 2

@@ -255,10 +255,17 @@ class Case:
         if isinstance(source, Location):
             mask = read_mask(source)
             return mask if self.options.spacing is None else Mask(mask.array, self._spaced(mask.grid), mask.format)
-        return Mask(source, Grid(source.shape, self.options.spacing), "array")
+        return Mask(source, self._spaced(Grid(source.shape)), "array")
 
     def _spaced(self, grid: Grid) -> Grid:
-        return grid if grid.spacing is not None else Grid(grid.shape, self.options.spacing)
+        spacing = self.options.spacing
+        if grid.spacing is not None or spacing is None:
+            return grid
+        if len(spacing) != len(grid.shape):
+            # the option is wrong, not one of the masks
+            given = ",".join(f"{size:g}" for size in spacing)
+            raise StudyError(f"spacing is {given}, for {len(grid.shape)} axes; give one number for each axis")
+        return Grid(grid.shape, spacing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,12 +360,15 @@ class Reading:
 
     def _explained(self, error: LabelError) -> LabelError:
         """A label error with the values that the mask holds."""
+        text = str(error)
         for column, array in self.masks.items():
-            if str(error).startswith(f"{column}:"):
-                return LabelError(f"case {self.case.name}, rater {error}. {values_found(array)}")
-        mine = any(str(error).startswith(f"{column}:") for column in self.case.predictions)
-        hint = "; if it is a probability map, give --probability" if mine else ""
-        return LabelError(f"case {self.case.name}: {'prediction of ' if mine else ''}{error}{hint}")
+            if text.startswith(f"{column}:"):
+                return LabelError(f"case {self.case.name}, rater {text}. {values_found(array)}")
+        for column in self.case.predictions:
+            if text.startswith(f"{column}:"):
+                about = f"{_of(column)}{text.removeprefix(str(column))}"
+                return LabelError(f"case {self.case.name}: {about}; if it is a probability map, give --probability")
+        return LabelError(f"case {self.case.name}: {text}")
 
 
 def _of(column: Column) -> str:

@@ -156,7 +156,8 @@ def _sort_masks(
         aside["edits"] += len(sorted_masks.edits.keys() - sorted_masks.masks.keys())
         aside["unfinished"] += len(sorted_masks.unfinished)
     if not aside.total():
-        need_two_raters((c for d in counted.values() for c in d.masks), complain)
+        advice = "; check that {rater} stands where the raters' names differ"
+        need_two_raters((c for d in counted.values() for c in d.masks), complain, advice)
     elif not any(len({c.name for c in d.masks}) > 1 for d in counted.values()):
         problem = StudyError(_nobody_left(aside, str(options.reads)))
         complain(problem)
@@ -236,15 +237,12 @@ def check_excluded_raters(there: Iterable[str], excluded: Iterable[str], complai
             complain(StudyError(f"exclude_rater: there is no rater {name!r}; raters are {', '.join(names)}"))
 
 
-def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error) -> None:
+def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error, advice: str = "") -> None:
     """Refuse a study that has nobody to agree with."""
     names = sorted({c.name for c in columns}, key=natural_key)
     if len(names) < 2:
-        problem = (
-            f"there is one rater only ({', '.join(names)}): agreement needs two; "
-            "check that {rater} stands where the raters' names differ"
-        )
-        complain(StudyError(problem))
+        there = f"there is only one rater ({names[0]})" if names else "there is no rater"
+        complain(StudyError(f"{there}: agreement needs two{advice}"))
 
 
 def _drafts(files: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:

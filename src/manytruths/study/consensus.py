@@ -65,8 +65,8 @@ def consensus(
         One of :func:`manytruths.consensus_methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
         ``simple``, ``plurality`` and, not from a tally, ``staple_map``, ``lsml`` and ``lsmlp``.
     label : int or str, optional
-        With a study or a case of several labels: one label, by name or value, against all the others, as ``evaluate``
-        judges by; ``"any"`` unites all labels but background.
+        With a study or a case of several labels: one label, by name or value, against all the others, as in
+        ``evaluate``; ``"any"`` unites all labels but background.
     jobs : int
         With a study: number of worker processes. Results do not depend on it.
     progress : callable, optional
@@ -84,7 +84,7 @@ def consensus(
     >>> import manytruths as mt
     >>> masks = {"A": [[1, 1, 1, 0]], "B": [[1, 1, 0, 0]], "C": [[1, 0, 0, 0]]}
     >>> mt.consensus(masks, "vote:0.5")
-    <Vote vote:0.5 of 3 raters, 4 patterns: done>
+    <Vote: vote:0.5, 3 raters, 4 patterns>
     >>> study = mt.Study.from_arrays({"p1": masks})
     >>> mt.consensus(study, "vote:0.5")["p1"].values
     array([[1, 1, 0, 0]], dtype=uint8)

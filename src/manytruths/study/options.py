@@ -16,6 +16,15 @@ from ..io.tables import read_toml
 
 PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", "cases", "raters", "reads")
 
+CHOICES: dict[str, tuple[str | None, ...]] = {
+    "foreground": (None, "any"),
+    "region": tuple(REGIONS),
+    "overlap": ("smaller", "union"),
+    "edited": ("exclude", "keep"),
+    "resample": (None, "nearest"),
+}
+"""The words that an option can be."""
+
 LARGEST_VOID = 2**32 - 1
 """The largest value of a mask."""
 
@@ -43,7 +52,7 @@ class Options:
     void: int | None = None
     region: str = "whole"
     overlap: str = "smaller"
-    edited: str = "apart"
+    edited: str = "exclude"
     resample: str | None = None
     spacing: tuple[float, ...] | None = None
     exchangeable: bool = False
@@ -54,16 +63,8 @@ class Options:
     primary: str = ""
 
     def __post_init__(self) -> None:
-        for name, allowed in (
-            ("foreground", (None, "any")),
-            ("region", REGIONS),
-            ("overlap", ("smaller", "union")),
-            ("edited", ("apart", "keep")),
-            ("resample", (None, "nearest")),
-        ):
-            if getattr(self, name) not in allowed:
-                shown = ", ".join(str(a) for a in allowed if a)
-                raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
+        for name in CHOICES:
+            _check_choice(name, getattr(self, name))
         _check_void(self)
         if isinstance(self.labels, Labels) and "" in self.labels.names:
             nameless = self.labels.values[self.labels.names.index("")]
@@ -76,6 +77,12 @@ class Options:
             raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
         if self.overlap == "union":
             object.__setattr__(self, "foreground", "any")
+
+
+def _check_choice(name: str, value: object) -> None:
+    if value not in CHOICES[name]:
+        shown = ", ".join(choice for choice in CHOICES[name] if choice)
+        raise StudyError(f"{name} must be one of {shown}; got {value!r}")
 
 
 def _check_void(options: Options) -> None:
@@ -121,6 +128,8 @@ def _beside(path: Path, key: str, value: str) -> str:
 
 def _typed(key: str, value: Any) -> Any:
     """A value of the file as an option."""
+    if key in CHOICES:
+        _check_choice(key, value)
     kind, example, read = _KINDS.get(key, (str, '"text"', str))
     try:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

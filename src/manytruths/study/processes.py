@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 def map_in_order(work: Callable[[T], R], items: Sequence[T], jobs: int, progress: Progress | None) -> Iterator[R]:
     """``work`` of every item, ``jobs`` at a time."""
     if jobs < 1:
-        raise CallError(f"jobs is a positive number; got {jobs}")
+        raise CallError(f"jobs must be at least 1; got {jobs}")
     if progress:
         progress(0, len(items))
     for done, result in enumerate(_results(work, items, min(jobs, len(items))), start=1):

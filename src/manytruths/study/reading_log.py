@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 STATUSES = ("done", "empty", "unread", "unfinished")
 """Marked; opened and left without a mark; never opened; begun."""
+SYNONYMS = {"finished": "done", "complete": "done", "completed": "done", "read": "done", "incomplete": "unfinished"}
+"""Words that people write; by its letters ``finished`` is nearest to its opposite."""
 
 Place = tuple[str, str]
 """The subject (empty where the masks name none) and the case."""
@@ -241,7 +243,7 @@ def read_log_entries(path: str, names: Names, complain: Complain) -> Reads:
             read = _read(line, row, names)
             first = reads.setdefault(read.place, {}).setdefault(read.column, read)
             if first is not read:
-                raise StudyError(f"{read} is there twice, first in line {first.line}; remove one, or name sessions")
+                raise StudyError(f"{read} is listed twice, first in line {first.line}; remove one, or name sessions")
         except StudyError as error:
             complain(StudyError(f"{path}, line {line}: {error}"))
     return {place: _linked(path, here, complain) for place, here in reads.items()}
@@ -259,7 +261,8 @@ def _read(line: int, row: Mapping[str, str], names: Names) -> LogEntry:
 def _status(text: str) -> str:
     status = text.casefold() or "done"
     if status not in STATUSES:
-        hint = "".join(f"; did you mean {close}?" for close in get_close_matches(status, STATUSES, 1))
+        near = [SYNONYMS[status]] if status in SYNONYMS else get_close_matches(status, STATUSES, 1)
+        hint = "".join(f"; did you mean {close}?" for close in near)
         raise StudyError(f"status is {text!r}; it must be one of {', '.join(STATUSES)}{hint}")
     return status
 

@@ -121,7 +121,7 @@ class Study:
         overlap : {"smaller", "union"}, optional
             Where a rater's structures (``{label}``) overlap: cut the smaller one out of the larger, or unite everything
             into one foreground.
-        edited : {"apart", "keep"}, optional
+        edited : {"exclude", "keep"}, optional
             Masks that were edited from another one (``based_on``): exclude them from agreement and consensus, or keep
             them.
         resample : {"nearest"}, optional

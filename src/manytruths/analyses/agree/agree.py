@@ -244,12 +244,16 @@ def _analyse_cases(
 def _without_image(cases: Mapping[str, CaseAgreement]) -> list[str]:
     """Cases whose heatmap lacks its image: each, or the first and the number of others."""
     notes = [case.note for case in cases.values() if case.note]
-    return notes if len(notes) < 4 else [f"{notes[0]}; and so {len(notes) - 1} more cases"]
+    return notes if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
 
 
 def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis | None) -> Iterator[str]:
+    if not any(t.marked.any() for t in tallies.values()):
+        void = study.options.void
+        asked = "" if void is None else f"; is void={void} the value of the marks?"
+        yield Note("nothing_marked", f"no rater marked anything in any case{asked}")
     if len({t.unit for t in tallies.values()}) > 1:
-        yield "items differ in size between cases: pooled numbers count items, not volume"
+        yield "pixels differ in size between cases: pooled numbers count pixels, not volume"
     bound = table.find("smyth_bound")
     if bound.value > SMYTH_LIMIT:
         yield f"Smyth's bound is {bound.value:.1%}, above the recommended limit of {SMYTH_LIMIT:.0%}"

@@ -58,7 +58,7 @@ class MapOptions:
     def __post_init__(self) -> None:
         for name in ("window", "agreement_window"):
             if getattr(self, name) < 1 or getattr(self, name) % 2 == 0:
-                raise CallError(f"{name} is an odd number of pixels; got {getattr(self, name)}")
+                raise CallError(f"{name} must be an odd number of pixels; got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TurnedMask:
         """What is the matter with the mask."""
         return (
             f"rater {self.rater}'s mask fits the others' when {self.way} (Dice {self.way.before:.2f} as it is, "
-            f"{self.way.after:.2f} so): probably it was saved the wrong way round"
+            f"{self.way.after:.2f} then): probably it was saved the wrong way round"
         )
 
     @property

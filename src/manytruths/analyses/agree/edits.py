@@ -61,7 +61,7 @@ def _rows(
     if tallies:
         numbers = [_numbers(table) for table in tallies.values()]
         series = [Series(name, [values[name] for values in numbers], extra=extra) for name in statistics]
-        yield from summarise(series, tallies, replace(settings, without=()))
+        yield from summarise(series, tallies, replace(settings, exclude_group=()))
         whole, region = _whole(tallies), region_of(tallies)
         yield from (Row("pooled", name, whole[name], region=region, extra=extra, n=len(tallies)) for name in statistics)
     for case in (case for case, table in by_case.items() if table is None):

@@ -9,6 +9,7 @@ from ...agreement import KAPPA_SCALES, interpret_kappa
 from ...charts import curve, dendrogram, matrix, strip
 from ...claims.sentences import number
 from ...core.undefined import reason
+from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
@@ -31,15 +32,24 @@ NAMES = {
 }
 """The statistics of the first table; all of them are in agreement.csv."""
 
+SCALES = {
+    "landis_koch": "Landis and Koch's scale",
+    "fleiss": "Fleiss' scale",
+    "altman": "Altman's scale",
+    "shrout": "Shrout's scale",
+}
+"""Whose words for kappa."""
+
 
 def print_agreement(result: Agreement, console: Console) -> None:
     """The headline numbers, groups, raters, disputed cases and notes."""
     console.print(f"[bold]{result.describe()}[/bold]; region counted: {region_of(result.tallies)}\n")
     console.print(_headlines(result))
-    words = interpret_kappa(result.headline("fleiss_kappa").value, result.settings.scale)
-    console.print(f"Agreement beyond chance is [bold]{words}[/bold] ({result.settings.scale}, by the mean kappa).\n")
+    words = interpret_kappa(result.headline("fleiss_kappa").value, result.settings.kappa_scale)
+    scale = SCALES[result.settings.kappa_scale]
+    console.print(f"Agreement beyond chance is [bold]{words}[/bold] ({scale}, mean kappa).\n")
     parts = (_groups(result), _raters(result), _within(result), _edits(result), _disputed(result))
-    print_parts(console, parts, result.notes)
+    print_parts(console, parts, (*_interval_note(result), *result.notes))
 
 
 def _headlines(result: Agreement) -> Any:
@@ -50,7 +60,23 @@ def _headlines(result: Agreement) -> Any:
             undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
             rows.append([title, with_interval(mean), number(std.value), with_interval(pooled), undefined])
     header = ["", "mean over subjects", "± std", "pooled", "undefined"]
-    return grid(f"Agreement, with {result.settings.level:.0%} intervals over subjects", header, rows)
+    intervals = f", with {result.settings.level:.0%} intervals over subjects" if _has_intervals(table) else ""
+    return grid(f"Agreement{intervals}", header, rows)
+
+
+def _has_intervals(table: Table) -> bool:
+    """Whether any headline has an interval over subjects."""
+    rows = (row for name in NAMES for scope in ("mean", "pooled") for row in table.all(name, scope))
+    return any(row.low is not None and not math.isnan(row.low) for row in rows)
+
+
+def _interval_note(result: Agreement) -> list[str]:
+    if _has_intervals(result.agreement):
+        return []
+    there = len(result.study.subjects)
+    if there < MIN_SUBJECTS:
+        return [f"no intervals: they need at least {MIN_SUBJECTS} subjects, and there are {there}"]
+    return [f"no intervals: they need at least {MIN_SUBJECTS} subjects with defined values"]
 
 
 def _groups(result: Agreement) -> Any:
@@ -59,7 +85,7 @@ def _groups(result: Agreement) -> Any:
     for group in dict.fromkeys(groups):
         kappa, std = (table.find("fleiss_kappa", scope, group=group) for scope in ("mean", "std"))
         dice = number(table.find("dice", "mean", group=group).value) if table.all("dice", "mean") else "–"
-        words = interpret_kappa(kappa.value, result.settings.scale)
+        words = interpret_kappa(kappa.value, result.settings.kappa_scale)
         rows.append([group, str(kappa.n), f"{number(kappa.value)} ± {number(std.value)}", words, dice])
     return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
 
@@ -74,7 +100,7 @@ def _raters(result: Agreement) -> Any:
         cells = [number(table.find(s, "pooled", rater=rater).value, places) for s, places in digits.items()]
         rows.append([rater, *cells, "outlier" if rater in differences.outliers else ""])
     header = ["", "sens.", "spec.", "PPV", "kappa", "kappa, others", "area", "Dice distance", ""]
-    return grid("Raters, against the 0.5 consensus, pooled (area: of the others' mean)", header, rows)
+    return grid("Raters, against the 0.5 consensus, pooled (area: relative to the others' mean)", header, rows)
 
 
 def _within(result: Agreement) -> Any:
@@ -141,7 +167,7 @@ def _kappas(result: Agreement) -> str:
     for row in result.agreement.all("fleiss_kappa", "case"):
         if not row.label:
             by_group.setdefault(row.group or "all cases", []).append(float(row.value))
-    tops = KAPPA_SCALES[result.settings.scale]
+    tops = KAPPA_SCALES[result.settings.kappa_scale]
     starts = [-math.inf, *(top for top, _ in tops[:-1])]
     levels = [(start, name) for start, (_, name) in zip(starts, tops, strict=True)]
     return strip(by_group, "Fleiss' kappa", "Agreement beyond chance, case by case", levels=levels)

@@ -37,10 +37,10 @@ _OPTIONS = {
 """The options of a format beside ``consensus``; other annotation tools have ``mark_disputed``."""
 _WRITERS = {"nnunet": (write_nnunet_case, write_nnunet_lists), "monai": (write_monai_case, write_monai_lists)}
 _USED = {
-    "reference": "they have the label of {}",
+    "consensus": "they have the label of {}",
     "ignore": "they are ignored",
     "soft": "they have the probability of {}",
-    "replicate": "they have every rater's label, one after the other",
+    "replicate": "there is one training case per rater",
 }
 
 
@@ -50,7 +50,7 @@ def export(
     *,
     to: str | Path,
     consensus: str = "staple",
-    disputed: Disputed = "reference",
+    disputed: Disputed = "consensus",
     folds: int | None = None,
     seed: int = 0,
     channel: str = "image",
@@ -59,7 +59,7 @@ def export(
     link: bool = False,
     mark_disputed: bool = True,
     series: str | Path | None = None,
-    found_before: Sequence[Exception] = (),
+    opening_errors: Sequence[Exception] = (),
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Export:
@@ -77,7 +77,7 @@ def export(
         ``Dataset501_Manytruths``. An earlier export to the same format is replaced.
     consensus : str
         The consensus method, as in :func:`fuse`: ``staple``, ``vote:0.5``, ``simple``, ``plurality``, …
-    disputed : {"reference", "ignore", "soft", "replicate"}
+    disputed : {"consensus", "ignore", "soft", "replicate"}
         Training formats: pixels on which raters disagree get the label of the consensus, the label to ignore, the
         probability of the consensus (MONAI), or every rater's label in a training case of their own.
     folds : int, optional
@@ -85,7 +85,8 @@ def export(
     seed : int
         Training formats: seed of the folds.
     channel : str
-        Training formats: what grey images show; nnU-Net scales a channel called ``CT`` as such.
+        Training formats: name of the channel of grey images, such as ``CT``, by which some trainers (nnU-Net) choose
+        the normalisation.
     id, name : int and str
         nnU-Net: number (1 to 999) and name of the data set.
     link : bool
@@ -94,8 +95,8 @@ def export(
         Annotation tools: add the pixels on which raters disagree as a structure of its own.
     series : str or Path, optional
         DICOM SEG: folder of the DICOM images that the study was made of.
-    found_before : sequence of Exception
-        Training formats: problems met while the study was opened, reported with the others.
+    opening_errors : sequence of Exception
+        Training formats: errors that ``Study.open(…, complain=errors.append)`` collected, reported with the others.
     jobs : int
         Number of worker processes. Files do not depend on it.
     progress : callable, optional
@@ -152,7 +153,7 @@ def export(
         )
     if format == "nnunet":
         folder = _numbered_folder(folder, id, name)
-    return _export_training_set(open_study(study), format, folder, options, found_before, jobs, progress)
+    return _export_training_set(open_study(study), format, folder, options, opening_errors, jobs, progress)
 
 
 def _numbered_folder(parent: Path, number: int, name: str) -> Path:
@@ -177,12 +178,12 @@ def _export_training_set(
     format: str,
     folder: Path,
     options: TrainingOptions,
-    found_before: Sequence[Exception],
+    opening_errors: Sequence[Exception],
     jobs: int,
     progress: Progress | None,
 ) -> Export:
     check_folder(folder, format)
-    survey = survey_study(study, found_before, jobs=jobs, progress=progress)
+    survey = survey_study(study, opening_errors, jobs=jobs, progress=progress)
     plan = plan_training_set(study, options, survey, folder)
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, format)

@@ -92,7 +92,7 @@ def _format_of(path: Path) -> str:
         summary = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return ""
-    ours = isinstance(summary, dict) and summary.get("verb") == "export"
+    ours = isinstance(summary, dict) and summary.get("command") == "export"
     return str(summary.get("target", "")) if ours else ""
 
 

@@ -37,7 +37,7 @@ def write_nnunet_case(case: Case, training: TrainingSet) -> CaseCounts:
     """Image and label of every training case that a case becomes."""
     targets, picture, grid = read_case(case, training.survey)
     options, ending = training.options, training.survey.ending
-    hard = targets.hard(targets.consensus(options.consensus)) if options.disputed == "reference" else None
+    hard = targets.hard(targets.consensus(options.consensus)) if options.disputed == "consensus" else None
     first, labels = None, list[Codes]()
     for item in training.of(case.name):
         labels.append(_label(targets, item, training, hard))

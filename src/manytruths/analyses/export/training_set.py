@@ -36,7 +36,7 @@ LONGEST = 120
 _OTHER = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
 USUAL = 5
 """Default number of folds."""
-Disputed = Literal["reference", "ignore", "soft", "replicate"]
+Disputed = Literal["consensus", "ignore", "soft", "replicate"]
 """What becomes of pixels on which raters disagree."""
 
 
@@ -46,7 +46,7 @@ class TrainingOptions:
 
     consensus: str = "staple"
     """A method of ``fuse``."""
-    disputed: Disputed = "reference"
+    disputed: Disputed = "consensus"
     folds: int | None = None
     """Five, or as many as there are subjects, where nothing is said."""
     seed: int = 0
@@ -60,9 +60,9 @@ class TrainingOptions:
         if self.disputed not in get_args(Disputed):
             raise CallError(f"--disputed is one of {', '.join(get_args(Disputed))}; got {self.disputed!r}")
         if self.folds is not None and self.folds < 2:
-            raise CallError(f"--folds is at least 2; got {self.folds}")
+            raise CallError(f"--folds must be at least 2; got {self.folds}")
         if self.seed < 0:
-            raise CallError(f"--seed is at least 0; got {self.seed}")
+            raise CallError(f"--seed must be at least 0; got {self.seed}")
         if not self.channel.strip():
             raise CallError("--channel is the name of what the images show, as CT; got nothing")
 
@@ -100,13 +100,13 @@ class Survey:
 
 
 def survey_study(
-    study: Study, found_before: Sequence[Exception] = (), *, jobs: int = 1, progress: Progress | None = None
+    study: Study, opening_errors: Sequence[Exception] = (), *, jobs: int = 1, progress: Progress | None = None
 ) -> Survey:
     """Read every case once; all problems are reported in one error, before anything is written."""
     if study.options.images is None:
-        raise CallError('there are no images to learn from; say where they are, as --images "images/{case}.png"')
+        raise CallError('a training set needs images; give --images "images/{case}.png"')
     surveys = {case.name: result for case, result in study.map(survey_case, jobs=jobs, progress=progress)}
-    problems = [str(error) for error in found_before]
+    problems = [str(error) for error in opening_errors]
     problems += [problem for case in surveys.values() for problem in case.problems]
     problems += _differences_between(surveys)
     numbering = None

@@ -175,7 +175,7 @@ def import_study(
         Structures of one rater that overlap: the smaller is cut out of the larger, the one on top wins, or all are
         united.
     rule : {"centre", "inclusive", "coco"}
-        Which pixels an outline holds; see :func:`rasterise`.
+        Which pixels an outline holds; see :func:`rasterise_polygon`.
     widen : float, optional
         Width in pixels of open lines; without it, they are not areas.
     images : str or Path, optional

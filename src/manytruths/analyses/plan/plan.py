@@ -26,7 +26,7 @@ from .pilot import pilot_topic
 from .topics import EXTRA, PlanSettings, Topic
 
 NOTHING = (
-    "nothing was asked; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --n-raters "
+    "no question given; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --n-raters "
     "3 --reported-accuracy 0.9, or --kappa 0.6 --prevalence 0.3 --kappa-width 0.2"
 )
 

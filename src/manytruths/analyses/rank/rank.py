@@ -169,11 +169,11 @@ def rank(
     Parameters
     ----------
     scores : Scores, str or Path
-        Scores, or a table of them: ``evaluate/scores.csv``, or any other, long or wide.
+        Scores, or a table of them: ``evaluate/scores.csv``, or any table of scores in long or wide format.
     out : str or Path, optional
         Folder for the results, written to ``out/rank/``; by default nothing is written.
     metric : str or sequence of str, optional
-        Metrics to rank by, or ``"all"``; by default all that are known, or of more than three Dice alone.
+        Metrics to rank by, or ``"all"``; by default all that are known, or Dice alone if there are more than three.
     direction : mapping of str to str, optional
         ``"higher"`` or ``"lower"``, which is better, for metrics that are not known.
     missing : {"worst", "exclude"} or float
@@ -219,7 +219,7 @@ def rank(
     --------
     >>> import manytruths as mt
     >>> mt.rank(mt.Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])).ranking
-    Ranking(1. unet, 2. vnet; by mean, 1 × metric and reference, 3 subjects)
+    Ranking(1. unet, 2. vnet; by mean, 1 metric–reference pair, 3 subjects)
     """
     if not isinstance(scores, Scores):
         scores = read_scores(scores, columns=columns, cases=cases, labels=_names(label))

@@ -354,9 +354,8 @@ class Ranking:
     def __repr__(self) -> str:
         places = self.overall.places
         order = ", ".join(f"{places[self.algorithms.index(name)]}. {name}" for name in self.order)
-        return (
-            f"Ranking({order}; by {self.scheme}, {len(self.boards)} × metric and reference, {self.subjects} subjects)"
-        )
+        pairs = f"{len(self.boards)} metric–reference pair{'' if len(self.boards) == 1 else 's'}"
+        return f"Ranking({order}; by {self.scheme}, {pairs}, {self.subjects} subjects)"
 
 
 def rank_scores(
@@ -414,7 +413,7 @@ def rank_scores(
     --------
     >>> table = Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])
     >>> rank_scores(table)
-    Ranking(1. unet, 2. vnet; by mean, 1 × metric and reference, 3 subjects)
+    Ranking(1. unet, 2. vnet; by mean, 1 metric–reference pair, 3 subjects)
     """
     _check(scores, scheme, aggregate, resamples, level, alpha, seed)
     # means over reference standards are left out, where there are others
@@ -450,11 +449,11 @@ def _same(asked: str, names: tuple[str, ...]) -> tuple[str, ...]:
 def _check(scores: Scores, scheme: str, aggregate: str, resamples: int, level: float, alpha: float, seed: int) -> None:
     for name, value, allowed in (("scheme", scheme, SCHEMES), ("aggregate", aggregate, ("mean", "median"))):
         if value not in allowed:
-            raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
+            raise CallError(f"{name} must be {' or '.join(map(repr, allowed))}; got {value!r}")
     check_resamples(resamples)
     if not 0 < level < 1 or not 0 < alpha < 1 or seed < 0:
         raise CallError(
-            f"level and alpha lie between 0 and 1, and seed is not negative; got {level}, {alpha} and {seed}"
+            f"level and alpha must be between 0 and 1, and seed at least 0; got {level}, {alpha} and {seed}"
         )
     if len(scores.algorithms) < 2:
         raise InputError(f"there is only one algorithm, {', '.join(scores.algorithms)}; a ranking needs two or more")

@@ -34,7 +34,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "algorithm": ("algorithm",),
     "metric": ("metric", "statistic"),
     "value": ("value",),
-    "truth": ("truth", "against"),
+    "reference": ("reference", "truth", "against"),
     "subject": ("subject",),
     "reason": ("reason",),
     "code": ("code",),
@@ -210,20 +210,19 @@ def _find_places(path: Path | str, header: list[str], columns: Mapping[str, str]
     for role in ("case", "algorithm"):
         if role not in names:
             raise FormatError(
-                f"{path}: has no column {role!r} but {few(header)}; say which it is: --columns {role}=NAME"
+                f"{path}: has no column {role!r} (columns: {few(header)}); name it with --columns {role}=NAME"
             )
     if "metric" in names and "value" not in names:
         raise FormatError(
-            f"{path}: names metrics in {names['metric']!r} but has no column 'value'; "
-            "say which it is: --columns value=NAME"
+            f"{path}: names metrics in {names['metric']!r} but has no column 'value'; name it with --columns value=NAME"
         )
     return {role: header.index(name) for role, name in names.items()}
 
 
 def _names(sheet: ScoreSheet, line: int, cells: list[str], faults: Faults) -> tuple[str, str, str] | None:
     """Algorithm, case and reference standard; None, and a fault, where one is empty."""
-    names = [sheet.cell(cells, role, THE_TRUTH) for role in ("algorithm", "case", "truth")]
-    for role, name in zip(("algorithm", "case", "truth"), names, strict=True):
+    names = [sheet.cell(cells, role, THE_TRUTH) for role in ("algorithm", "case", "reference")]
+    for role, name in zip(("algorithm", "case", "reference"), names, strict=True):
         if not name:
             faults.add(line, f"the {role} is empty")
             return None

@@ -388,7 +388,7 @@ def raters_needed(
     if a >= wanted:
         return RatersNeeded(wanted, a, 1, a, top)
     if a <= 1 / n_labels:
-        why = f"raters who are right in {a:g} of the cases, no more than by chance, do not improve in number"
+        why = f"raters with accuracy {a:g} are no better than chance; adding raters does not help"
         return RatersNeeded(wanted, a, None, a, top, why)
     sizes, reached = _accuracy_by_size(population, correlation, spread, n_labels)
     # allow for rounding

@@ -48,7 +48,9 @@ def _headline_sentence(findings: Findings) -> Iterator[Sentence]:
     if is_defined(std):
         spread = (", with a standard deviation of ", table.quote(std), f" between {findings.subject_word}s")
     text = "Fleiss' kappa, the agreement of all raters beyond chance, is {}{}: {} by the scale of {}."
-    yield compose(text, table.quote(kappa), spread, level_text(kappa, findings.settings.scale), scale_name(findings))
+    yield compose(
+        text, table.quote(kappa), spread, level_text(kappa, findings.settings.kappa_scale), scale_name(findings)
+    )
 
 
 def _group_sentence(findings: Findings) -> Iterator[Sentence]:

@@ -151,8 +151,8 @@ def _resampling_settings(findings: Findings) -> Iterator[Line]:
     yield part, "level", f"{settings.level:.0%}"
     yield part, "seed", str(settings.seed)
     yield "words", "scale for kappa", scale_name(findings)
-    if settings.without:
-        yield "means", "also without groups", ", ".join(settings.without)
+    if settings.exclude_group:
+        yield "means", "also without groups", ", ".join(settings.exclude_group)
 
 
 def _consensus_settings(findings: Findings) -> Iterator[Line]:

@@ -153,7 +153,7 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     here = {row.statistic for row in findings.table("agree/agreement").rows if is_defined(row)}
     region = region_of(findings.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
-    scale = cite(SCALE_SOURCES[findings.settings.scale])
+    scale = cite(SCALE_SOURCES[findings.settings.kappa_scale])
     names = ALL_RATER_NAMES | {
         "fleiss_kappa": f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{scale})"
     }
@@ -335,7 +335,7 @@ def _agreement_results(findings: Findings) -> Iterator[Sentence]:
 
 
 def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
-    table, scale = findings.table("agree/agreement"), findings.settings.scale
+    table, scale = findings.table("agree/agreement"), findings.settings.kappa_scale
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()

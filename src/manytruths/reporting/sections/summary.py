@@ -173,7 +173,7 @@ def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
         where = " in every case" if len(findings.study) > 1 else ""
         yield compose("All raters marked exactly the same{}: Fleiss' kappa is {}.", where, table.quote(kappa))
         return
-    scale = findings.settings.scale
+    scale = findings.settings.kappa_scale
     name = interpret_kappa(kappa.value, scale)
     low = interpret_kappa(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
     sure = f", though its CI reaches down to {low}" if low != name else ""

@@ -80,13 +80,13 @@ def rater_cell(findings: Findings, rater: str) -> Cell:
 
 def scale_name(findings: Findings) -> str:
     """The authors of the scale of words for kappa."""
-    return SCALES[findings.settings.scale]
+    return SCALES[findings.settings.kappa_scale]
 
 
 def level_column(findings: Findings) -> ColumnOf[Row]:
     """The level of the kappa of a row in a word."""
     column = text_column("Level", f"By the scale of {scale_name(findings)}: words by convention.")
-    return column, lambda row: text_cell(interpret_kappa(row.value, findings.settings.scale))
+    return column, lambda row: text_cell(interpret_kappa(row.value, findings.settings.kappa_scale))
 
 
 def pooled_column(findings: Findings, title: str = "Pooled") -> Column:
