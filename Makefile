@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all bench claims docs lint clean
+.PHONY: demo test test-all bench docs lint clean
 
 demo: .venv/installed
 	$(BIN)/manytruths demo
@@ -35,10 +35,6 @@ lint: .venv/tested
 
 bench: .venv/tested
 	$(BIN)/python -m benchmarks
-
-# how often each claim is made where it is false: writes the tables of docs/claims.md, in some 20 minutes
-claims: .venv/tested
-	$(BIN)/python -m tests.simulations.claims
 
 docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
