@@ -120,7 +120,7 @@ def no_such_folder(folder: Path) -> list[str]:
     return [f"{folder}/mask/{{rater}}/{{case}}.png"]
 
 
-@mistake("matches nothing", "none like '{case}.tif'", "p1.png")
+@mistake("matches nothing", "contains nothing like '{case}.tif'", "p1.png")
 def no_such_ending(folder: Path) -> list[str]:
     write_study(folder)
     return [f"{folder}/masks/{{rater}}/{{case}}.tif"]

@@ -185,9 +185,9 @@ def test_errors() -> None:
         boundary_scores(line, [line, line[:4]])
     with pytest.raises(LabelError, match="reference A has values"):
         boundary_scores(line, {"A": grey})
-    with pytest.raises(CallError, match="tolerance is a finite number above 0"):
+    with pytest.raises(CallError, match="tolerance must be a finite number above 0"):
         boundary_scores(line, line, tolerance=0)
-    with pytest.raises(CallError, match="share is a finite number above 0"):
+    with pytest.raises(CallError, match="share must be a finite number above 0"):
         boundary_scores(line, line, share=-1)
     with pytest.raises(InputError, match=r"0\.5 everywhere"):
         boundary_scores(np.full((5, 5), 0.5), line)

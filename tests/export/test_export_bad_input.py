@@ -162,7 +162,7 @@ def test_a_file_in_place_of_the_folder(capsys, tmp_path):
     write_cases(tmp_path)
     (tmp_path / "to").write_text("mine")
     assert "is not a folder" in refused(capsys, tmp_path, "monai")
-    assert "cannot be written" in refused(capsys, tmp_path, "nnunet")
+    assert "is a file, not a folder" in refused(capsys, tmp_path, "nnunet")
 
 
 def test_a_number_that_is_taken(capsys, tmp_path):
@@ -188,7 +188,7 @@ def test_no_jobs(target, capsys, tmp_path):
     write_cases(tmp_path)
     done = run(capsys, "export", target, *template(tmp_path), "--to", tmp_path / "to", "--jobs", 0)
     assert done.status == 2
-    assert "positive" in done.line
+    assert "--jobs must be at least 1" in done.line
 
 
 def test_one_rater_is_nobody_to_agree_with(capsys, tmp_path):

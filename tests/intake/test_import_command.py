@@ -206,7 +206,7 @@ def test_without_what_is_disputed(tmp_path):
         (["import", "paint", "a.xml", "--to", "s"], 2, "paint"),
         (["import", "cvat", "a.xml"], 2, "--to"),
         (["import", "coco", "a.json", "--to", "s", "--rename-label", "lesion"], 2, "--rename-label wants OLD=NEW"),
-        (["import", "coco", "a.json", "--to", "s", "--widen", "-1"], 2, "--widen is a number of pixels"),
+        (["import", "coco", "a.json", "--to", "s", "--widen", "-1"], 2, "--widen must be a number of pixels"),
         (["import", "coco", "a.json", "--to", "s", "--images", "images/x.png"], 1, "{case}"),
         (["export", "dicomseg", "s"], 2, "--series"),
     ],

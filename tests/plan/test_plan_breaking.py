@@ -29,12 +29,12 @@ def ask(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--rater-accuracy", 0.85, "--n-raters", 100_001), "n_raters must be at most 999; got 100001"),
+        (("--rater-accuracy", 0.85, "--n-raters", 100_001), "--n-raters must be at most 999; got 100001"),
         (
             ("--rater-accuracy", 0.6, "--n-labels", 5, "--n-raters", 100),
-            "n_raters must be at most 99 for 5 labels; got 100",
+            "--n-raters must be at most 99 for 5 labels; got 100",
         ),
-        (("--rater-accuracy", 0.85, "--rater-std", "nan"), "rater_std must be from 0 to"),
+        (("--rater-accuracy", 0.85, "--rater-std", "nan"), "--rater-std must be from 0 to"),
         (("--rater-accuracy", 0.85, "--rater-std", -1), "must be from 0 to 0.5; got -1"),
         (("--rater-accuracy", 0.85, "--cut", 0), "--cut is for reading a pilot"),
         (("--pilot", "masks/{rater}/{case}.png", "--cut", 0), "--cut is for reading a table of ratings, but the pilot"),
@@ -45,14 +45,14 @@ def ask(tmp_path, capsys):
         (("--n-raters", 3), "no question given"),
         (
             ("--rater-accuracy", 0.85, "--wanted", 0.9, "--n-labels", 100_000),
-            "n_labels must be at most 255; got 100,000",
+            "--n-labels must be at most 255; got 100,000",
         ),
-        (("--rater-accuracy", 0.85, "--n-raters", 10**9), "n_raters must be at most 999; got 1000000000"),
-        (("--rater-accuracy", 0.85, "--max-raters", 10**6), "max_raters must be from 3 to 99"),
-        (("--rater-accuracy", ",".join(["0.8"] * 5000)), "rater_accuracy must have at most 999 numbers; got 5,000"),
+        (("--rater-accuracy", 0.85, "--n-raters", 10**9), "--n-raters must be at most 999; got 1000000000"),
+        (("--rater-accuracy", 0.85, "--max-raters", 10**6), "--max-raters must be from 3 to 99"),
+        (("--rater-accuracy", ",".join(["0.8"] * 5000)), "--rater-accuracy must have at most 999 numbers; got 5,000"),
         (
             ("--kappa", 0.6, "--prevalence", 0.3, "--n-cases", 10**12),
-            "n_cases must be at most 1,000,000,000; got 1,000,000,000,0",
+            "--n-cases must be at most 1,000,000,000; got 1,000,000,000,0",
         ),
         (("--kappa", 0.6, "--prevalence", 0.3, "--kappa-width", 1e-300), "width must be from 0.0001 to below 2"),
         (("--kappa", 0.6, "--prevalence", 1e-300, "--kappa-width", 0.2), "prevalence must be from 1e-06"),

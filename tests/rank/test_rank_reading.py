@@ -79,7 +79,7 @@ def test_labels_and_regions(tmp_path):
 
 def test_a_long_table_of_somebody_else(tmp_path):
     text = "image;team;name;score;gt\ni1;t1;Dice;0.9;A\ni1;t2;Dice;n/a;A\n\ni1;t1;HD95;3;A\n"
-    columns = {"case": "image", "algorithm": "team", "metric": "name", "value": "score", "truth": "gt"}
+    columns = {"case": "image", "algorithm": "team", "metric": "name", "value": "score", "reference": "gt"}
     found = written(tmp_path, text, columns=columns)
     assert (found.metrics, found.references) == (("Dice", "HD95"), ("A",))
     assert found.gaps[:, 0, 0].tolist() == [[PRESENT, PRESENT], [UNDEFINED, MISSING]]
@@ -175,7 +175,7 @@ HEAD = "case,algorithm,dice\n"
         (HEAD + ",a,0.5\n", "line 2: the case is empty"),
         (HEAD + "p, ,0.5\n", "line 2: the algorithm is empty"),
         ("case,algorithm,metric,value\np,a,,1\n", "line 2: the metric is empty"),
-        ("case,algorithm,truth,dice\np,a,,1\n", "line 2: the truth is empty"),
+        ("case,algorithm,truth,dice\np,a,,1\n", "line 2: the reference is empty"),
         (HEAD + "p,a,0.5\nq,a,0.5\np,a,0.6\n", "line 4: dice of a for case p against truth is in line 2 already"),
         ("case,subject,algorithm,dice\np,s,a,1\np,t,b,1\n", "line 3: case p is of subject 't' here and of 's' above"),
         (HEAD.encode() + b"p\xff,a,1\n", "not text in UTF-8"),
@@ -198,7 +198,7 @@ def test_ten_problems_are_told_and_the_others_counted(tmp_path):
 def test_wrong_columns(tmp_path):
     text = HEAD + "p,a,1\n"
     assert "got 'team'" in refused(tmp_path, text, columns={"team": "algorithm"})
-    assert "no column 'gt' but case, algorithm, dice" in refused(tmp_path, text, columns={"truth": "gt"})
+    assert "no column 'gt' but case, algorithm, dice" in refused(tmp_path, text, columns={"reference": "gt"})
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -306,7 +306,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
         (
             ("--confidence-levels", "sure"),
             2,
-            "--confidence-levels is a number of levels, or two names or more in order",
+            "--confidence-levels must be a number of levels, or two names or more in order",
         ),
         (("--confidence-levels", "5", "--labels", "ill,sick"), 1, "label 'well' is none of ill, sick"),
         (

@@ -157,5 +157,5 @@ def test_errors() -> None:
     with pytest.raises(GridError, match=r"\(2, 2\).*\(2, 3\)"):
         match_boundaries(np.zeros((2, 2)), np.zeros((2, 3)))
     for wrong in (0, -1, np.nan, np.inf):
-        with pytest.raises(CallError, match="tolerance is a finite number above 0"):
+        with pytest.raises(CallError, match="tolerance must be a finite number above 0"):
             match_boundaries(np.zeros((2, 2)), np.zeros((2, 2)), wrong)

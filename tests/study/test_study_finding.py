@@ -303,7 +303,7 @@ def test_links_and_uppercase(tmp_path):
     (tmp_path / "masks").symlink_to(tmp_path / "elsewhere")
     for ending in (".PNG", ".*"):
         assert len(mt.Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}{ending}")) == 1
-    with pytest.raises(mt.StudyError, match=r"nearest: p1\.PNG"):
+    with pytest.raises(mt.StudyError, match=r"nearest names: p1\.PNG"):
         mt.Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.png")
 
 

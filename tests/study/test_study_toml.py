@@ -150,7 +150,7 @@ def test_what_is_wrong(tmp_path, text):
 def test_void_on_the_command_line(tmp_path, capsys, void):
     template = write_study(tmp_path)
     done = run(capsys, "agree", template, "--void", void, "--labels", "2=b", "--out", tmp_path / "out")
-    assert (done.status, done.line.startswith(f"manytruths: void is {void}")) == (1, True)
+    assert (done.status, done.line.startswith(f"manytruths: --void is {void}")) == (1, True)
     assert not (tmp_path / "out").exists()
 
 

@@ -246,7 +246,7 @@ def weighted_kappa(tally: Tally, weights: Literal["linear", "quadratic"] = "quad
     check_tally(tally, "weighted_kappa")
     powers = {"linear": 1, "quadratic": 2}
     if weights not in powers:
-        raise CallError(f"weights is 'linear' or 'quadratic'; got {weights!r}")
+        raise CallError(f"weights must be 'linear' or 'quadratic'; got {weights!r}")
     numbers = np.array(tally.labels.numbers)
     distance = np.abs(numbers[:, None] - numbers) ** powers[weights]
 

@@ -71,9 +71,11 @@ def name_option(message: str, given: Sequence[str]) -> str:
     'raters are exchangeable'
     """
     word = _KEYWORD.match(message)
-    option = f"--{word[0].replace('_', '-')}" if word else ""
+    if word is None:
+        return message
+    option = f"--{word[0].replace('_', '-')}"
     typed = any(text.partition("=")[0] == option for text in given)
-    return option + message[len(option) - 2 :] if typed else message
+    return option + message[word.end() :] if typed else message
 
 
 def _stopped(number: int, given: Sequence[str]) -> Failure:

@@ -129,7 +129,9 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             raise ValueError
         return found
     except ValueError:
-        raise CallError(f"--seeds is a number, or different seeds with commas, as in 0,1,7; got {text!r}") from None
+        raise CallError(
+            f"--seeds must be a number, or different seeds with commas, as in 0,1,7; got {text!r}"
+        ) from None
 
 
 def parse_missing(text: str) -> Literal["worst", "exclude"] | float:
@@ -148,7 +150,7 @@ def parse_confidence_levels(text: str | None) -> int | list[str] | None:
     if levels is None or len(levels) != 1:
         return levels
     if not levels[0].isdecimal():
-        raise CallError(f"--confidence-levels is a number of levels, or two names or more in order; got {text!r}")
+        raise CallError(f"--confidence-levels must be a number of levels, or two names or more in order; got {text!r}")
     return int(levels[0])
 
 

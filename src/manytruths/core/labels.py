@@ -40,7 +40,7 @@ class Labels:
     def __post_init__(self) -> None:
         values = tuple(int(v) for v in self.values)
         if values != tuple(self.values):
-            raise LabelError(f"labels are whole numbers; got {tuple(self.values)}")
+            raise LabelError(f"labels must be whole numbers; got {tuple(self.values)}")
         if list(values) != sorted(set(values)) or (values and values[0] < 0):
             raise LabelError(f"labels are distinct non-negative integers in rising order; got {values}")
         if len(values) > MAX_LABELS:

@@ -318,7 +318,7 @@ def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Values:
     if thresholds is not None:
         cuts = np.array(list(thresholds), np.float64)
         if cuts.ndim != 1 or not cuts.size or not np.isfinite(cuts).all():
-            raise CallError(f"thresholds are one or more finite numbers; got {cuts.tolist()}")
+            raise CallError(f"thresholds must be one or more finite numbers; got {cuts.tolist()}")
         return np.unique(cuts)
     levels = np.unique(values).astype(np.float64)
     if len(levels) < 2:

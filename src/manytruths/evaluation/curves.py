@@ -138,7 +138,7 @@ def prevalence_range(prevalences: ArrayLike) -> PrevalenceRange:
     known = np.asarray(prevalences, np.float64).ravel()
     known = known[~np.isnan(known)]
     if len(known) < 2 or known.min() < 0 or known.max() > 1:
-        raise CallError(f"prevalences are two or more numbers from 0 to 1; got {known.tolist()}")
+        raise CallError(f"prevalences must be two or more numbers from 0 to 1; got {known.tolist()}")
     mean, spread = float(known.mean()), 3 * float(known.std(ddof=1))
     return PrevalenceRange(max(0.0, mean - spread), min(1.0, mean + spread))
 

@@ -227,7 +227,7 @@ def _check(
     spacing: Sequence[float] | None, inside: ArrayLike | None,
 ) -> None:  # fmt: skip
     if algorithms < 1 or not 0 <= raters < 1:
-        raise CallError(f"algorithms is 1 or more and raters a share below 1; got {algorithms!r} and {raters!r}")
+        raise CallError(f"algorithms must be at least 1 and raters a share below 1; got {algorithms!r} and {raters!r}")
     if not masks:
         raise CallError("masks is empty; give those of the raters")
     shapes = {np.shape(a) for a in (*predictions.values(), *masks.values())}

@@ -617,7 +617,7 @@ def write_labelstudio(
         The name of the number that holds the severity rank.
     """
     if kind not in ("predictions", "annotations"):
-        raise CallError(f"kind is 'predictions' or 'annotations'; got {kind!r}")
+        raise CallError(f"kind must be 'predictions' or 'annotations'; got {kind!r}")
     tasks = dict[str, list[Reading]]()
     for read in reads:
         tasks.setdefault(read.image, []).append(read)

@@ -141,7 +141,7 @@ def gordon_f(tally: Tally, truth: Truth, columns: Columns = None, alpha: float =
       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
     """
     if not 0 <= alpha <= 1:
-        raise CallError(f"alpha is from 0 to 1; got {alpha!r}")
+        raise CallError(f"alpha must be from 0 to 1; got {alpha!r}")
     p, q = soft_sensitivity(tally, truth, columns), soft_specificity(tally, truth, columns)
     return np.where(p + q == 0, 0.0, divide(p * q, alpha * p + (1 - alpha) * q))
 

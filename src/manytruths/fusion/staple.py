@@ -242,7 +242,7 @@ class StapleOptions:
                 f"{self.prior!r}, {self.unanimous!r}, {self.map_prior!r}: leave them out, or leave out like="
             )
         if self.unanimous not in ("keep", "exclude"):
-            raise CallError(f"unanimous is 'keep' or 'exclude'; got {self.unanimous!r}")
+            raise CallError(f"unanimous must be 'keep' or 'exclude'; got {self.unanimous!r}")
         if self.max_iter < 1:
             raise CallError(f"max_iter must be at least 1; got {self.max_iter!r}")
 

@@ -284,7 +284,7 @@ def tolerance_in_pixels(shape: Sequence[int], tolerance: float | None = None, sh
     """The tolerance in pixels: what was given, or a share of the image's diagonal."""
     name, given = ("share", share) if tolerance is None else ("tolerance", tolerance)
     if not (given > 0 and math.isfinite(given)):
-        raise CallError(f"{name} is a finite number above 0; got {given!r}")
+        raise CallError(f"{name} must be a finite number above 0; got {given!r}")
     return float(given) if tolerance is not None else float(share * math.hypot(*shape))
 
 

@@ -159,7 +159,7 @@ def export(
 def _numbered_folder(parent: Path, number: int, name: str) -> Path:
     """The folder of a data set of nnU-Net, which knows data sets by their numbers."""
     if not 1 <= number <= 999:
-        raise CallError(f"--id is a number from 1 to 999; got {number}")
+        raise CallError(f"--id must be a number from 1 to 999; got {number}")
     if not _NAME.fullmatch(name):
         raise CallError(f"--name is made of letters, digits, dashes and underscores; got {name!r}")
     folder = parent / f"Dataset{number:03}_{name}"

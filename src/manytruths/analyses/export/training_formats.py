@@ -124,7 +124,7 @@ def _entry(case: Case, item: TrainingCase, training: TrainingSet, counts: CaseCo
     paths = [f"{folder}/{name}{training.survey.soft_ending}" for folder in _soft_folders(training)]
     soft: list[str] | str = paths if len(paths) > 1 else paths[0]
     present = {f"annotations/{folder}": rater in counts.raters for rater, folder in training.rater_names.items()}
-    labels = {"reference": reference, "soft": soft}
+    labels = {"consensus": reference, "soft": soft}
     return {
         "image": _linked_image(case, training) or f"images/{name}{ending}",
         "label": labels.get(training.options.disputed, f"labels/{item.name}{ending}"),

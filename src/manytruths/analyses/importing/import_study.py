@@ -220,7 +220,7 @@ def import_study(
         if value not in known:
             raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
     if widen is not None and not 0 < widen <= 1000:
-        raise CallError(f"--widen is a number of pixels, above 0; got {widen:g}")
+        raise CallError(f"--widen must be a number of pixels above 0; got {widen:g}")
     if template is not None:
         Template(template, require=("case",)).find()
     check_folder(folder, replace)
