@@ -202,7 +202,7 @@ def test_every_estimator_gives_the_same_kind_of_thing(method: str, masks: np.nda
     assert mt.paint(found.of(1), masks, void=VOID) + mt.paint(found.of("background"), masks, void=VOID) == (
         pytest.approx(1)
     )
-    assert repr(found).startswith(f"<{type(found).__name__} {method} of")
+    assert repr(found).startswith(f"<{type(found).__name__}: {method}, ")
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.note = "other"  # type: ignore[misc]
 

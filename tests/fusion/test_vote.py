@@ -68,7 +68,7 @@ def test_weight_0_has_no_say() -> None:
 
 @pytest.mark.parametrize("threshold", [0, -1, 1.01, "most", float("nan")])
 def test_thresholds_that_mean_nothing(threshold: float | str) -> None:
-    with pytest.raises(CallError, match="threshold is"):
+    with pytest.raises(CallError, match="threshold must be"):
         vote(mt.tally([[0, 1]]), threshold)
 
 
