@@ -303,7 +303,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path):
     """It is not the fault of the images."""
     _, picture = picture_of(series_folder(tmp_path / "ct"), tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written") as caught:
+    with pytest.raises(InputError, match="is a file, not a folder") as caught:
         picture.write(tmp_path / "file" / "p01.nii.gz")
     assert not isinstance(caught.value, NoPicture)
 
