@@ -44,7 +44,7 @@ def views(page: Path) -> list[dict[str, Any]]:
         (["STUDY", "--to", "taken/report.html"], 1, "taken"),
         (["STUDY", "--to", "folder.html"], 1, "folder.html"),
         (["STUDY", "--to", "report.pdf"], 2, ".html"),
-        (["STUDY", "--consensus", "nonsense"], 2, "there are vote:0.5"),
+        (["STUDY", "--consensus", "nonsense"], 2, "methods are vote:any"),
         (["STUDY", "--consensus", "vote:7"], 2, "share above 0"),
         (["STUDY", "--exclude-group", "Nobody"], 2, "Nobody"),
         (["STUDY", "--resamples", "0"], 2, "at least 1"),

@@ -339,10 +339,12 @@ def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
-    word = f", {interpret_kappa(row.value, scale)} by the scale of {scale_name(findings)}"
+    word = ""
+    if row.statistic == "fleiss_kappa":
+        word = f", {interpret_kappa(row.value, scale)} by the scale of {scale_name(findings)}"
     value = table.quote(row, level=findings.interval_name, **how)
     start = f"{before}{MAIN[row.statistic]} was "
-    return (start, value, *spread, word if row.statistic == "fleiss_kappa" else "")
+    return (start, value, *spread, word)
 
 
 def _kappa_range(findings: Findings) -> Iterator[Sentence]:
