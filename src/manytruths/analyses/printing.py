@@ -13,7 +13,6 @@ from ..io.results import SUMMARY, listed_files
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..claims.claim import Claims
     from ..inference.intervals import Interval
     from ..io.result_tables import Row
 
@@ -41,13 +40,11 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
-def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str], claims: Claims | None = None) -> None:
-    """Print tables, those that there are, claims that were made, and notes."""
+def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str]) -> None:
+    """Print tables, those that there are, and notes."""
     for part in parts:
         if part is not None:
             console.print(part)
-    for claim in claims.made if claims else ():
-        console.print(claim.text, markup=False, highlight=False)
     for note in notes:
         console.print(f"• {note}", markup=False, highlight=False)
 

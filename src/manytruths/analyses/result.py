@@ -12,7 +12,6 @@ from typing import Any, ClassVar, TypeVar
 
 import manytruths
 
-from ..claims.claim import Claims
 from ..core.errors import CallError
 from ..io.result_tables import DataTable, Table
 from ..io.results import replacing, write_summary
@@ -48,8 +47,6 @@ class Result(ABC):
         Every table of the command by the name of its file; ``tables["pairs"].to_frame()`` is a pandas DataFrame.
     charts : Mapping[str, str]
         The command's charts as SVG by the name of their file, drawn when first asked for.
-    claims : Claims
-        What is said about the data, with the numbers it rests on; and what was considered and not said.
     notes : tuple of str
         What a reader should know about the numbers.
     """
@@ -57,11 +54,6 @@ class Result(ABC):
     command: ClassVar[str]
     tables: Tables[Any]
     notes: tuple[str, ...]
-
-    @property
-    def claims(self) -> Claims:
-        """What is said about the data, and what was considered and not said."""
-        return Claims()
 
     @property
     def charts(self) -> Mapping[str, str]:
@@ -107,7 +99,6 @@ class Result(ABC):
     def write_into(self, folder: Path, maps: Sequence[Path] = (), *, pictures: bool = True) -> list[Path]:
         """Write tables, charts and summary into a folder that holds the maps already."""
         paths = [table.write(folder) for table in self.tables.values()]
-        paths += [self.claims.table().write(folder)] if self.claims else []
         paths += self.write_more(folder)
         paths += [*(write_charts(self.charts, folder / "charts") if pictures else ()), *maps]
         return [*paths, write_summary(folder, self.summary(), paths)]

@@ -1,1 +1,1 @@
-"""What may be said about a study: claims, with the numbers they rest on."""
+"""Sentences about the data, and the numbers that they quote."""

@@ -92,8 +92,6 @@ class StudyOptions:
     "Pixel size in mm, if the files do not contain it: 0.5,0.5."
     resample: Annotated[Literal["nearest"] | None, in_study] = None
     "Resample masks on a different grid (nearest neighbour) instead of rejecting them."
-    primary: Annotated[str | None, in_study] = None
-    "The one claim that is tested without adjustment for the others, such as raters.larger."
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""

@@ -22,7 +22,6 @@ from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.tables import Settings
-from ..claims.claim import Claims
 from ..claims.numbers import TableIndex, has_interval
 from ..core.errors import InputError
 from ..evaluation.ranking.ranking import rank_scores
@@ -214,12 +213,6 @@ class Findings:
     def table(self, name: str) -> TableIndex:
         """A table by command and name; empty where it was not made."""
         return self.tables.get(name) or TableIndex(f"{name}.csv", Table(name))
-
-    @cached_property
-    def claims(self) -> Claims:
-        """What is said about the data by every command, and what was considered and not said."""
-        results = (self.agreement, self.fusion, self.evaluation, self.ranking, self.plan)
-        return Claims(claim for result in results if result is not None for claim in result.claims)
 
     @cached_property
     def counts(self) -> StudyCounts:

@@ -60,7 +60,6 @@ class Options:
     limits: tuple[float, float] | None = None
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude_rater: tuple[str, ...] = ()
-    primary: str = ""
 
     def __post_init__(self) -> None:
         for name in CHOICES:

@@ -86,7 +86,6 @@ class Study:
         limits: Sequence[float] | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
         exclude_rater: Sequence[str] | None = None,
-        primary: str | None = None,
         complain: Complain = raise_error,
     ) -> Study:
         """Find the files of a study.
@@ -136,8 +135,6 @@ class Study:
             Masks to leave out: ``{rater: [case, …]}``.
         exclude_rater : sequence of str, optional
             Raters to leave out of the whole study; their masks are not read.
-        primary : str, optional
-            The one claim that is tested without adjustment for the others, such as ``"raters.larger"``.
         complain : callable
             Called with each problem that does not keep the other files from being found; raises it by default. Give a
             list's ``append`` to collect them.
@@ -165,7 +162,6 @@ class Study:
             spacing=None if spacing is None else tuple(spacing),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
-            primary=primary,
         )  # fmt: skip
         found_cases, left_out = find_cases(given, complain)
         check_void(found_cases, given.void)

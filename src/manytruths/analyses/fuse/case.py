@@ -172,7 +172,7 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    elsewhere = (*PATHS, "exclude", "exclude_rater", "primary")  # visible in the masks themselves, or of no effect
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # visible in the masks themselves
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values()]
