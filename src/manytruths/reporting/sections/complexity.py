@@ -50,8 +50,6 @@ GROUPS = {
 }
 """Meanings of the groups by their letter; names are those of the chart."""
 BETWEEN = "a mean between these"
-WEAK = 0.3
-"""Correlations nearer to 0 than this are called little."""
 LEAST_DRAWN = 3
 """Fewest cases for which a histogram is drawn."""
 
@@ -111,15 +109,11 @@ def _correlation_sentence(findings: Findings) -> Iterator[Sentence]:
     """How ESM goes with the overlap of two raters in the same cases."""
     row = findings.table("fuse/complexity").row("esm_dice_correlation", "pooled", "")
     if is_defined(row):
-        text = "Over these {} cases, the rank correlation of ESM with the mean Dice of two raters is {}: {}."
-        yield compose(text, str(row.n), number_cell(FILE, row), _direction(row.value))
-
-
-def _direction(correlation: float) -> str:
-    """What a correlation of ESM with Dice says about these cases."""
-    if correlation <= -WEAK:
-        return "where it is high, raters overlap less"
-    return "where it is high, raters overlap more" if correlation >= WEAK else "it says little about overlap here"
+        text = (
+            "Over these {} cases, the rank correlation of ESM with the mean Dice of two raters is {}; it would be −1 "
+            "if ESM were always higher where raters overlap less."
+        )
+        yield compose(text, str(row.n), number_cell(FILE, row))
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
