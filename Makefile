@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all bench docs lint clean
+.PHONY: demo test test-all bench claims coverage masks docs lint clean
 
 demo: .venv/installed
 	$(BIN)/manytruths demo
@@ -35,6 +35,18 @@ lint: .venv/tested
 
 bench: .venv/tested
 	$(BIN)/python -m benchmarks
+
+# how often each claim is made where it is false: writes the tables of docs/claims.md, in some 20 minutes
+claims: .venv/tested
+	$(BIN)/python -m tests.simulations.claims
+
+# how often 95% intervals hold the true value, written to docs/coverage.md; takes some minutes
+coverage: .venv/tested
+	$(BIN)/python -m tests.simulations.coverage
+
+# how many broken masks check finds, and false alarms, written to docs/masks.md; takes some minutes
+masks: .venv/tested
+	$(BIN)/python -m tests.simulations.masks
 
 docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt

@@ -31,7 +31,7 @@ def rankings() -> Iterator[Result]:
     def work() -> tuple[float, ...]:
         found = rank_scores(scores)
         taus = [t.value for t in found.taus]
-        return (*taus, *(float(s.ahead_share.sum() + s.interval[0].sum()) for s in found.standings))
+        return (*taus, *(float(s.ahead_share.sum() + s.resampled_range[0].sum()) for s in found.standings))
 
     found = rank_scores(scores)
     assert found.order[0] == "algorithm 01", "the best is not first"

@@ -41,8 +41,8 @@ print(found.verdict.sentence)
 # Cases are resampled a thousand times, and the ranking is computed again each time.
 
 overall = found.overall
-low, high = overall.interval
-print(f"{'':8} rank  95%    first in")
+low, high = overall.resampled_range  # of 95% of the resamples: a range, not a confidence interval
+print(f"{'':8} rank  range  first in")
 for name in found.order:
     i = found.algorithms.index(name)
     print(f"{name:8} {overall.places[i]:4}  {low[i]:.0f}–{high[i]:.0f} {overall.first_share[i]:9.0%}")

@@ -24,12 +24,13 @@ study = mt.Study.from_arrays(masks, subjects=simulated.subjects, groups=simulate
 tallies = study.tally()
 whole = mt.pool(tallies)
 print(f"{whole.items:,} pixels, {len(whole.counts)} patterns of {len(whole.raters)} raters")
-print(f"Fleiss' kappa, pooled   {mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)}")
-print(f"mean over subjects      {mt.confidence_interval(mt.fleiss_kappa, tallies, of='mean', seed=0)}")
+print(f"Fleiss' kappa, pooled   {mt.fleiss_kappa(whole):.3f}")
+print(f"mean over subjects      {mt.confidence_interval(mt.fleiss_kappa, tallies)}")
 
 # %%
 # Pooled values and means over subjects are different quantities: pooling gives large lesions more weight, and the mean
-# gives each patient the same weight. The intervals resample *subjects*, never pixels.
+# gives each patient the same weight. The interval is about *subjects*, never pixels; a pooled number has one only if
+# subjects are many and of similar size.
 #
 # A heatmap
 # ---------

@@ -245,7 +245,7 @@ for one, other in (("2D-GWLC", "C-S"), ("C-S", "Gauss"), ("Gauss", "Top-Hat")):
 # The responses are cut at the threshold with the largest Dice with the majority (this choice uses the reference
 # standard and is therefore optimistic), so that detectors can be compared with the raters. Each rater and the
 # detector are scored against the same twelve other raters: by how much is the mean Dice of the detector better than
-# that of the rater?
+# that of the rater? γ is the mean Dice distance of the detector to the raters, minus that between raters.
 
 cuts = {name: counts.curve("0.5").best_dice().threshold for name, counts in judged.items()}
 cut = {name: detected[name] >= cuts[name] for name in DETECTORS}
@@ -259,7 +259,8 @@ better, words = {}, {}
 for name, values in zip(DETECTORS, mt.overlaps(both).values(mt.dice), strict=True):
     others = (values.sum() - values) / 12  # without each rater in turn
     better[name] = {rater: (value, np.nan, np.nan) for rater, value in zip(RATERS, others - own, strict=True)}
-    words[name] = f"better than {(others > own).sum()} of 13 raters"
+    further = mt.interchangeability([both], name).gamma.value  # than raters from each other
+    words[name] = f"γ = {further:+.3f}"
     print(f"{name:8} cut at {cuts[name]:3.0f}: {values.mean():.3f}, {words[name]}, extended Dice {extended[name]:.3f}")
 
 # %%

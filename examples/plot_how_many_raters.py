@@ -55,22 +55,19 @@ pilot = every.select(cases=range(100), raters=every.raters[:4])
 
 plan = mt.plan_from_pilot(pilot)
 print(f"accuracy of a rater {plan.accuracy}, correlation {plan.correlation}")
-print(f"raters to take {plan.best.value:.0f} ({plan.best.low:.0f} to {plan.best.high:.0f}): {plan.rule}")
 later = mt.majorities(every)
 print(f"13 raters, as the pilot has it: {plan.panels[12].accuracy}; as it came: {1 - later.wrong_share:.3f}")
 
 # %%
-# Four raters and 100 cases are enough to see that ten more raters would not help. The interval is over cases; it does
-# not include the possibility that other raters are better or worse than these four.
+# Four raters determine panels of up to four; for larger ones there is a range, which allows for other cases and other
+# raters. It is all that the votes of four raters say.
 
 odd = [panel for panel in plan.panels if panel.n_raters % 2]
 ks = [panel.n_raters for panel in odd]
 fitted = {"fitted to the pilot": (ks, [panel.accuracy.value for panel in odd])}
 fitted["independent"] = (ks, [mt.majority_accuracy(k, plan.accuracy.value) for k in ks])
 band = {"fitted to the pilot": ([panel.accuracy.low for panel in odd], [panel.accuracy.high for panel in odd])}
-best = int(plan.best.value)
-mark = best, plan.panels[best - 1].accuracy.value
-by_pilot = panel_chart(fitted, "Panels, by a pilot of four raters", bands=band, chosen=mark)
+by_pilot = panel_chart(fitted, "Panels, by a pilot of four raters", bands=band)
 
 # %%
 # Without a reference, "right" is the answer that most raters would give. An error that most of them share cannot be
@@ -98,8 +95,8 @@ print(lesions)
 print(f"one rater having found a lesion, another has in {mt.positive_agreement(lesions.tally):.2f}")
 print(f"Dice of two who found it {lesions.delineation:.2f}")
 found = mt.plan_from_pilot(lesions.ratings)
-print(f"raters to take {found.best.value:.0f} ({found.best.low:.0f} to {found.best.high:.0f}), "
-      f"whose majority says what most would in {found.panels[int(found.best.value) - 1].accuracy}")  # fmt: skip
+now = found.panels[found.n_raters - 1].accuracy
+print(f"the majority of {found.n_raters} says what most would in {now.low:.2f} to {now.high:.2f} of the lesions")
 
 # %%
 # Interpret this result with care: lesions that no rater marked are not included, and every further rater may add some.

@@ -45,7 +45,7 @@ print(rows)
 tallies = {path.stem: mt.read_tally(path) for path in sorted(folder.glob("*.csv"))}
 whole = mt.pool(tallies)
 print(f"{whole.items:,} pixels of {len(tallies)} cases, {len(whole.counts)} patterns")
-print(f"Fleiss' kappa {mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)}")
+print(f"Fleiss' kappa {mt.confidence_interval(mt.fleiss_kappa, tallies)}")
 
 # %%
 # The sum is exact: it is identical, bit for bit, to the table of all masks at one site.

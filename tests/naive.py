@@ -255,3 +255,20 @@ def bias_index(seen, labels):
 def volume_difference(seen, labels):
     a, b, c, _ = binary(seen)
     return divide(abs(b - c), a + Fraction(b + c, 2))
+
+
+def isolated_and_holes(mask: np.ndarray) -> tuple[int, int]:
+    """Marked pixels without a marked neighbour, and unmarked ones between marked neighbours along every axis."""
+    padded = np.pad(mask, 1)
+    isolated = holes = 0
+    for place in np.ndindex(mask.shape):
+        around = padded[tuple(slice(i, i + 3) for i in place)]
+        isolated += bool(mask[place]) and int(around.sum()) == 1
+        beside = []
+        for axis in range(mask.ndim):
+            for step in (0, 2):
+                at = [1] * mask.ndim
+                at[axis] = step
+                beside.append(bool(around[tuple(at)]))
+        holes += not mask[place] and all(beside)
+    return isolated, holes

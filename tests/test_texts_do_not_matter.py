@@ -41,7 +41,7 @@ CALLS = {
         "--no-viewer",
     ),
 }
-PROSE = ("reason", "note")
+PROSE = ("reason", "note", "why_not")
 """Columns for people."""
 PAGE = re.compile(r'<(?:li|tr|p|table|h\d)\b|(?:value|data-v|data-at|data-low|data-high|data-name|data-case)="[^"]*"')
 """What of a page is no text: its elements, numbers, and where they stand."""
@@ -86,8 +86,7 @@ def results(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[
             capsys,
             *call,
             *target,
-            "--resamples",
-            20,
+            *(("--resamples", 20) if call[0] in ("rank", "report") else ()),
             "--quiet",
             *(() if name == "report" else ("--no-pictures",)),
         )

@@ -1,6 +1,7 @@
 from .agreement import (
     AgreementCurve,
     Correlation,
+    MacroMean,
     MeanPairwise,
     PairMatrix,
     PairStatistic,
@@ -11,6 +12,7 @@ from .agreement import (
     cohen_kappa,
     common_heatmap,
     dice,
+    dispute_heatmap,
     feature_correlation,
     fleiss_kappa,
     gwet_ac1,
@@ -20,6 +22,7 @@ from .agreement import (
     interpret_kappa,
     iou,
     krippendorff_alpha,
+    macro_mean,
     mean_pairwise,
     negative_agreement,
     npv,
@@ -86,6 +89,7 @@ from .evaluation.curves import (
 from .evaluation.extended_dice import ExtendedDiceCounts, extended_dice, extended_dice_counts
 from .evaluation.grading import Grade, GradeScale, MetricRoc, grade_counts, metric_roc
 from .evaluation.intensity_curves import IntensityCurves, mask_intensity
+from .evaluation.interchangeability import Interchangeability, interchangeability
 from .evaluation.overlap import Overlaps, overlaps
 from .evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings, rank_by_reference
 from .evaluation.ranking.ranking import Ranking, rank_scores
@@ -123,6 +127,14 @@ from .fusion import (
     vote_without_outliers,
 )
 from .inference.intervals import Interval, confidence_interval
+from .inference.rater_tests import (
+    RaterGroupTest,
+    RaterOutlierTest,
+    RaterSizeTests,
+    rater_group_test,
+    rater_outlier_test,
+    rater_size_tests,
+)
 from .io.tables import read_tally, write_tally
 from .raters import (
     RaterClustering,
@@ -132,6 +144,7 @@ from .raters import (
     RaterTendency,
     WilliamsIndex,
     cluster_raters,
+    connected_raters,
     rater_dependence,
     rater_differences,
     rater_performance,
@@ -239,12 +252,14 @@ __all__ = [
     "ImportedStudy",
     "InputError",
     "IntensityCurves",
+    "Interchangeability",
     "Interval",
     "KappaWidth",
     "LabelError",
     "Labels",
     "LesionRatings",
     "LevelSet",
+    "MacroMean",
     "Majorities",
     "ManytruthsError",
     "MarkedLesion",
@@ -270,7 +285,10 @@ __all__ = [
     "RaterDependence",
     "RaterDifferences",
     "RaterFindings",
+    "RaterGroupTest",
+    "RaterOutlierTest",
     "RaterPerformance",
+    "RaterSizeTests",
     "RaterTendency",
     "RatersNeeded",
     "Ratings",
@@ -319,6 +337,7 @@ __all__ = [
     "common_heatmap",
     "compare_task_complexity",
     "confidence_interval",
+    "connected_raters",
     "consensus",
     "consensus_methods",
     "cooke_weights",
@@ -326,6 +345,7 @@ __all__ = [
     "correlation_in_object",
     "count_responses",
     "dice",
+    "dispute_heatmap",
     "evaluate",
     "export",
     "extended_dice",
@@ -347,6 +367,7 @@ __all__ = [
     "import_study",
     "inner_outer_ratio",
     "inner_region",
+    "interchangeability",
     "interpret_alpha",
     "interpret_kappa",
     "iou",
@@ -355,6 +376,7 @@ __all__ = [
     "lesion_ratings",
     "lsml",
     "lsmlp",
+    "macro_mean",
     "majorities",
     "majority_accuracy",
     "mask_intensity",
@@ -394,7 +416,10 @@ __all__ = [
     "rater_accuracy",
     "rater_dependence",
     "rater_differences",
+    "rater_group_test",
+    "rater_outlier_test",
     "rater_performance",
+    "rater_size_tests",
     "rater_tendency",
     "rater_tolerance",
     "raters_needed",

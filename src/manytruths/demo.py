@@ -15,7 +15,7 @@ from .analyses.agree.agree import Agreement
 from .analyses.agree.case import MapOptions
 from .analyses.agree.presentation import print_agreement
 from .analyses.evaluate.evaluate import Evaluation
-from .analyses.evaluate.printing import order_grids, verdict_grids
+from .analyses.evaluate.printing import order_grids, rater_grids
 from .analyses.printing import grid
 from .analyses.tables import Settings
 from .claims.sentences import number
@@ -73,7 +73,7 @@ class Demo:
         for sentence in _sentences(self):
             console.print(sentence, highlight=False)
         console.print()
-        for part in (*verdict_grids(self.evaluation), *order_grids(self.evaluation)):
+        for part in (*rater_grids(self.evaluation), *order_grids(self.evaluation)):
             console.print(part)
         places = (
             f"\nthe report:  {self.folder}/report.html  (open it in a browser)",
@@ -257,7 +257,7 @@ def _sentences(result: Demo) -> Iterator[str]:
             "more: a plain vote can come closer."
         )
     careless = max(result.raters, key=lambda r: r.jitter + r.miss + r.false_alarm)
-    outliers = result.agreement.raters.differences.outliers
+    outliers = [claim.about for claim in result.agreement.claims.of("raters.outlier").made]
     ending = (
         "was detected as an outlier."
         if careless.name in outliers

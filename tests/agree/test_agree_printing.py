@@ -1,12 +1,16 @@
 """What ``agree`` says of few subjects and of masks without marks."""
 
 import io
+import re
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 import manytruths as mt
+from label_studies import three_labels
 from manytruths.analyses.agree.agree import Agreement
+from manytruths.core.undefined import code_of
 
 
 def printed(result: Agreement) -> str:
@@ -18,7 +22,7 @@ def printed(result: Agreement) -> str:
 def agreed(subjects: int, **options: int) -> Agreement:
     rng = np.random.default_rng(3)
     cases = {f"p{i:02}": {r: 255 * (rng.random((6, 6)) < 0.4) for r in "ABC"} for i in range(subjects)}
-    return mt.agree(mt.Study.from_arrays(cases, **options), pictures=False, resamples=50)
+    return mt.agree(mt.Study.from_arrays(cases, **options), pictures=False)
 
 
 def test_few_subjects_have_no_intervals_and_the_reason_is_given():
@@ -40,5 +44,92 @@ def test_void_that_takes_away_every_mark_is_noticed():
     assert not any("marked anything" in note for note in agreed(3).notes)
 
 
-def test_the_scale_of_the_words_is_named():
-    assert "(Landis and Koch's scale, mean kappa)" in printed(agreed(4))
+def test_words_for_kappa_come_with_their_scale_and_an_interval():
+    assert "Landis and Koch" not in printed(agreed(4))
+    assert "by the scale of Landis and Koch" in " ".join(printed(agreed(12)).split())
+
+
+def disc(x: float = 20, radius: float = 8) -> np.ndarray:
+    rows, columns = np.mgrid[:40, :40]
+    return ((columns - x) ** 2 + (rows - 20) ** 2 < radius**2).astype(np.uint8)
+
+
+def drawn(cases: int = 12, raters: str = "ABC", **options: Any) -> mt.Study:
+    """Raters who differ at random; A has no mask of c02, B marked nothing in c03, nobody anything in c04."""
+    rng = np.random.default_rng(1)
+    masks = {f"c{i:02}": {r: disc(20 + rng.normal(), 8 + rng.normal()) for r in raters} for i in range(cases)}
+    del masks["c02"]["A"]
+    masks["c03"]["B"] = masks["c03"]["B"] * 0
+    masks["c04"] = dict.fromkeys(raters, np.zeros((40, 40), np.uint8))
+    return mt.Study.from_arrays(masks, **options)
+
+
+def test_missing_and_empty_masks_are_said():
+    found = mt.agree(drawn(), pictures=False)
+    text = " ".join(printed(found).split())
+    assert "In 1 of 12 cases (c04) nobody marked anything: overlap and kappa are undefined there." in text
+    assert "In 1 of 12 cases (c03) some raters marked nothing where others did" in text
+    assert "Not all raters read every case (no mask of A in c02)" in text
+    assert "over the eleven cases that all of them read" in text
+    assert "Dice distance over the 11 cases that all have, the others over each rater's own" in text
+    assert "on average over 11 of 12 cases" in found.claims.of("agreement.beyond_chance")[0].text
+    assert "on average over 11 of 12 cases" in found.claims.of("agreement.alpha")[0].text
+
+
+def test_complete_masks_need_no_word():
+    claims = agreed(10).claims
+    for kind, code in (("agreement.empty", "none_empty"), ("raters.different_cases", "same_cases")):
+        assert [(claim.made, code_of(claim.why_not)) for claim in claims.of(kind)] == [(False, code)]
+
+
+def test_one_subject_is_one():
+    assert "• no intervals: they need at least 10 subjects, and there is 1" in printed(agreed(1))
+
+
+def test_two_raters_are_compared_with_the_other():
+    two = drawn(raters="AB")
+    assert "Raters, against the other, pooled" in printed(mt.agree(two, pictures=False))
+
+
+def test_macro_means_without_interval_have_a_reason():
+    result = mt.agree(mt.Study.from_arrays(three_labels()), pictures=False)
+    assert "• macro means have no interval:" in printed(result)
+    assert "3 has 3" in printed(result)
+
+
+def test_labels_that_are_numbers_are_called_labels():
+    text = mt.agree(mt.Study.from_arrays(three_labels()), pictures=False).claims.of("agreement.labels")[0].text
+    assert " for label 1, " in text
+
+
+def test_ratios_near_one_are_not_rounded_to_it():
+    """Rater C marks 2% more than the others in every case."""
+    rng = np.random.default_rng(2)
+    masks = {}
+    for i in range(12):
+        base = np.zeros((60, 60), np.uint8)
+        base[:50] = 1
+        masks[f"c{i:02}"] = {}
+        for rater, more in (("A", 0), ("B", 0), ("C", 60)):
+            mask = base.copy()
+            mask.flat[50 * 60 : 50 * 60 + more + int(rng.integers(0, 3))] = 1
+            masks[f"c{i:02}"][rater] = mask
+    claim = mt.agree(mt.Study.from_arrays(masks), pictures=False).claims.of("raters.larger").made[0]
+    assert re.search(r"1\.0(19|20|21) \(1\.0\d\d–1\.0\d\d\) times", claim.text)
+
+
+def test_sessions_are_compared_by_means_over_subjects():
+    rng = np.random.default_rng(4)
+    masks = {f"c{i:02}": {(r, s): disc(20 + rng.normal()) for r in "ABC" for s in ("1", "2")} for i in range(12)}
+    text = printed(mt.agree(mt.Study.from_arrays(masks), pictures=False))
+    assert "The same rater twice, mean over subjects" in text
+    line = next(line for line in text.splitlines() if "A@1 and A@2" in line)
+    assert re.search(r"0\.\d+ \(0\.\d+–0\.\d+\).*12\s*$", line)
+
+
+def test_smyths_bound_is_not_shown_as_its_limit():
+    a, b = np.zeros((100, 100), np.uint8), np.zeros((100, 100), np.uint8)
+    a.flat[:4000] = 1
+    b.flat[2003:4000] = 1
+    notes = mt.agree(mt.Study.from_arrays({"p": {"A": a, "B": b}}), pictures=False).notes
+    assert any("Smyth's bound is 10.015%, above the recommended limit of 10%" in note for note in notes)

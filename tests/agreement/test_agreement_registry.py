@@ -21,12 +21,15 @@ PAIR = {
 }  # fmt: skip
 VECTORS = {"agreement_curve", "contingency", "prevalence"}
 MAPS = {
+    "dispute_heatmap",
     "common_heatmap", "feature_correlation", "image_feature_correlations", "ranking_heatmap",
 }  # fmt: skip
 """A value per pattern or per pixel; tested in test_heatmap.py and test_features.py."""
 NOT_STATISTICS = {
-    "KAPPA_SCALES", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "MeanPairwise", "PairMatrix", "PairStatistic",
-    "VoteStatistic", "interpret_alpha", "interpret_kappa", "mean_pairwise", "pairwise",
+    "KAPPA_SCALES", "ONE_LABEL", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "MacroMean", "MeanPairwise",
+    "PairMatrix", "PairStatistic", "VoteStatistic", "contributions", "interpret_alpha", "interpret_interval",
+    "interpret_kappa", "label_tallies", "macro_mean", "mean_over_labels", "mean_pairwise", "one_label_tables",
+    "pairwise",
 }  # fmt: skip
 
 SYMMETRIC_PAIR = {"bias_index", "cohen_kappa", "dice", "iou", "volume_difference", "weighted_kappa"}
@@ -213,9 +216,11 @@ def test_levels():
         "poor", "slight", "slight", "fair", "moderate", "substantial", "almost perfect", "almost perfect",
     ]  # fmt: skip
     assert mt.interpret_kappa(math.nan) == mt.interpret_alpha(math.nan) == "undefined"
-    assert [mt.interpret_alpha(v) for v in (0.8, 0.799, 0.667, 0.666)] == [
-        "reliable", "tentative conclusions only", "tentative conclusions only", "not reliable",
+    assert [mt.interpret_alpha(v, 0.9) for v in (0.8, 0.799, 0.667, 0.666)] == [
+        "reliable", "tentative conclusions only", "tentative conclusions only", "cannot be told",
     ]  # fmt: skip
+    assert [mt.interpret_alpha(0.5, v) for v in (0.666, 0.667)] == ["not reliable", "cannot be told"]
+    assert agreement.interpret_interval(0.55, 0.72) == "moderate to substantial"
     with pytest.raises(CallError, match=r"landis_koch.*cicchetti"):
         mt.interpret_kappa(0.5, "cicchetti")
 

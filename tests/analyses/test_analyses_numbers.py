@@ -71,8 +71,11 @@ def test_labels_one_by_one_and_together(tmp_path, capsys):
     template = f"{tmp_path}/masks/{{rater}}/{{case}}.png"
     rows = agreed(capsys, tmp_path, template, "--labels", "1=gland,2=tumour")
     both = mt.tally(masks)
-    for name, statistic in (STATISTICS | OF_NUMBERS).items():
-        assert value(rows, name, "case", case="p1") == statistic(both)
+    united = {row["statistic"] for row in rows if row["scope"] == "case" and not row["label"]}
+    assert set(OF_NUMBERS) | {"fleiss_kappa", "krippendorff_alpha"} <= united
+    assert "dice" not in united
+    for name in united & set(STATISTICS | OF_NUMBERS):
+        assert value(rows, name, "case", case="p1") == (STATISTICS | OF_NUMBERS)[name](both)
     for label, number in (("gland", 1), ("tumour", 2)):
         only = mt.tally({r: m == number for r, m in masks.items()})
         for name, statistic in STATISTICS.items():
@@ -157,7 +160,7 @@ def test_subjects_are_what_is_resampled(tmp_path, capsys):
                     write_png(folder / f"masks/{rater}/{case}.png", disc(x=offset * rater / 2))
         (folder / "cases.csv").write_text("\n".join([*lines, ""]))
         template = f"{folder}/masks/{{rater}}/{{case}}.png"
-        rows = agreed(capsys, folder, template, "--cases", folder / "cases.csv", "--resamples", 300)
+        rows = agreed(capsys, folder, template, "--cases", folder / "cases.csv")
         found.append([r for r in rows if r["statistic"] == "fleiss_kappa" and r["scope"] in ("mean", "std", "pooled")])
     for one, two in zip(*found, strict=True):
         assert one["scope"] == two["scope"]
@@ -166,7 +169,8 @@ def test_subjects_are_what_is_resampled(tmp_path, capsys):
             if one[key]:
                 assert float(one[key]) == pytest.approx(float(two[key]), abs=1e-12)
     assert {r["n"] for r in found[1] if r["scope"] == "mean"} == {"12"}
-    assert all(r["low"] for r in found[1] if r["scope"] != "std")
+    assert all(r["low"] for r in found[1] if r["scope"] == "mean")
+    assert {r["code"] for r in found[1] if r["scope"] == "pooled"} == {"few_effective_subjects"}
 
 
 def test_few_subjects_have_no_interval_and_the_file_says_why(tmp_path, capsys):

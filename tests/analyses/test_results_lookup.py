@@ -16,7 +16,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def result(study):
-    return mt.agree(study, pictures=False, resamples=20)
+    return mt.agree(study, pictures=False)
 
 
 def test_an_unknown_statistic_is_named_with_those_there_are(result):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import manytruths as mt
-from manytruths.analyses.agree.agree import compute_agreement
-from manytruths.analyses.agree.case import MapOptions
 
 
 def study(turn):
@@ -21,21 +19,21 @@ def study(turn):
 
 
 def test_the_rater_who_is_flipped_is_named():
-    found = compute_agreement(study(lambda mask: mask[:, ::-1]), plan=MapOptions(measured=True))
-    assert len(found.turns) == 3
-    assert {turn.rater for turn in found.turns} == {"B"}
-    assert [turn.case for turn in found.turns] == ["p0", "p1", "p2"]
-    assert all("rater B's mask" in turn.words and "axis 2 is flipped" in turn.words for turn in found.turns)
-    assert found.notes[:3] == tuple(turn.note for turn in found.turns)
+    found = mt.agree(study(lambda mask: mask[:, ::-1]), pictures=False)
+    assert [(s.kind, s.case, s.raters) for s in found.suspicions] == [("turned", f"p{i}", ("B",)) for i in range(3)]
+    assert {s.change for s in found.suspicions} == {"axis 2 is flipped"}
+    (claim,) = found.claims.made.of("masks.turned")
+    assert claim.text.startswith("In case p0, and in two more (p1 and p2), rater B's mask fits the others' when axis 2")
+    assert "--exclude B=p0 --exclude B=p1 --exclude B=p2" in found.notes[0]
 
 
 def test_nobody_is_named_where_masks_fit():
-    assert compute_agreement(study(lambda mask: mask), plan=MapOptions(measured=True)).turns == ()
+    assert mt.agree(study(lambda mask: mask), pictures=False).suspicions == ()
 
 
-def test_two_raters_of_whom_one_is_flipped_are_both_named():
-    """Of two, nobody can say who is the wrong way round."""
+def test_of_two_raters_nobody_can_say_who_is_flipped():
     two = {c.name: {r: m[""] for r, m in c.masks.items() if r.name != "C"} for c in study(lambda mask: mask[::-1])}
-    found = compute_agreement(mt.Study.from_arrays({c: {r.name: m for r, m in by.items()} for c, by in two.items()}),
-                  plan=MapOptions(measured=True))  # fmt: skip
-    assert len(found.turns) == 6
+    made = mt.Study.from_arrays({c: {r.name: m for r, m in by.items()} for c, by in two.items()})
+    found = mt.agree(made, pictures=False)
+    assert [(s.kind, s.case, s.raters) for s in found.suspicions] == [("turned", f"p{i}", ("A", "B")) for i in range(3)]
+    assert "which of the two is wrong cannot be told" in found.claims.made.of("masks.turned")[0].text

@@ -243,11 +243,11 @@ def line(command: str, template: str = MASKS, *more: str, predictions: str = PRE
         template = VOLUMES
     own: dict[str, Sequence[str]] = {
         "check": ("check", template, "--out", "out"),
-        "agree": ("agree", template, "--no-pictures", *QUICK, "--out", "out"),
-        "fuse": ("fuse", template, "--no-pictures", *QUICK, "--out", "out"),
-        "evaluate": ("evaluate", template, "--predictions", predictions, "--no-pictures", *QUICK, "--out", "out"),
+        "agree": ("agree", template, "--no-pictures", "--out", "out"),
+        "fuse": ("fuse", template, "--no-pictures", "--out", "out"),
+        "evaluate": ("evaluate", template, "--predictions", predictions, "--no-pictures", "--out", "out"),
         "report": ("report", template, "--no-distances", *QUICK, "--to", "out/report.html"),
-        "reliability": ("reliability", template, "--no-pictures", *QUICK, "--out", "out"),
+        "reliability": ("reliability", template, "--no-pictures", "--out", "out"),
         "plan": ("plan", "--pilot", template, "--no-pictures", *QUICK, "--out", "out"),
         "rank": ("rank", "in/scores.csv", "--no-pictures", *QUICK, "--out", "out"),
         "export": ("export", kind, template, *pictures, "--to", f"out/{kind}"),

@@ -76,13 +76,13 @@ def _first_lines(folder: Path) -> list[list[str]]:
     (folder / "r.csv").write_text(
         "case,rater,label\n" + "".join(f"{c},{r},x\n{c}y,{r},y\n" for c in "pqs" for r in "AB")
     )
-    masks, more = f"{folder}/{{rater}}/{{case}}.png", ["--jobs", "1", "--resamples", "20"]
+    masks, more = f"{folder}/{{rater}}/{{case}}.png", ["--jobs", "1"]
     out, predicted = ["--out", str(folder / "out")], ["--predictions", f"{folder}/{{algorithm}}/{{case}}.png"]
     return [
         ["agree", masks, *out, *more, "--no-pictures"],
         ["evaluate", masks, *predicted, *out, *more, "--no-pictures"],
-        ["report", masks, "--to", str(folder / "report.html"), *more],
-        ["reliability", str(folder / "r.csv"), *out, "--resamples", "20"],
+        ["report", masks, "--to", str(folder / "report.html"), *more, "--resamples", "20"],
+        ["reliability", str(folder / "r.csv"), *out],
         ["rank", str(folder / "out/evaluate/scores.csv"), *out, "--resamples", "20"],
     ]
 

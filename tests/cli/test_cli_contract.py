@@ -18,6 +18,7 @@ EXTRA = {
     "confusions": ["label_a", "label_b"],
     "curve": ["raters"],
     "features": ["feature"],
+    "masks": ["kind", "rater", "change", "other_case"],
     "pairs": ["rater_a", "rater_b", "relation"],
     "raters": ["rater"],
     "regions": ["rank", "centroid", "site"],
@@ -57,6 +58,8 @@ def everything(tmp_path_factory):
 
 def test_every_table_has_its_columns(everything):
     found = {path.stem: path for path in (everything / "out1/agree").glob("*.csv")}
+    claims = found.pop("claims").read_text(encoding="utf-8").splitlines()[0]
+    assert claims == "claim,about,made,text,why_not,code,kind,p_value,alpha,numbers"
     assert set(found) == set(EXTRA)
     for name, path in found.items():
         with open(path, newline="", encoding="utf-8") as stream:
@@ -68,8 +71,8 @@ def test_every_table_has_its_columns(everything):
 
 
 def test_scopes_statistics_and_reasons(everything):
-    for path in (everything / "out1/agree").glob("*.csv"):
-        rows = table(path)
+    for name in EXTRA:
+        rows = table(everything / f"out1/agree/{name}.csv")
         assert {row["scope"] for row in rows} <= {"case", "subject", "group", "pooled", "mean", "std"}
         for row in rows:
             assert row["statistic"].replace("_", "").isalnum()
@@ -84,14 +87,15 @@ def test_scopes_statistics_and_reasons(everything):
 
 
 def test_promised_statistics(everything):
-    names = {path.stem: {row["statistic"] for row in table(path)} for path in (everything / "out1/agree").glob("*.csv")}
+    names = {name: {row["statistic"] for row in table(everything / f"out1/agree/{name}.csv")} for name in EXTRA}
     promised = (
         "fleiss_kappa cohen_kappa krippendorff_alpha percent_agreement smyth_bound gwet_ac1 pabak positive_agreement "
         "negative_agreement prevalence_index dice iou condition_1 condition_2 fleiss_kappa_without_condition_1 "
         "cohen_kappa_without_conditions_1_2"
     )
     assert set(promised.split()) <= names["agreement"]
-    assert {"cohen_kappa", "dice", "iou", "bias_index", "volume_difference"} == names["pairs"]
+    sizes = {"size_ratio", "log_size_ratio", "size_p_value", "size_p_holm", "same_label"}
+    assert sizes | {"cohen_kappa", "dice", "iou", "bias_index", "volume_difference"} == names["pairs"]
     assert {"sensitivity", "specificity", "ppv", "npv", "cohen_kappa", "mean_difference", "outlier",
             "sensitivity_against_others", "williams_index", "staple_sensitivity"} <= names["raters"]  # fmt: skip
 
@@ -124,9 +128,11 @@ def test_the_summary_holds_the_same_numbers(everything):
 
 
 def test_heatmaps_are_exact(everything):
+    """Of several labels: how many raters differ from the most frequent one."""
     for case in CASES:
         masks = [everything / f"masks/{rater}/{case}.png" for rater in "ABC"]
-        wanted = sum(pixels(path) > 0 for path in masks if path.exists())
+        read = np.stack([pixels(path) for path in masks if path.exists()])
+        wanted = len(read) - np.max([(read == label).sum(axis=0) for label in range(3)], axis=0)
         heat = pixels(everything / f"out1/agree/heatmaps/{case}.tif")
         assert heat.dtype == np.uint8
         assert (heat == wanted).all()

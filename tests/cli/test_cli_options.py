@@ -96,6 +96,16 @@ def test_an_option_has_one_meaning():
         assert [text for text in found if not re.search(MEANINGS[name], text)] == [], name
 
 
+def test_only_what_is_random_has_a_seed_and_only_what_resamples_a_number_of_resamples():
+    having = {
+        option: {command for command in COMMANDS if option in {a.names[0] for a in options(command)}}
+        for option in ("--seed", "--resamples")
+    }
+    assert having["--resamples"] == {"rank", "plan", "report"}
+    assert {"agree", "fuse", "evaluate", "rank", "plan", "report"} <= having["--seed"]
+    assert not having["--seed"] & {"check", "reliability"}
+
+
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_keywords_in_python_are_the_options(command):
     known = {*inspect.signature(FUNCTIONS[command]).parameters, *inspect.signature(mt.Study.open).parameters}
@@ -125,7 +135,7 @@ def test_the_page_of_options_has_all_of_them():
 @pytest.mark.parametrize("command", ["agree", "fuse"])
 def test_a_rater_that_is_left_out_is_as_if_not_there(command, tmp_path, capsys):
     template = write_study(tmp_path)
-    every = ("--no-pictures", "--resamples", 50, "--jobs", 1)
+    every = ("--no-pictures", "--jobs", 1)
     assert run(capsys, command, template, "--exclude-rater", "B", "--out", tmp_path / "one", *every).status == 0
     shutil.rmtree(tmp_path / "masks/B")
     assert run(capsys, command, template, "--out", tmp_path / "other", *every).status == 0

@@ -50,7 +50,7 @@ def test_other_verbs_take_it(tmp_path, capsys):
     write_echo(folder, simulate_echo(subjects=12, frames=2, size=64), jobs=2)
     assert run(capsys, "check", folder, "--out", out, "--jobs", 1).status == 0
     assert table(out / "check/problems.csv") == []
-    given = ("--out", out, "--jobs", 1, "--quiet", "--resamples", 20)
+    given = ("--out", out, "--jobs", 1, "--quiet")
     assert run(capsys, "agree", folder, *given).status == 0
     pairs = {
         (row["rater_a"], row["rater_b"]): float(row["value"])

@@ -15,15 +15,14 @@ from study_folders import command, files
 RATINGS = "case,rater,label\n" + "".join(f"c{c},{r},{(c * r) % 3}\n" for c in range(12) for r in (1, 2, 3, 5))
 COMMANDS = {
     "check": ["check", "study"],
-    "agree": ["agree", "study", "--resamples", "50"],
-    "fuse": ["fuse", "study", "--consensus", "vote:0.5,staple,lsml", "--resamples", "50"],
+    "agree": ["agree", "study"],
+    "fuse": ["fuse", "study", "--consensus", "vote:0.5,staple,lsml"],
     "evaluate": [
         "evaluate", "study", "--predictions", "study/predictions/{algorithm}/{case}.png", "--grading-sheet",
-        "--resamples", "50",
     ],
     "rank": ["rank", "evaluate/scores.csv", "--resamples", "50"],
-    "reliability": ["reliability", "ratings.csv", "--resamples", "50"],
-    "reliability-masks": ["reliability", "study", "--resamples", "50"],
+    "reliability": ["reliability", "ratings.csv"],
+    "reliability-masks": ["reliability", "study"],
     "plan": ["plan", "--pilot", "study", "--resamples", "50"],
     "report": [
         "report", "study", "--predictions", "study/predictions/{algorithm}/{case}.png", "--codes", "--resamples", "50",

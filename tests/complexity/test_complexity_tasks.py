@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from manytruths import CallError, Complexity, Undefined, compare_task_complexity, reason
 from manytruths.complexity import NO_OVERLAP
@@ -42,20 +43,22 @@ def test_a_harder_task_is_found() -> None:
     assert found.probability == pytest.approx(np.mean(hard[:, None] > easy))
 
 
-def test_the_interval_covers() -> None:
-    hits = 0
-    for seed in range(100):
-        a, b = np.random.default_rng(seed).gamma(3, 0.5, (2, 40))
-        found = compare_task_complexity(task(a), task(b), resamples=300, seed=seed).difference
+def test_the_interval_covers_with_ten_skewed_cases_of_each_task() -> None:
+    """Percentiles of a bootstrap covered 92% of these."""
+    random, hits = np.random.default_rng(0), 0
+    for a, b in random.gamma(3, 0.5, (1000, 2, 10)):
+        found = compare_task_complexity(task(a), task(b)).difference
         hits += found.low <= 0 <= found.high
-    assert 88 <= hits <= 100
+    assert hits >= 930
 
 
-def test_the_interval_is_that_of_the_normal_distribution_for_many_cases() -> None:
-    a, b = np.random.default_rng(1).normal((2, 1), (0.5, 0.3), (400, 2)).T
-    found = compare_task_complexity(task(a), task(b), resamples=4000).difference
-    error = np.sqrt(a.var(ddof=1) / 400 + b.var(ddof=1) / 400)
-    assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.06)
+def test_the_interval_is_students_t() -> None:
+    a, b = np.random.default_rng(1).normal((2, 1), (0.5, 0.3), (12, 2)).T
+    found, names = compare_task_complexity(task(a), task(b)).difference, [f"s{i}" for i in range(12)]
+    error = np.sqrt(a.var(ddof=1) / 12 + b.var(ddof=1) / 12)
+    assert (found.high - found.low) / 2 == pytest.approx(stats.t.ppf(0.975, 11) * error)
+    paired = compare_task_complexity(task(a), task(b), subjects=(names, names)).difference
+    assert (paired.low, paired.high) == pytest.approx(stats.ttest_rel(a, b).confidence_interval(0.95))
 
 
 def test_subjects_marked_for_both_tasks_are_compared_with_themselves() -> None:
@@ -87,17 +90,11 @@ def test_different_numbers_of_raters_are_noted() -> None:
 
 def test_equal_and_empty_tasks() -> None:
     same = compare_task_complexity(task([0.0] * 12), task([0.0] * 12))
-    assert (same.probability, same.p, same.difference.low, same.difference.high) == (0.5, 1, 0, 0)
+    assert (same.probability, same.p, same.difference.value, code(same.difference.low)) == (0.5, 1, 0, "no_spread")
     none = compare_task_complexity(task([1, 2]), [left_out(NO_OVERLAP)])
     assert [code(v) for v in (none.b.mean, none.b.std, none.probability, none.p)] == [EMPTY] * 4
     assert code(none.difference.value) == code(none.difference.low) == EMPTY
     assert reason(compare_task_complexity(task([1]), task([2])).a.std) == "a single case has no spread"
-
-
-def test_the_same_seed_gives_the_same_interval() -> None:
-    a, b = task(np.arange(20)), task(np.arange(15))
-    assert compare_task_complexity(a, b, seed=4) == compare_task_complexity(a, b, seed=4)
-    assert compare_task_complexity(a, b, seed=4).difference != compare_task_complexity(a, b, seed=5).difference
 
 
 def test_calls_without_an_answer() -> None:

@@ -23,7 +23,7 @@ def test_the_table_is_made(tmp_path, template, missing, probability):
         write_png(tmp_path / "net" / f"{case}.png", disc(x=1) * (200 if probability else 1))
     study = mt.Study.open(template, predictions=f"{tmp_path}/net/{{case}}.png", probability=probability)
     options = {"skew": (0.1, 0.5)} if probability else {}
-    result = mt.evaluate(study, boundaries="lines", missing=missing, resamples=10, pictures=False, **options)
+    result = mt.evaluate(study, boundaries="lines", missing=missing, pictures=False, **options)
     rows = [row for row in result.tables["boundaries"].rows if row["against"] == "C" and row.scope == "pooled"]
     recalls = [row.value for row in rows if row.statistic == "boundary_recall"]
     assert recalls == ([0.0] if missing == "worst" else [])

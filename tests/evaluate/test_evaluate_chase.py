@@ -20,7 +20,7 @@ def open_study(folder, verb, *options):
 
     home = data("chasedb1")
     line = [verb, home / "raters/{rater}/{case}.png", "--roi", home / "roi/{case}.png", "--out", folder, "--quiet",
-            "--no-pictures", "--resamples", 100, *options]  # fmt: skip
+            "--no-pictures", *options]  # fmt: skip
     assert status([str(part) for part in line]) == 0
     return folder / verb
 

@@ -22,7 +22,8 @@ HARD = {
     "scores": ["algorithm", "against"],
     "rankings": ["against", "metric", "rank", "algorithm"],
     "human": ["rater", "against"],
-    "verdicts": ["algorithm", "against", "human_low", "human_high", "verdict", "certain"],
+    "beside_raters": ["algorithm", "against", "human_low", "human_high"],
+    "interchangeability": ["algorithm", "rater", "without"],
 }
 GREY = {
     "scores": HARD["scores"],
@@ -36,7 +37,7 @@ TRUTHS = ["A", "B", "C", "gold", "vote:0.5", "staple"]
 WORDS = {
     "dice", "iou", "sensitivity", "specificity", "ppv", "cohen_kappa", "volume_difference", "hausdorff", "hausdorff_95",
     "mean_surface_distance", "surface_dice", "soft_accuracy", "gordon_f", "balanced_accuracy", "extended_dice",
-    "inner_outer_ratio",
+    "inner_outer_ratio", "dice_failures", "dice_without_failures",
 }  # fmt: skip
 LIMITS = (("hard", HARD), ("grey", GREY))
 
@@ -70,7 +71,7 @@ def write_everything(folder):
 
 def evaluate(folder, kind, out, jobs, *options, seed="0"):
     """As a user starts it; what is printed."""
-    line = [MANYTRUTHS, "evaluate", folder / f"{kind}.toml", "--out", out, "--jobs", jobs, "--resamples", 50, *options]
+    line = [MANYTRUTHS, "evaluate", folder / f"{kind}.toml", "--out", out, "--jobs", jobs, *options]
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     done = subprocess.run([str(p) for p in line], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -134,9 +135,11 @@ def test_promised_rows_of_masks(everything):
     assert {row["rater"] for row in human} == set("ABC")
     others = {f"{m} of the others" for m in ("vote:0.5", "staple", "all raters")}
     assert {row["against"] for row in human} == set("ABC") | others | {"gold"}
-    verdicts = table(everything / "hard1/evaluate/verdicts.csv")
-    assert {row["verdict"] for row in verdicts} <= {"inside", "above", "below"}
-    assert {row["against"] for row in verdicts} == {"raters", "gold", "vote:0.5", "staple", "all raters"}
+    beside = table(everything / "hard1/evaluate/beside_raters.csv")
+    assert {row["against"] for row in beside} == {"raters", "gold", "vote:0.5", "staple", "all raters"}
+    compared = table(everything / "hard1/evaluate/interchangeability.csv")
+    assert {row["rater"] for row in compared} == {"", *"ABC"}
+    assert {row["algorithm"] for row in compared} == set(ALGORITHMS)
 
 
 def test_promised_rows_of_grey_predictions(everything):
@@ -198,7 +201,7 @@ def test_jobs_and_hash_seeds_do_not_matter(everything, kind, jobs):
 def test_a_second_run_gives_the_same_files(everything, kind, capsys):
     out = everything / f"{kind}1"
     before = {path: path.read_bytes() for path in files(out)}
-    line = ["evaluate", everything / f"{kind}.toml", "--jobs", 1, "--resamples", 50]
+    line = ["evaluate", everything / f"{kind}.toml", "--jobs", 1]
     printed = run(capsys, *line, "--out", out).out
     assert {path: path.read_bytes() for path in files(out)} == before
     # all but where it was written
@@ -210,13 +213,13 @@ def test_a_second_run_gives_the_same_files(everything, kind, capsys):
 
 def test_options_less_and_their_files_go(capsys, tmp_path):
     write_everything(tmp_path)
-    line = ["evaluate", tmp_path / "grey.toml", "--out", tmp_path / "o", "--resamples", 20, "--jobs", 1]
+    line = ["evaluate", tmp_path / "grey.toml", "--out", tmp_path / "o", "--jobs", 1]
     assert run(capsys, *line, "--threshold", 60).status == 0
     names = {p.name for p in files(tmp_path / "o/evaluate")}
-    assert {"human.csv", "verdicts.csv", "curves.csv", "human-dice.svg"} <= names
+    assert {"human.csv", "beside_raters.csv", "interchangeability.csv", "curves.csv", "human-dice.svg"} <= names
     assert run(capsys, *line, "--no-pictures").status == 0
     left = {p.name for p in files(tmp_path / "o/evaluate")}
-    assert not {"human.csv", "verdicts.csv"} & left
+    assert not {"human.csv", "beside_raters.csv", "interchangeability.csv"} & left
     assert not [name for name in left if name.endswith(".svg")]
 
 
@@ -225,8 +228,7 @@ def test_options_less_and_their_files_go(capsys, tmp_path):
 def test_a_killed_run_leaves_nothing_half_written(everything, tmp_path, number):
     """Killed when so many files are there: each is what a whole run writes, and the next run completes."""
     whole = {p.name: p.read_bytes() for p in files(everything / "hard1") if p.name != "summary.json"}
-    line = [MANYTRUTHS, "evaluate", everything / "hard.toml", "--out", tmp_path, "--jobs", "1", "--quiet",
-            "--resamples", "50"]  # fmt: skip
+    line = [MANYTRUTHS, "evaluate", everything / "hard.toml", "--out", tmp_path, "--jobs", "1", "--quiet"]
     process = subprocess.Popen([str(p) for p in line])
     while process.poll() is None and len(files(tmp_path)) < number:
         time.sleep(0.0005)
@@ -246,7 +248,7 @@ def test_a_killed_run_leaves_nothing_half_written(everything, tmp_path, number):
 
 def judged(capsys, folder, masks, predictions, *options):
     line = ["evaluate", folder / masks, "--predictions", folder / predictions, "--out", folder / "o"]
-    done = run(capsys, *line, "--resamples", 20, "--jobs", 1, "--no-pictures", *options)
+    done = run(capsys, *line, "--jobs", 1, "--no-pictures", *options)
     assert (done.status, done.err) == (0, "")
     return {p.stem: table(p) for p in (folder / "o/evaluate").glob("*.csv")}, done.out
 
@@ -300,8 +302,11 @@ def test_labels_one_by_one(options, capsys, tmp_path):
     write_layers(tmp_path)
     found, _ = judged(capsys, tmp_path, "m/{rater}/{case}.png", "p/{algorithm}/{case}.png", *options)
     names = {1: "gland", 2: "tumour"} if "gland" in str(options) else {1: "1", 2: "2"}
-    assert {r["label"] for r in found["scores"]} == {"", *names.values()}
-    assert {r["label"] for r in found["verdicts"]} == {"", *names.values()}
+    assert {r["label"] for r in found["scores"]} == {"macro mean", *names.values()}
+    assert {r["label"] for r in found["beside_raters"]} == {"macro mean", *names.values()}
+    each = {"case": "p2", "algorithm": "net", "against": "A"}
+    dices = [value(found["scores"], "dice", "case", label=name, **each) for name in names.values()]
+    assert value(found["scores"], "dice", "case", label="macro mean", **each) == pytest.approx(np.mean(dices))
     for number, name in names.items():
         values = []
         for y, (case, by_rater) in enumerate(LAYERS.items()):
@@ -336,7 +341,7 @@ def test_a_file_for_every_structure(capsys, tmp_path):
     several, _ = judged(capsys, tmp_path, masks, "p/{algorithm}/{case}_{label}.png")
     together, _ = judged(capsys, tmp_path, masks, "q/{algorithm}/{case}.png")
     assert several["scores"] == together["scores"]
-    assert {r["label"] for r in several["scores"]} == {"", "liver", "tumour"}
+    assert {r["label"] for r in several["scores"]} == {"macro mean", "liver", "tumour"}
 
 
 def test_exchangeable_raters_are_nobody(capsys, tmp_path):
@@ -351,7 +356,8 @@ def test_exchangeable_raters_are_nobody(capsys, tmp_path):
         assert not {"A", "B", "C"} & {r["against"] for r in (*found["scores"], *found["rankings"])}
         assert not {"A", "B", "C"} & {t for r in found["orders"] for t in r["truths"].split("; ")}
     found, _ = judged(capsys, tmp_path, *line)
-    assert not {"human", "verdicts"} & set(found), "there is no human range of slots"
+    assert not {"human", "beside_raters"} & set(found), "slots are nobody"
+    assert {r["rater"] for r in found["interchangeability"]} == {""}
     mean = value(found["scores"], "dice", "case", case="p1", algorithm="filter", against="mean of raters")
     assert mean == pytest.approx(np.mean([dice(disc(x=4), disc(x=x)) for x in range(3)]))
 
@@ -441,11 +447,11 @@ def test_a_union_is_that_of_all_labels(capsys, tmp_path):
         wanted = (left & (net != label)).sum() / left.sum()
         key = {"case": "p2", "label": str(label), "algorithm": "net", "against": "A"}
         assert value(found["scores"], "specificity", "case", **key) == pytest.approx(wanted)
-    masks = {r: (m > 0)[inside] for r, m in LAYERS["p2"].items()}
+    masks = {r: (m == 2)[inside] for r, m in LAYERS["p2"].items()}
     t = mt.tally(masks)
     hard = np.asarray(mt.paint(mt.staple(t).hard, masks, t), bool)
-    key = {"case": "p2", "algorithm": "net", "against": "staple"}
-    assert value(found["scores"], "dice", "case", **key) == pytest.approx(dice((net > 0)[inside], hard))
+    key = {"case": "p2", "label": "2", "algorithm": "net", "against": "staple"}
+    assert value(found["scores"], "dice", "case", **key) == pytest.approx(dice((net == 2)[inside], hard))
 
 
 def test_a_case_of_which_nobody_left_anything(capsys, tmp_path):

@@ -37,7 +37,7 @@ def sheet_notes(folder, *, images):
         for case in ("p1", "p2"):
             write_png(folder / f"pred/{name}/{case}.png", disc())
     study = mt.Study.open(masks, predictions=f"{folder}/pred/{{algorithm}}/{{case}}.png", images=images)
-    found = mt.evaluate(study, out=folder / "out", consensus="vote:0.5", grading_sheet=True, resamples=10)
+    found = mt.evaluate(study, out=folder / "out", consensus="vote:0.5", grading_sheet=True)
     assert (folder / "out/evaluate/grading/sheet.csv").is_file()
     return [note for note in found.notes if "grading sheet" in note]
 

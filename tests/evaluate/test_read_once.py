@@ -56,7 +56,7 @@ def test_masks(tmp_path, opened):
     masks = folder_with(tmp_path, {"unet": spot, "vnet": spot})
     study = open_study(tmp_path, masks)
     opened.clear()
-    options = {"boundaries": "outlines", "intensity_curves": True, "grading_sheet": True, "resamples": 10}
+    options = {"boundaries": "outlines", "intensity_curves": True, "grading_sheet": True}
     result = mt.evaluate(study, out=tmp_path / "out", consensus=["vote:0.5", "staple", "lsml"], **options)
     assert result.second_look.ranked, "a place was drawn"
     assert {"scores", "boundaries", "second_look", "frames", "cases", "by_truth", "orders"} <= set(result.tables)
@@ -72,7 +72,7 @@ def test_probability_maps(tmp_path, opened, skew):
     masks = folder_with(tmp_path, {"unet": soft, "vnet": soft // 2 + 30})
     study = open_study(tmp_path, masks, probability=True)
     opened.clear()
-    result = mt.evaluate(study, out=tmp_path / "out", threshold=128, skew=skew, boundaries="lines", resamples=10)
+    result = mt.evaluate(study, out=tmp_path / "out", threshold=128, skew=skew, boundaries="lines")
     assert {"scores", "curves", "correlations", "boundaries", "second_look"} <= set(result.tables)
     assert set(opened.values()) == {1}
     assert {str(p) for p in tmp_path.rglob("*.png") if "out" not in p.parts} - set(opened) <= {

@@ -124,7 +124,7 @@ def evaluate(folder, masks, predictions, **options):
     study = mt.Study.open(
         f"{folder}/masks/{{rater}}/{{case}}.npy", predictions=f"{folder}/pred/{{algorithm}}/{{case}}.npy", **options
     )
-    return mt.evaluate(study, distances=False, resamples=10)
+    return mt.evaluate(study, distances=False)
 
 
 def test_one_list_for_a_study(tmp_path):

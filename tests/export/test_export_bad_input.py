@@ -123,14 +123,6 @@ def test_wrong_calls(options, said, capsys, tmp_path):
     assert said in refused(capsys, tmp_path, "nnunet", *options, status=2)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_method_that_knows_no_labels(target, capsys, tmp_path):
-    write_cases(tmp_path, labels=3)
-    said = refused(capsys, tmp_path, target, "--consensus", "vote:0.5", status=2)
-    assert "only tells marked from not" in said
-    assert "plurality" in said
-
-
 def test_labels_that_were_not_declared(capsys, tmp_path):
     write_cases(tmp_path, labels=3)
     said = refused(capsys, tmp_path, "nnunet", "--labels", "1=gland")

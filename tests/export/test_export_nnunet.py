@@ -62,7 +62,7 @@ def test_the_reference_is_that_of_fuse(method, capsys, tmp_path):
         "--jobs",
         1,
     ]
-    assert run(capsys, *line, "--resamples", 20).status == 0
+    assert run(capsys, *line).status == 0
     for path in files(out / "labelsTr"):
         fused = pixels(tmp_path / "out/fuse/consensus" / method.replace(":", "-") / path.name)
         assert fused.any()
@@ -87,7 +87,7 @@ def test_the_reference_of_several_labels_is_that_of_fuse(method, capsys, tmp_pat
         "--jobs",
         1,
     ]
-    assert run(capsys, *line, "--resamples", 20, "--labels", "50=gland,200=tumour").status == 0
+    assert run(capsys, *line, "--labels", "50=gland,200=tumour").status == 0
     for case in ("p1", "p2"):
         fused = pixels(tmp_path / f"out/fuse/consensus/{method}/{case}.png")
         assert set(np.unique(fused)) == {0, 50, 200}
@@ -256,7 +256,7 @@ def test_outside_of_the_region_nothing_is_learnt(capsys, tmp_path):
     roi = ["--roi", tmp_path / "roi/{case}.png"]
     out = to_nnunet(capsys, tmp_path, *roi)
     line = ["fuse", template(tmp_path)[0], *roi, "--consensus", "staple", "--out", tmp_path / "out", "--no-pictures"]
-    assert run(capsys, *line, "--jobs", 1, "--resamples", 20).status == 0
+    assert run(capsys, *line, "--jobs", 1).status == 0
     for case in study:
         label, fused = (
             pixels(path) for path in (out / f"labelsTr/{case}.png", tmp_path / f"out/fuse/consensus/staple/{case}.png")

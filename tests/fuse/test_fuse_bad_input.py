@@ -20,10 +20,10 @@ def fused(capsys, folder, study, *options, methods=NAMES):
         for rater, mask in by_rater.items():
             write_png(folder / "masks" / rater / f"{case}.png", np.asarray(mask, np.uint8))
     line = ["fuse", folder / "masks/{rater}/{case}.png", "--out", folder / "out", "--consensus", methods, "--jobs", 1]
-    done = run(capsys, *line, "--resamples", 20, *options)
+    done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in files(folder / "out/fuse/cases")}
-    again = run(capsys, *line, "--resamples", 20, *options)
+    again = run(capsys, *line, *options)
     assert (again.status, again.out) == (0, done.out)
     assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in files(folder / "out/fuse/cases")} == before
     assert not untidy(folder / "out")
@@ -170,7 +170,6 @@ def test_a_single_pixel(capsys, tmp_path):
         (["--consensus", "simple", "--simple-alpha", "0"], "alpha must be above 0"),
         (["--consensus", "lsml", "--length-penalty", "-1"], "at least 0 and finite; got -1.0"),
         (["--seed", "-1"], "seed must be at least 0"),
-        (["--resamples", "0"], "resamples must be at least 1"),
         (["--jobs", "0"], "jobs"),
     ],
 )

@@ -16,6 +16,7 @@ TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason", "code
 EXTRA = {
     "performance": ["method", "rater"],
     "differences": ["method_a", "method_b"],
+    "left_out": ["method", "rater"],
     "complexity": ["class"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
@@ -40,7 +41,7 @@ def write_everything(folder):
 
 def fuse(folder, out, jobs, *options):
     names = ",".join(METHODS)
-    done = command("fuse", folder, "--out", out, "--jobs", jobs, "--consensus", names, "--resamples", 100, *options)
+    done = command("fuse", folder, "--out", out, "--jobs", jobs, "--consensus", names, *options)
     assert (done.status, done.err) == (0, "")
     return done
 
@@ -56,11 +57,11 @@ def everything(tmp_path_factory):
 
 def test_every_table_has_its_columns(everything):
     found = {path.stem: path for path in (everything / "out1/fuse").glob("*.csv")}
-    assert set(found) == {*EXTRA, "convergence"}
+    assert set(found) == {*EXTRA, "claims", "convergence"}
     for name, extra in EXTRA.items():
         with open(found[name], newline="", encoding="utf-8") as stream:
             assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL]
-    assert found["convergence"].read_text().splitlines()[0] == "case,method,ended,iterations,note"
+    assert found["convergence"].read_text().splitlines()[0] == "case,method,ended,iterations,left_out,tied,gaps,note"
 
 
 def test_rows(everything):
@@ -84,7 +85,9 @@ def test_promised_rows(everything):
     rows = [row for row in rows if row not in together]
     assert {row["rater"] for row in rows} == set("ABC")
     hard = {"iou", "sensitivity", "specificity", "dice"}
-    assert {row["statistic"] for row in rows} == hard | {"accuracy", "gordon_f", "balanced_accuracy"}
+    assert {row["statistic"] for row in rows} == hard | {
+        "accuracy", "gordon_f", "balanced_accuracy", "dice_failures", "dice_without_failures"
+    }  # fmt: skip
     for scope, number in (("case", 6), ("subject", 3), ("pooled", 1)):
         own = (scope, "staple", "A", "iou")
         assert sum((r["scope"], r["method"], r["rater"], r["statistic"]) == own for r in rows) == number
@@ -180,9 +183,7 @@ def test_a_second_run_gives_the_same_files(everything):
 def test_one_method_less_and_its_files_go(capsys, tmp_path):
     write_everything(tmp_path)
     for names in ("vote:0.5,staple", "staple"):
-        assert (
-            run(capsys, "fuse", tmp_path, "--out", tmp_path / "o", "--consensus", names, "--resamples", 20).status == 0
-        )
+        assert run(capsys, "fuse", tmp_path, "--out", tmp_path / "o", "--consensus", names).status == 0
     found = files(tmp_path / "o/fuse")
     assert not [p for p in found if "vote" in str(p.relative_to(tmp_path))]
     assert len([p for p in found if p.parent.name == "staple"]) == 4 * len(CASES)

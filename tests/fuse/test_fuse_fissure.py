@@ -24,7 +24,7 @@ def fused(tmp_path_factory):
 
     out = tmp_path_factory.mktemp("fissure")
     template = data("fissure") / "raters/{rater}/{case}.png"
-    options = ["--consensus", METHODS, "--prior", "marked", "--no-pictures", "--quiet", "--resamples", "20"]
+    options = ["--consensus", METHODS, "--prior", "marked", "--no-pictures", "--quiet"]
     assert status(["fuse", str(template), "--out", str(out), *options]) == 0
     return out / "fuse"
 
@@ -67,7 +67,6 @@ def test_alpha_is_the_number_in_the_name(capsys, tmp_path):
     done: Run = run(
         capsys, "fuse", template, "--consensus", "simple,simple:9", "--simple-alpha", "1.5", "--no-pictures",
         "--out", tmp_path,
-        "--resamples", 20,
     )  # fmt: skip
     assert done.status == 0
     simple, nine = (pixels(tmp_path / "fuse/consensus" / m / "fissure.png") for m in ("simple", "simple-9"))

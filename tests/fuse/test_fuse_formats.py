@@ -14,7 +14,7 @@ SPREAD = {"A": 0, "B": 1, "C": 3}
 
 def fused(capsys, template, out, *options):
     """vote, staple and lsml; the folder of results."""
-    line = ["fuse", template, "--out", out, "--consensus", "vote:0.5,staple,lsml", "--resamples", 20, "--jobs", 1]
+    line = ["fuse", template, "--out", out, "--consensus", "vote:0.5,staple,lsml", "--jobs", 1]
     done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     return out / "fuse"
@@ -84,7 +84,7 @@ def test_other_formats(suffix, kept, capsys, tmp_path):
 
 def test_arrays_in_memory(tmp_path):
     study = mt.Study.from_arrays({"p1": {r: disc(x=x) for r, x in SPREAD.items()}})
-    mt.fuse(study, consensus="vote:0.5,staple", out=tmp_path, resamples=20)
+    mt.fuse(study, consensus="vote:0.5,staple", out=tmp_path)
     marked = sum(disc(x=x) for x in SPREAD.values()) >= 2
     assert (np.load(tmp_path / "fuse/consensus/vote-0.5/p1.npy") == marked).all()
 

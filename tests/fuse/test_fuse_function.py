@@ -9,7 +9,7 @@ import pytest
 import manytruths as mt
 from study_folders import disc, files, run, write_png, write_study
 
-OPTIONS = {"consensus": ["vote:0.5", "staple", "lsml"], "resamples": 20}
+OPTIONS = {"consensus": ["vote:0.5", "staple", "lsml"]}
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -18,7 +18,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def test_the_function_writes_what_the_command_writes(capsys, tmp_path):
     template = write_study(tmp_path)
-    line = ["fuse", template, "--out", tmp_path / "command", "--consensus", "vote:0.5,staple,lsml", "--resamples", 20]
+    line = ["fuse", template, "--out", tmp_path / "command", "--consensus", "vote:0.5,staple,lsml"]
     assert run(capsys, *line, "--quiet").status == 0
     mt.fuse(template, out=tmp_path / "function", **OPTIONS)
     later = mt.fuse(mt.Study.open(template), **OPTIONS)
@@ -58,7 +58,7 @@ def test_options_of_methods_arrive(tmp_path):
     assert result.plan.options["simple"] == {"alpha": 0.1}
     assert result.plan.options["lsml"] == {"length_penalty": 0.0}
     assert result.plan.options["staple_map"]["smoothing"] == 0.5
-    pooled = mt.fuse(template, consensus="staple", rates="pooled", unanimous="exclude", resamples=20)
+    pooled = mt.fuse(template, consensus="staple", rates="pooled", unanimous="exclude")
     assert pooled.plan.pooled["staple"].options.unanimous == "exclude"
 
 

@@ -26,7 +26,7 @@ def write_rows(folder, study=TINY, name="masks"):
 
 
 def fused(capsys, template, out, methods, *options):
-    line = ["fuse", template, "--out", out, "--consensus", methods, "--no-pictures", "--resamples", 20, "--jobs", 1]
+    line = ["fuse", template, "--out", out, "--consensus", methods, "--no-pictures", "--jobs", 1]
     done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     return out / "fuse"

@@ -21,7 +21,7 @@ METHODS = "vote:0.5,staple,lsml"
 
 
 def arguments(template, out, *options):
-    return ["fuse", str(template), "--out", str(out), "--quiet", "--consensus", METHODS, "--resamples", "20", *options]
+    return ["fuse", str(template), "--out", str(out), "--quiet", "--consensus", METHODS, *options]
 
 
 def maps(out):
@@ -238,7 +238,7 @@ def test_a_case_that_is_gone_takes_its_files_along(small):
 def test_pooled_rates_follow_other_cases(capsys, tmp_path):
     """The probability of a case changes with another case's mask, even where no hard decision does."""
     template, out = write_study(tmp_path, cases=("p1", "p2")), tmp_path / "out"
-    line = ["fuse", template, "--rates", "pooled", "--consensus", "staple", "--quiet", "--resamples", 20, "--out"]
+    line = ["fuse", template, "--rates", "pooled", "--consensus", "staple", "--quiet", "--out"]
     assert run(capsys, *line, out).status == 0
     write_png(tmp_path / "masks/C/p2.png", disc(x=2, y=2))
     for folder in (out, tmp_path / "fresh"):

@@ -16,7 +16,7 @@ SHIFTS = {"A": 0, "B": 1, "C": 3}
 
 
 def fused(capsys, template, out, methods, *options):
-    line = ["fuse", template, "--out", out, "--consensus", methods, "--resamples", 20, "--jobs", 1]
+    line = ["fuse", template, "--out", out, "--consensus", methods, "--jobs", 1]
     done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     assert not untidy(out)
@@ -134,24 +134,29 @@ def test_several_labels(capsys, tmp_path):
         top = mt.paint(np.asarray(found.probability).max(axis=1), masks, t)
         assert (pixels(out / f"probability/{method}/p1.tif") == top.astype(np.float32)).all()
     vote = pixels(out / "consensus/vote-0.5/p1.png")
-    assert (vote == (sum(m > 0 for m in masks.values()) >= 2)).all()
-    notes = {r["method"]: r["note"] for r in table(out / "convergence.csv") if r["case"] == "p1"}
-    assert "labels are united" in notes["vote:0.5"]
-    assert notes["staple"] == ""
+    votes = {label: sum(m == label for m in masks.values()) for label in (0, 1, 2)}
+    enough = {label: 2 * n >= len(masks) for label, n in votes.items()}
+    assert (vote[enough[2] & ~enough[1]] == 2).all()
+    assert (vote[enough[1] & (votes[1] >= votes[2])] == 1).all()
+    assert (vote[~enough[1] & ~enough[2]] == 0).all()
+    rows = [r for r in table(out / "convergence.csv") if (r["case"], r["method"]) == ("p1", "vote:0.5")]
+    assert int(rows[0]["gaps"]) == np.sum(~enough[0] & ~enough[1] & ~enough[2])
+    assert int(rows[0]["tied"]) == np.sum(enough[1] & enough[2] & (votes[1] == votes[2]))
     rows = table(out / "differences.csv")
-    other = pixels(out / "consensus/staple/p1.png")
-    # a mark is no other label than gland or tumour, but gland is another than tumour
-    changed = value(rows, "changed", "case", case="p1", method_a="vote:0.5", method_b="staple")
-    assert changed == pytest.approx(((vote > 0) != (other > 0)).mean(), abs=1e-15)
-    changed = value(rows, "changed", "case", case="p1", method_a="staple", method_b="plurality")
-    assert changed == pytest.approx((other != pixels(out / "consensus/plurality/p1.png")).mean(), abs=1e-15)
+    for a, b in (("vote:0.5", "staple"), ("staple", "plurality")):
+        one, other = (pixels(out / f"consensus/{method.replace(':', '-')}/p1.png") for method in (a, b))
+        changed = value(rows, "changed", "case", case="p1", method_a=a, method_b=b)
+        assert changed == pytest.approx((one != other).mean(), abs=1e-15)
+        dices = [2 * ((one == x) & (other == x)).sum() / ((one == x).sum() + (other == x).sum()) for x in (1, 2)]
+        same = {"case": "p1", "method_a": a, "method_b": b}
+        assert value(rows, "dice", "case", label="macro mean", **same) == pytest.approx(np.mean(dices), abs=1e-12)
 
 
 @pytest.mark.parametrize("options", [(), ("--labels", "2=gland,3=tumour")], ids=["found", "declared"])
 def test_labels_that_do_not_start_at_one(options, capsys, tmp_path):
     out = fused(capsys, write_labels(tmp_path, 2, 3), tmp_path / "out", "vote:0.5,simple,staple,plurality", *options)
     assert set(np.unique(pixels(out / "consensus/plurality/p1.png"))) == {0, 2, 3}
-    assert set(np.unique(pixels(out / "consensus/vote-0.5/p1.png"))) == {0, 1}
+    assert set(np.unique(pixels(out / "consensus/vote-0.5/p1.png"))) == {0, 2, 3}
 
 
 def test_pooled_rates_of_several_labels(capsys, tmp_path):
@@ -171,16 +176,18 @@ def _mean_dice(masks):
 
 
 def test_a_case_without_background(capsys, tmp_path):
-    """Everybody gave every item a mark: no complexity, for a reason, and maps all the same."""
+    """Everybody gave every item a mark: complexity is that of each label, and maps are made all the same."""
     template = write_labels(tmp_path)
     for rater, x in SHIFTS.items():
         write_png(tmp_path / f"masks/{rater}/p2.png", disc(x=x) + 1)
     out = fused(capsys, template, tmp_path / "out", "staple,plurality,vote:0.5")
     rows = [r for r in table(out / "complexity.csv") if (r["scope"], r["case"]) == ("case", "p2")]
     by_label = [_mean_dice([disc(x=x) == mark for x in SHIFTS.values()]) for mark in (0, 1)]
-    assert [float(r["value"]) for r in rows if r["statistic"] == "dice"] == [pytest.approx(np.mean(by_label))]
+    overlaps = [r for r in rows if r["statistic"] == "dice"]
+    assert [(float(r["value"]), r["label"]) for r in overlaps] == [(pytest.approx(np.mean(by_label)), "macro mean")]
     rows = [r for r in rows if r["statistic"] != "dice"]
-    assert {(r["value"], r["reason"]) for r in rows} == {("nan", "no label is background")}
+    assert {r["code"] for r in rows if not r["label"]} == {"several_labels"}
+    assert all(float(r["value"]) >= 0 for r in rows if r["label"])
     assert set(np.unique(pixels(out / "consensus/plurality/p2.png"))) == {1, 2}
 
 

@@ -49,28 +49,27 @@ demo = Study(
     {
         "demo": "demo --n-cases 10 --size 96",
         "check": f"check {DEMO} {PREDICTED}",
-        "agree-union": f"agree {DEMO} --region union --no-pictures --exclude-group CIN2 {QUICK}",
-        "agree-modified": f'agree "{DEMO}/masks/{{rater}}/1/{{case}}.png" --region modified_background '
-        f"--no-pictures {QUICK}",
-        "fuse": f"fuse {DEMO} --consensus {METHODS} {QUICK}",
-        "fuse-pooled": f"fuse {DEMO} --consensus staple,simple:2 --rates pooled --prior marked --no-pictures {QUICK}",
+        "agree-union": f"agree {DEMO} --region union --no-pictures --exclude-group CIN2",
+        "agree-modified": f'agree "{DEMO}/masks/{{rater}}/1/{{case}}.png" --region modified_background --no-pictures',
+        "fuse": f"fuse {DEMO} --consensus {METHODS}",
+        "fuse-pooled": f"fuse {DEMO} --consensus staple,simple:2 --rates pooled --prior marked --no-pictures",
         "fuse-options": f"fuse {DEMO} --consensus staple,lsml:4 --prior estimated --smoothing 0.3 --map-prior 5,1.5 "
-        f"--no-pictures {QUICK}",
-        "fuse-left-out": f"fuse {DEMO} --consensus staple --unanimous exclude --no-pictures {QUICK}",
+        f"--no-pictures",
+        "fuse-left-out": f"fuse {DEMO} --consensus staple --unanimous exclude --no-pictures",
         "evaluate": f"evaluate {DEMO} {PREDICTED} {TRUTH} --consensus vote:0.5,simple --boundaries outlines "
         f"--intensity-curves "
-        f"--missing exclude --surfaces pixels --tolerance 2 {QUICK}",
+        f"--missing exclude --surfaces pixels --tolerance 2",
         "evaluate-grey": f'evaluate {DEMO} --predictions "grey/{{algorithm}}/{{case}}.png" --probability '
         f"--limits 0,255 "
-        f"--threshold 128 --no-distances --no-pictures {QUICK}",
+        f"--threshold 128 --no-distances --no-pictures",
         "evaluate-sheet": f"evaluate {DEMO} {PREDICTED} --consensus vote:0.5 --grading-sheet --no-distances "
-        f"--no-second-look {QUICK}",
+        f"--no-second-look",
         "evaluate-grades": f"evaluate {DEMO} {PREDICTED} --consensus vote:0.5 --grades grades.csv --grade-scale 1,4 "
-        f"--best 3 --no-distances --no-second-look --no-pictures {QUICK}",
+        f"--best 3 --no-distances --no-second-look --no-pictures",
         "rank": f"rank out/demo/evaluate/scores.csv --metric dice,hausdorff_95 --scheme test {QUICK}",
         "rank-median": "rank out/demo/evaluate/scores.csv --metric iou --aggregate median --missing exclude "
         f"--against vote:0.5,staple --no-pictures {QUICK}",
-        "reliability": f"reliability {DEMO} --region union --lesion-min-size 3 {QUICK}",
+        "reliability": f"reliability {DEMO} --region union --lesion-min-size 3",
         "plan": f"plan --pilot {DEMO} --cost-rater 5 --cost-error 200 {QUICK}",
         "report": f"report {DEMO} {PREDICTED} --consensus vote:any,staple --no-viewer {QUICK}",
         "export-nnunet": f"export nnunet {DEMO} --disputed ignore",
@@ -91,12 +90,12 @@ labels = Study(
     {
         "demo": "demo --n-cases 6 --size 64 --seed 3",
         "check": f"check {RANKED}",
-        "agree": f"agree {RANKED} {QUICK}",
-        "fuse": f"fuse {RANKED} --consensus plurality,staple,vote:0.5,simple --no-pictures {QUICK}",
-        "fuse-united": f"fuse {RANKED} --foreground any --consensus {METHODS} --no-pictures {QUICK}",
+        "agree": f"agree {RANKED}",
+        "fuse": f"fuse {RANKED} --consensus plurality,staple,vote:0.5,simple --no-pictures",
+        "fuse-united": f"fuse {RANKED} --foreground any --consensus {METHODS} --no-pictures",
         "evaluate": f'evaluate {RANKED} --predictions "{DEMO}/ranks/{{algorithm}}/1/{{case}}.png" --consensus staple '
-        f"--no-pictures {QUICK}",
-        "reliability": f"reliability {RANKED.split(' --')[0]} {QUICK}",
+        f"--no-pictures",
+        "reliability": f"reliability {RANKED.split(' --')[0]}",
         "export-nnunet": f"export nnunet {RANKED} --consensus plurality",
         "export-monai": f"export monai {RANKED} --disputed soft --consensus staple",
         "export-coco": f"export coco {RANKED} --consensus staple",
@@ -110,9 +109,9 @@ labels = Study(
 echo = Study(
     {
         "phantom": "phantom echo --n-subjects 4 --n-frames 3 --size 64 --seed 3",
-        "agree": f"agree out/phantom {QUICK}",
+        "agree": "agree out/phantom",
         "evaluate": 'evaluate out/phantom --predictions "out/phantom/references/{algorithm}/{case}.png" '
-        f"--intensity-curves --consensus vote:0.5 --no-pictures {QUICK}",
+        "--intensity-curves --consensus vote:0.5 --no-pictures",
         "report": f"report out/phantom {QUICK}",
     },
 )
@@ -123,17 +122,17 @@ DETECTED = '--predictions "@data/fissure/predictions/{algorithm}/{case}.png" --p
 fissure = Study(
     {
         "check": f"check {FISSURE} {DETECTED}",
-        "agree": f'agree {FISSURE} --images "@data/fissure/images/{{case}}.png" {QUICK}',
-        "fuse": f"fuse {FISSURE} --consensus {METHODS} --prior marked {QUICK}",
+        "agree": f'agree {FISSURE} --images "@data/fissure/images/{{case}}.png"',
+        "fuse": f"fuse {FISSURE} --consensus {METHODS} --prior marked",
         "evaluate-grey": f"evaluate {FISSURE} {DETECTED} --skew 0.1,0.5 --prior marked "
         "--consensus vote:any,vote:0.5,vote:0.75,excl:0.5,staple "
         '--training "@data/fissure/training/{algorithm}/{case}.png" --reference "given/{reference}/{case}.png" '
-        f"--no-pictures {QUICK}",
+        f"--no-pictures",
         "evaluate-masks": f'evaluate {FISSURE} --predictions "cut/{{algorithm}}/{{case}}.png" --consensus '
         f"vote:0.5,staple "
-        f"--no-distances {QUICK}",
+        f"--no-distances",
         "rank": f"rank out/evaluate-grey/evaluate/scores.csv {QUICK}",
-        "reliability": f"reliability {FISSURE} --lesion-min-size 20 {QUICK}",
+        "reliability": f"reliability {FISSURE} --lesion-min-size 20",
         "plan": f"plan --pilot {FISSURE} {QUICK}",
         "report": f"report {FISSURE} {DETECTED} --no-distances {QUICK}",
         "export-coco": f"export coco {FISSURE} --consensus vote:0.5",
@@ -153,18 +152,18 @@ SOME = '"some/{rater}/{case}.png" --roi "@data/chasedb1/roi/{case}.png"'
 chase = Study(
     {
         "check": f"check {CHASE}",
-        "agree": f"agree {CHASE} --no-pictures {QUICK}",
-        "agree-some": f'agree {SOME} --images "@data/chasedb1/images/{{case}}.jpg" {QUICK}',
-        "fuse": f"fuse {SOME} --consensus {METHODS} --no-pictures {QUICK}",
+        "agree": f"agree {CHASE} --no-pictures",
+        "agree-some": f'agree {SOME} --images "@data/chasedb1/images/{{case}}.jpg"',
+        "fuse": f"fuse {SOME} --consensus {METHODS} --no-pictures",
         "evaluate": f'evaluate {SOME} --predictions "predictions/{{algorithm}}/{{case}}.png" --boundaries lines '
-        f"--no-pictures {QUICK}",
+        f"--no-pictures",
         "evaluate-grey": f'evaluate {SOME} --predictions "grey/{{algorithm}}/{{case}}.png" --probability '
         f"--threshold 128 "
-        f"--no-distances --no-pictures {QUICK}",
+        f"--no-distances --no-pictures",
         "evaluate-rater": f'evaluate {CHASE} --predictions "@data/chasedb1/raters/2ndHO/{{case}}.png" --no-distances '
-        f"--no-pictures {QUICK}",
+        f"--no-pictures",
         "rank": f"rank out/evaluate/evaluate/scores.csv --metric dice,surface_dice --no-pictures {QUICK}",
-        "reliability": f"reliability {SOME} {QUICK}",
+        "reliability": f"reliability {SOME}",
         "export-monai": f'export monai {SOME} --images "@data/chasedb1/images/{{case}}.jpg" --disputed ignore',
         "python": f"python consensus_calls.py {METHODS} out/fuse/fuse "
         '"some/{rater}/{case}.png" "roi=@data/chasedb1/roi/{case}.png"',
@@ -179,15 +178,15 @@ SLOTS = f"{NODULES} --raters exchangeable"
 lidc = Study(
     {
         "check": f"check {SLOTS}",
-        "agree": f"agree {SLOTS} {QUICK}",
-        "agree-named": f"agree {NODULES} --region modified_background --no-pictures {QUICK}",
-        "fuse": f"fuse {SLOTS} --consensus {UNLABELLED} --no-pictures {QUICK}",
-        "fuse-named": f"fuse {NODULES} --consensus excl:0.5,staple --region union --no-pictures {QUICK}",
-        "evaluate": f'evaluate {SLOTS} --predictions "predictions/{{algorithm}}/{{case}}.npy" --no-pictures {QUICK}',
+        "agree": f"agree {SLOTS}",
+        "agree-named": f"agree {NODULES} --region modified_background --no-pictures",
+        "fuse": f"fuse {SLOTS} --consensus {UNLABELLED} --no-pictures",
+        "fuse-named": f"fuse {NODULES} --consensus excl:0.5,staple --region union --no-pictures",
+        "evaluate": f'evaluate {SLOTS} --predictions "predictions/{{algorithm}}/{{case}}.npy" --no-pictures',
         "evaluate-grey": f'evaluate {SLOTS} --predictions "grey/{{algorithm}}/{{case}}.npy" --probability --limits 0,1 '
-        f"--no-pictures {QUICK}",
+        f"--no-pictures",
         "rank": f"rank out/evaluate/evaluate/scores.csv --no-pictures {QUICK}",
-        "reliability": f"reliability {SLOTS} {QUICK}",
+        "reliability": f"reliability {SLOTS}",
         "plan": f"plan --pilot {NODULES.split(' --')[0]} {QUICK}",
         "report": f"report {SLOTS} --no-viewer {QUICK}",
         "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {NODULES.split(' --')[0]} raters=exchangeable",
@@ -203,11 +202,10 @@ VOLUME = '"masks/{rater}/{case}.nii.gz"'
 volume = Study(
     {
         "check": f"check {VOLUME}",
-        "agree": f"agree {VOLUME} {QUICK}",
-        "fuse": f"fuse {VOLUME} --consensus {FEWER} --no-pictures {QUICK}",
-        "evaluate": f'evaluate {VOLUME} --predictions "predictions/{{algorithm}}/{{case}}.nii.gz" '
-        f"--no-pictures {QUICK}",
-        "reliability": f"reliability {VOLUME} {QUICK}",
+        "agree": f"agree {VOLUME}",
+        "fuse": f"fuse {VOLUME} --consensus {FEWER} --no-pictures",
+        "evaluate": f'evaluate {VOLUME} --predictions "predictions/{{algorithm}}/{{case}}.nii.gz" --no-pictures',
+        "reliability": f"reliability {VOLUME}",
         "report": f"report {VOLUME} {QUICK}",
         "export-slicer": f"export slicer {VOLUME}",
         "export-bids": f"export bids {VOLUME}",
@@ -223,13 +221,13 @@ VANDYKE = "@data/ratings/VanDyke.csv --columns rater=reader,label=rating,referen
 
 ratings = Study(
     {
-        "vandyke": f"reliability {VANDYKE} --cut 3 --rating-range 1,5 {QUICK}",
+        "vandyke": f"reliability {VANDYKE} --cut 3 --rating-range 1,5",
         "vandyke-given": f"reliability {VANDYKE} --cut 3 --rating-range 1,5 --accuracy 1=0.9,2=0.8,3=0.85,4=0.8,5=0.9 "
-        f"--chance empirical --no-pictures {QUICK}",
-        "malignancy": f"reliability malignancy.csv --kind ordinal --partial quadratic {QUICK}",
-        "fleiss": f"reliability fleiss1971_psychiatric.csv {QUICK}",
-        "krippendorff": f"reliability krippendorff_canonical.csv --kind ordinal --partial linear {QUICK}",
-        "krippendorff-numeric": f"reliability krippendorff_wikipedia.csv --kind numeric {QUICK}",
+        f"--chance empirical --no-pictures",
+        "malignancy": "reliability malignancy.csv --kind ordinal --partial quadratic",
+        "fleiss": "reliability fleiss1971_psychiatric.csv",
+        "krippendorff": "reliability krippendorff_canonical.csv --kind ordinal --partial linear",
+        "krippendorff-numeric": "reliability krippendorff_wikipedia.csv --kind numeric",
         "plan-majority": "plan --rater-accuracy 0.85 --wanted 0.95 --correlation 0.2",
         "plan-differing": "plan --rater-accuracy 0.8,0.9,0.85 --wanted 0.95 --spread 0.5",
         "plan-labels": "plan --rater-accuracy 0.7 --wanted 0.9 --n-labels 4",

@@ -67,7 +67,6 @@ def test_tables_of_commands(tmp_path, verb):
     (tmp_path / "cases.csv").write_text("case,subject,site\n=case,=s,@home\n-c,-s,@home\np3,s3,+\n")
     more = ["--predictions", f"{tmp_path}/predictions/{{algorithm}}/{{case}}.png"] if verb == "evaluate" else []
     options = ["--cases", tmp_path / "cases.csv", "--out", tmp_path / "out", *more]
-    options += [] if verb == "check" else ["--resamples", "20"]
     done = command(verb, template, *options)
     assert done.status == 0, done.err
     assert not list(computed(tmp_path / "out"))

@@ -10,19 +10,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import special, stats
 
-from manytruths.analyses.tables import Settings
 from manytruths.cli import status
-from manytruths.inference.intervals import draw_subjects
 from manytruths.learning import train
 from manytruths.learning.results import Comparison, compare, rank_extended_dice, rank_sentences, split_columns, write
-from manytruths.learning.scores import Draws, draw_seeds
+from manytruths.learning.scores import mean_interval
 from study_folders import table
 from training_folders import small_plan, write_training
 
 pytestmark = pytest.mark.slow
 
-SEEDS, RESAMPLES = (0, 3), 200
+SEEDS = (0, 3)
 STRATEGIES = ("rater-A", "rater-B", "rater-C", "majority", "extended_dice")
 
 
@@ -34,7 +33,7 @@ def done(tmp_path_factory):
     plan = small_plan(
         strategies=("single", "majority", "extended_dice"), seeds=SEEDS, folds=2, epochs=4, distances=True
     )
-    compared = compare(train(folder.open(), plan, home, settings=Settings(seed=5, resamples=RESAMPLES)))
+    compared = compare(train(folder.open(), plan, home))
     write(compared, home)
     predictions = f"{home}/predictions/{{algorithm}}/{{case}}.png"
     call = ["evaluate", *folder.arguments, "--predictions", predictions, "--consensus", "vote:0.5", "--no-second-look"]
@@ -97,26 +96,30 @@ def test_every_spread_is_that_of_all_images_and_seeds(done):
             assert float(row["value"]) == pytest.approx(np.std(every, ddof=1), abs=1e-12)
 
 
-def bootstrap(values, seed=5):
-    """A plain loop, with the same draws."""
-    people, seeds = draw_subjects(len(values), RESAMPLES, seed), draw_seeds(values.shape[1], RESAMPLES, seed)
-    drawn = []
-    for w, v in zip(people, seeds, strict=True):
-        total = count = 0.0
-        for i, row in enumerate(values):
-            for k, value in enumerate(row):
-                if not math.isnan(value):
-                    total, count = total + w[i] * v[k] * value, count + w[i] * v[k]
-        drawn.append(total / count)
-    return np.quantile(drawn, [0.025, 0.975])
+def ends(values, scale, level=0.95):
+    """Student's t with the variance components of a two-way table, from its sums of squares."""
+    n, k = values.shape
+    mean, rows, columns = values.mean(), values.mean(axis=1), values.mean(axis=0)
+    rest = values - rows[:, None] - columns + mean
+    of_rows, of_columns = rows.var(ddof=1) / n, columns.var(ddof=1) / k
+    common = (rest**2).sum() / ((n - 1) * (k - 1)) / (n * k)
+    whole = max(of_rows + of_columns - common, of_rows, of_columns)
+    df = whole**2 / (of_rows**2 / (n - 1) + of_columns**2 / (k - 1))
+    reach = stats.t.ppf((1 + level) / 2, df) * math.sqrt(whole)
+    if scale == "share":
+        return special.expit(special.logit(mean) + np.array([-1, 1]) * reach / (mean * (1 - mean)))
+    return mean * np.exp(np.array([-1, 1]) * reach / mean) if scale == "positive" else mean + np.array([-1, 1]) * reach
+
+
+SCALES = {"hausdorff": "positive"}
 
 
 @pytest.mark.parametrize(("against", "statistic"), [EXTENDED, ("B", "dice"), ("vote:0.5", "hausdorff")])
-def test_intervals_are_those_of_a_plain_loop(done, against, statistic):
+def test_intervals_are_students_t_over_subjects_and_seeds(done, against, statistic):
     for row in rows(done, "strategies"):
         if (row["against"], row["statistic"]) == (against, statistic):
-            low, high = bootstrap(asked(done, row["strategy"], against, statistic))
-            assert (float(row["low"]), float(row["high"])) == pytest.approx((low, high), abs=1e-12)
+            low, high = ends(asked(done, row["strategy"], against, statistic), SCALES.get(statistic, "share"))
+            assert (float(row["low"]), float(row["high"])) == pytest.approx((low, high), abs=1e-9)
 
 
 def test_differences_are_paired_by_subject_and_seed(done):
@@ -128,26 +131,41 @@ def test_differences_are_paired_by_subject_and_seed(done):
         assert row["strategy"] == "extended_dice"
         assert float(row["value"]) == pytest.approx(apart.mean(), abs=1e-12)
         if row["minus"] == "majority":
-            assert (float(row["low"]), float(row["high"])) == pytest.approx(tuple(bootstrap(apart)), abs=1e-12)
+            if np.ptp(apart) < 1e-12:
+                assert (row["low"], row["code"]) == ("", "no_spread")
+            else:
+                assert (float(row["low"]), float(row["high"])) == pytest.approx(tuple(ends(apart, "plain")), abs=1e-9)
 
 
-def test_what_is_undefined_is_left_out_of_means_and_draws():
+def test_what_is_undefined_is_left_out_of_means():
     values = np.random.default_rng(0).random((12, 3))
-    values[2, 1] = values[5] = np.nan
-    found = Draws(RESAMPLES, 0.95, 5).interval(values)
-    assert found.value == pytest.approx(np.nanmean(values))
-    assert (found.low, found.high) == pytest.approx(tuple(bootstrap(values)), abs=1e-12)
+    values[5] = np.nan
+    known = np.delete(values, 5, axis=0)
+    found = mean_interval(values, "share")
+    assert found.value == pytest.approx(known.mean())
+    assert (found.low, found.high) == pytest.approx(tuple(ends(known, "share")), abs=1e-12)
     assert found.n == 11
-    few = Draws(RESAMPLES, 0.95, 5).interval(values[:8])
+    values[2, 1] = np.nan
+    gap = mean_interval(values, "share")
+    assert gap.value == pytest.approx(np.nanmean(np.delete(values, 5, axis=0), axis=1).mean())
+    assert gap.low < gap.value < gap.high
+    few = mean_interval(values[:8], "share")
     assert math.isnan(few.low)
-    assert few.value == pytest.approx(np.nanmean(values[:8]))
+    assert few.n == 7
 
 
-def test_one_seed_is_a_bootstrap_of_subjects_alone():
+def test_one_seed_speaks_of_subjects_alone():
     values = np.random.default_rng(0).random((12, 1))
-    found = Draws(RESAMPLES, 0.9, 5).interval(values)
-    drawn = [np.average(values[:, 0], weights=w) for w in draw_subjects(12, RESAMPLES, 5)]
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.05, 0.95])))
+    found = mean_interval(values, "plain", 0.9)
+    assert (found.low, found.high) == pytest.approx(stats.ttest_1samp(values[:, 0], 0).confidence_interval(0.9))
+
+
+def test_seeds_that_differ_widen_the_interval():
+    """With two seeds that ended at different levels, an interval over subjects alone would be far too narrow."""
+    values = 0.8 + np.random.default_rng(0).normal(0, 0.02, (20, 1)) + np.array([[-0.05, 0.05, 0.0]])
+    found, alone = mean_interval(values, "share"), mean_interval(values.mean(axis=1, keepdims=True), "share")
+    assert found.value == pytest.approx(alone.value)
+    assert found.high - found.low > 3 * (alone.high - alone.low)
 
 
 def test_single_is_the_rater_with_the_best_dice_against_the_majority(done):

@@ -44,7 +44,7 @@ def test_the_files_of_the_command(tmp_path):
 def test_a_pilot_is_ratings_or_a_study(tmp_path):
     random = np.random.default_rng(1)
     ratings = mt.Ratings.of(random.integers(0, 2, (30, 3)), reference=random.integers(0, 2, 30))
-    assert mt.plan(pilot=ratings, resamples=20).table.find("best_raters", topic="pilot").value == 1
+    assert mt.plan(pilot=ratings, resamples=20, gain=0.2).table.find("best_raters", topic="pilot").value == 1
     masks = {f"p{i}": {rater: random.integers(0, 2, (6, 6)) for rater in "ABC"} for i in range(3)}
     study = mt.Study.from_arrays(masks)
     assert [topic.name for topic in mt.plan(pilot=study, resamples=20).topics] == ["pilot"]
@@ -62,3 +62,24 @@ def test_arguments_that_do_not_apply_are_refused():
     ):
         with pytest.raises(mt.CallError, match=text):
             mt.plan(**options)
+
+
+def test_predictions_that_are_not_used_may_be_broken_or_nowhere(tmp_path):
+    random = np.random.default_rng(0)
+    for rater in "ABC":
+        for case in range(3):
+            path = tmp_path / "masks" / rater / f"p{case}.npy"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(path, (random.random((20, 20)) < 0.4).astype(np.uint8))
+    (tmp_path / "predictions/net").mkdir(parents=True)
+    for case in range(3):
+        (tmp_path / f"predictions/net/p{case}.npy").write_bytes(b"broken")
+    for folder in ("predictions", "nowhere"):
+        (tmp_path / "study.toml").write_text(
+            f'masks = "masks/{{rater}}/{{case}}.npy"\npredictions = "{folder}/{{algorithm}}/{{case}}.npy"\n'
+        )
+        assert len(mt.plan(pilot=tmp_path / "study.toml", max_raters=3).table)
+        assert all(map(len, mt.reliability(tmp_path / "study.toml").tables.values()))
+    with pytest.raises(mt.StudyError, match="matches nothing"):
+        mt.evaluate(tmp_path / "study.toml")
+    assert ["matches nothing" in p.message for p in mt.check(tmp_path / "study.toml").errors] == [True]

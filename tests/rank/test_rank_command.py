@@ -57,6 +57,7 @@ def ranked(tmp_path_factory):
 
 def test_every_table_has_its_columns(ranked):
     found = {path.stem: path for path in (ranked / "one/rank").glob("*.csv")}
+    assert found.pop("claims").is_file()
     assert set(found) == set(EXTRA)
     for name, path in found.items():
         with open(path, newline="", encoding="utf-8") as stream:
@@ -80,7 +81,7 @@ def test_rankings(ranked):
         ("", ""), ("A", ""), ("vote:0.5", ""), ("", "dice"), ("", "hausdorff_95"),
     }  # fmt: skip
     assert {r["statistic"] for r in rows if r["scope"] == "ranking"} == {
-        "rank", "mean", "mean_rank", "wins", "first_share", "missing", "undefined", "both_empty",
+        "rank", "resampled_rank", "mean", "mean_rank", "wins", "first_share", "missing", "undefined", "both_empty",
     }  # fmt: skip
     gaps = {
         (r["statistic"], r["algorithm"]): float(r["value"])
@@ -154,7 +155,8 @@ def test_leaderboard_and_summary(ranked):
     assert board["metrics"] == [{"name": "dice", "better": "higher"}, {"name": "hausdorff_95", "better": "lower"}]
     first = board["algorithms"][0]
     assert set(first) == {
-        "name", "rank", "low", "high", "first_share", "missing", "undefined", "both_empty", "scores",
+        "name", "rank", "low", "high", "resampled_low", "resampled_high", "first_share", "missing", "undefined",
+        "both_empty", "scores",
     }  # fmt: skip
     assert len(first["scores"]) == 4
     assert board["algorithms"][2]["missing"] == 4
@@ -263,7 +265,7 @@ def test_one_metric_and_truth(tmp_path, capsys):
         capsys, "rank", path, "--out", tmp_path, "--metric", "dice", "--against", "A", "--algorithm", "unet,<b>&net"
     )
     assert done.status == 0
-    assert "no intervals of ranks: an interval over subjects needs at least 10 of them; there are 8" in done.out
+    assert "no sets of ranks: an interval over subjects needs at least 10 of them; there are 8" in done.out
     assert "with 95% intervals" not in done.out
     rows = [r for r in table(tmp_path / "rank/rankings.csv") if r["statistic"] == "rank"]
     assert all(not r["low"] and "at least 10" in r["reason"] for r in rows)

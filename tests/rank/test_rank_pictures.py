@@ -42,7 +42,7 @@ def test_captions_are_whole_and_on_the_paper():
     rows = {"a": (1.0, 1.0, 2.0), "b": (2.0, 1.0, 2.0)}
     few = {name: (rank, float("nan"), float("nan")) for name, (rank, _, _) in rows.items()}
     bars = "bars at the right join algorithms that cannot be told apart"
-    whiskers = "whiskers: intervals over subjects"
+    whiskers = "whiskers: simultaneous confidence sets"
     assert {bars, whiskers} <= set(words(rank_whiskers(rows, "", groups=[(0, 1)])))
     assert bars not in words(rank_whiskers(rows, ""))
     assert whiskers not in words(rank_whiskers(few, "", groups=[(0, 1)]))

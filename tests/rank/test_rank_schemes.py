@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths import CallError, InputError, Scores, rank_scores, reason
+from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.evaluation.ranking.missing_scores import make_boards
 from manytruths.evaluation.ranking.pair_tests import (
     ResampledTests,
@@ -199,16 +200,15 @@ def test_the_approximation_takes_over_without_a_jump(monkeypatch):
 
 
 def test_mean_differences_have_the_intervals_of_scipy():
-    from scipy.stats import bootstrap
+    from scipy.stats import ttest_rel
 
     values = np.random.default_rng(5).gamma(2, 0.1, (3, 40))
-    found = mean_differences(values, resamples=20_000)
+    found = mean_differences(values)
     for a, b in ((0, 1), (0, 2), (2, 1)):
         apart = values[a] - values[b]
-        wanted = bootstrap((apart,), np.mean, n_resamples=20_000, rng=1).confidence_interval
-        width = wanted.high - wanted.low
+        wanted = ttest_rel(values[a], values[b]).confidence_interval()
         assert found.value[a, b] == pytest.approx(apart.mean())
-        assert (found.low[a, b], found.high[a, b]) == pytest.approx(tuple(wanted), abs=0.03 * width)
+        assert (found.low[a, b], found.high[a, b]) == pytest.approx((wanted.low, wanted.high))
         assert (found.low[b, a], found.high[b, a]) == (-found.high[a, b], -found.low[a, b])
     few = mean_differences(values[:, :9])
     assert np.isnan(few.low).all()
@@ -332,11 +332,11 @@ def test_a_shared_first_place_is_split():
     assert same.overall.first_share.tolist() == [0.25] * 4
 
 
-def test_shares_intervals_and_ahead_share_by_hand():
+def test_shares_ranges_and_ahead_share_by_hand():
     sampled = np.array([[1, 2, 3], [1.5, 1.5, 3], [2, 1, 3], [1, 3, 2], [np.nan] * 3])
     assert standing(sampled).ahead_share[0].tolist() == [0.5, (1 + 0.5 + 0 + 1) / 4, 1.0]
     assert standing(sampled).shares.tolist() == [[0.75, 0.25, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]
-    low, high = standing(sampled, level=0.5).interval
+    low, high = standing(sampled, level=0.5).resampled_range
     assert low.tolist() == [1, 1, 2]
     assert high.tolist() == [1, 2, 3]
 
@@ -413,15 +413,16 @@ def test_ranks_in_cases_are_means_over_each_subject():
 # few subjects, many tests, wrong calls
 
 
-def test_with_few_subjects_intervals_are_refused_and_the_rest_is_there():
+def test_with_few_subjects_sets_and_ranges_of_ranks_are_refused_and_the_rest_is_there():
     nine, ten = (rank_scores(Scores.of(random_table(3, n), ["A", "B", "C"])) for n in (9, 10))
     assert "at least 10" in nine.overall.refusal.reason
-    assert np.isnan(nine.overall.interval).all()
+    assert np.isnan(nine.overall.resampled_range).all()
+    assert np.isnan(nine.rank_sets()).all()
     assert np.isnan(nine.means[0].low).all()
     assert "9" in nine.means[0].refusal.reason
     assert nine.overall.first_share.sum() == pytest.approx(1)
     assert not ten.overall.refusal
-    low, high = ten.overall.interval
+    low, high = ten.overall.resampled_range
     assert (low <= ten.overall.places).all()
     assert (ten.overall.places <= high).all()
 
@@ -483,3 +484,18 @@ def test_there_is_no_ranking_for_what_is_not_there():
     assert found.find("truth", "dice").places.tolist() == found.find().places.tolist()
     with pytest.raises(CallError, match="staple"):
         found.find("staple")
+
+
+def test_rank_sets_follow_from_the_tests_and_bootstrap_ranges_stand_beside_them():
+    step = np.linspace(0.01, 0.05, 12)
+    base = 0.9 - 0.3 * np.sin(np.arange(12)) ** 2
+    values = [base, base - step * np.where(np.arange(12) % 2, 1, -1) * 0.5, base - 0.2 - step]
+    found = rank_scores(Scores.of(values, ["A", "B", "C"]))
+    low, high = found.rank_sets()
+    assert (low.tolist(), high.tolist()) == ([1, 1, 3], [2, 2, 3])
+    table = tabulate_ranking(found).tables["rankings"]
+    for i, name in enumerate("ABC"):
+        row = next(r for r in table.all("rank", "ranking") if r["algorithm"] == name and r["scheme"] == "mean")
+        assert (row.low, row.high) == (low[i], high[i])
+        drawn = next(r for r in table.all("resampled_rank", "ranking") if r["algorithm"] == name)
+        assert drawn.low <= row.value <= drawn.high

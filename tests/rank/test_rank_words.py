@@ -58,6 +58,7 @@ def test_a_winner_is_better_than_every_other_and_first_nearly_always():
     few = find_verdict(evidence(upper([0.01] * 6), refusal=Undefined("too_few_subjects")))
     assert few.winner is None
     assert "at least 10" in few.sentence
+    assert "significant" not in few.sentence
     shared = find_verdict(evidence(upper([0.01] * 6), ranks=(1.5, 1.5, 3.0, 4.0)))
     assert shared.winner is None
     assert shared.sentence == "a and b share the first place: no winner is declared."

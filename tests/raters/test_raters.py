@@ -17,6 +17,7 @@ from manytruths import (
     CallError,
     Tally,
     cluster_raters,
+    connected_raters,
     rater_dependence,
     rater_differences,
     rater_performance,
@@ -24,6 +25,7 @@ from manytruths import (
     reason,
     williams_index,
 )
+from manytruths.core.undefined import code
 
 VOID = 9
 gappy = arrays(np.uint8, (4, 25), elements=st.sampled_from([0, 1, 1, VOID]))
@@ -96,7 +98,10 @@ def test_differences_are_those_of_a_loop(masks: np.ndarray) -> None:
         each.append(np.mean(known) if known else np.nan)
     assert same(found.mean_difference, each)
     known = [v for v in each if not np.isnan(v)]
-    if len(known) > 1:
+    if len(connected_raters(counted(masks))) > 1:
+        assert code(found.threshold) == "disconnected_raters"
+        assert found.outliers == ()
+    elif len(known) > 1:
         assert same([found.mean, found.std], [np.mean(known), np.std(known, ddof=1)])
         assert found.outliers == tuple(
             n for n, v in zip("ABCD", found.mean_difference, strict=True) if v > found.threshold
@@ -253,11 +258,33 @@ def test_swapping_labels_swaps_sensitivity_and_specificity(masks: np.ndarray) ->
     assert same(two.cohen_kappa, one.cohen_kappa)
 
 
-def test_more_labels_count_as_marked() -> None:
-    many = mt.tally({"A": [1, 2, 0, 0], "B": [2, 2, 1, 0], "C": [1, 0, 0, 0]})
-    one = many.foreground()
-    for analysis in ARRAYS:
-        assert values_by_rater(analysis(many)) == values_by_rater(analysis(one))
+def test_the_distance_of_several_labels_is_a_mean_over_labels() -> None:
+    """Two tissues that fill the image: taken as one, everybody agrees."""
+    many = mt.tally({"A": [1, 1, 1, 1, 2, 2, 2, 0], "B": [1, 1, 1, 2, 2, 2, 2, 0], "C": [1, 1, 2, 2, 2, 2, 2, 0]})
+    found, by_label = rater_differences(many), [rater_differences(many.only(name)).pairs.values for name in ("1", "2")]
+    assert same(found.pairs.values, np.mean(by_label, axis=0))
+    assert found.pairs["A", "C"] == pytest.approx(1 - (2 * 2 / 6 + 2 * 3 / 8) / 2)
+    assert (rater_differences(many.foreground()).mean_difference == 0).all()
+    assert williams_index(many).index[1] > 1, "B lies between the others"
+    assert cluster_raters(many).linkage[0, 2] > 0
+
+
+def test_a_label_that_neither_used_does_not_count() -> None:
+    found = rater_differences(mt.tally({"A": [1, 1, 0], "B": [1, 0, 0], "C": [1, 0, 2]}))
+    assert found.pairs["A", "B"] == pytest.approx(1 - 2 / 3)
+    assert found.pairs["A", "C"] == pytest.approx(1 - (2 / 3 + 0) / 2)
+
+
+def test_raters_who_share_no_item_are_not_compared() -> None:
+    first = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": None, "D": None})
+    second = mt.tally({"A": None, "B": None, "C": [1, 1, 0, 0], "D": [0, 1, 1, 1]})
+    apart = first + second
+    assert connected_raters(apart) == (("A", "B"), ("C", "D"))
+    assert rater_differences(apart).outliers == ()
+    assert code(rater_differences(apart).threshold) == "disconnected_raters"
+    bridge = mt.tally({"A": None, "B": [1, 1], "C": [1, 0], "D": None})
+    assert connected_raters(apart + bridge) == (("A", "B", "C", "D"),)
+    assert connected_raters(first) == (("A", "B"),), "who rated nothing is not compared at all"
 
 
 def made(dependent: str, raters: int = 6, n: int = 60_000) -> Tally:
@@ -267,36 +294,82 @@ def made(dependent: str, raters: int = 6, n: int = 60_000) -> Tally:
     masks = [np.where(truth, rng.random(n) < 0.85, rng.random(n) < 0.05) for _ in range(raters)]
     lean = {"independent": 0.0, "leaning": 0.5, "copied": 1.0}[dependent]
     masks[-1] = np.where(rng.random(n) < lean, masks[0], masks[-1])
-    return mt.tally(dict(zip("ABCDEF", masks, strict=False)))
+    return mt.tally(dict(zip("ABCDEF", masks, strict=False)), references={"truth": truth})
 
 
 def test_independent_raters_count_in_full() -> None:
     found = rater_dependence(made("independent"))
-    assert found.effective_raters == pytest.approx(6, abs=0.1)
     assert found.copies == ()
     upper = np.triu_indices(6, 1)
     assert np.abs(found.correlation.values[upper]).max() < 0.02
     assert np.abs(found.excess.values[upper]).max() < 4
+    assert rater_dependence(made("independent"), reference="truth").effective_raters == pytest.approx(6, abs=0.1)
 
 
 def test_leaning_raters_are_found_and_count_less() -> None:
-    found = rater_dependence(made("leaning"))
-    assert max(found.excess.pairs(), key=lambda pair: pair[2])[:2] == ("A", "F")
-    assert max(found.correlation.pairs(), key=lambda pair: pair[2])[:2] == ("A", "F")
+    for reference in (None, "truth"):
+        found = rater_dependence(made("leaning"), reference=reference)
+        assert max(found.excess.pairs(), key=lambda pair: pair[2])[:2] == ("A", "F")
+        assert max(found.correlation.pairs(), key=lambda pair: pair[2])[:2] == ("A", "F")
+        assert found.observed["A", "F"] > found.expected["A", "F"]
     assert 4 < found.effective_raters < 5.9
-    assert found.observed["A", "F"] > found.expected["A", "F"]
+
+
+def test_errors_that_raters_share_are_seen_against_a_reference_only() -> None:
+    """Five raters who err on the same pixels: STAPLE takes most of these errors for truth."""
+    rng = np.random.default_rng(0)
+    truth, hard = rng.random(200_000) < 0.3, rng.random(200_000) < 0.12
+    errors = [np.where(hard, rng.random(truth.size) < 0.6, rng.random(truth.size) < 0.04) for _ in range(5)]
+    table = mt.tally([truth ^ error for error in errors], references={"truth": truth})
+    true = np.corrcoef(errors)[np.triu_indices(5, 1)].mean()
+    against = rater_dependence(table, reference="truth")
+    assert against.mean_correlation == pytest.approx(true, abs=0.01)
+    assert against.effective_raters == pytest.approx(5 / (1 + 4 * true), abs=0.05)
+    assert against.reference == "truth"
+    alone = rater_dependence(table)
+    assert alone.mean_correlation < against.mean_correlation / 2
+    assert code(alone.effective_raters) == "no_reference_for_dependence"
+
+
+def test_a_rater_is_no_reference() -> None:
+    with pytest.raises(CallError, match="one of the raters"):
+        rater_dependence(made("independent"), reference="A")
+
+
+def test_dependence_of_several_labels_is_a_mean_over_labels() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 5000)
+    masks = [np.where(rng.random(truth.size) < 0.2, rng.integers(0, 3, truth.size), truth) for _ in range(4)]
+    table = mt.tally(masks)
+    found = rater_dependence(table)
+    parts = [rater_dependence(table.only(name)).correlation.values for name in ("1", "2")]
+    assert same(found.correlation.values, np.mean(parts, axis=0))
+    assert list(found.by_label) == ["1", "2"]
 
 
 def test_copies_are_flagged() -> None:
     found = rater_dependence(made("copied"))
-    assert [(c.rater_a, c.rater_b, c.dice) for c in found.copies] == [("A", "F", 1.0)]
+    assert [(c.rater_a, c.rater_b, c.same) for c in found.copies] == [("A", "F", 1.0)]
     assert found.correlation["A", "F"] == 1
-    assert found.effective_raters < rater_dependence(made("leaning")).effective_raters
+    assert found.mean_correlation > rater_dependence(made("leaning")).mean_correlation
+
+
+def test_copies_go_by_labels_where_either_left_the_most_frequent() -> None:
+    """Two tissues that fill the image: nobody copied, though everybody marked everything."""
+    rng = np.random.default_rng(2)
+    truth = np.where(np.arange(20_000) < 4000, 1, 2)
+    masks = [np.where(rng.random(truth.size) < 0.08, 3 - truth, truth) for _ in range(3)]
+    masks.append(np.where(rng.random(truth.size) < 0.001, 3 - masks[0], masks[0]))
+    found = rater_dependence(mt.tally(dict(zip("ABCD", masks, strict=True))))
+    assert [(c.rater_a, c.rater_b) for c in found.copies] == [("A", "D")]
+    a, b = masks[0], masks[1]
+    assert found.same["A", "B"] == pytest.approx(((a == 1) & (b == 1)).sum() / ((a == 1) | (b == 1)).sum())
 
 
 def test_one_rater_many_times_is_one_rater() -> None:
     mask = np.arange(50) < 20
-    found = rater_dependence(mt.tally(dict.fromkeys("ABCDE", mask)))
+    table = mt.tally(dict.fromkeys("ABCDE", mask), references={"truth": np.arange(50) < 22})
+    found = rater_dependence(table, reference="truth")
     assert found.effective_raters == 1
     assert len(found.copies) == 10
 
@@ -336,5 +409,14 @@ def test_dependence_of_raters_who_never_met() -> None:
     found = rater_dependence(mt.tally(masks, void=VOID))
     assert np.isnan(found.correlation["A", "F"])
     assert np.abs([v for *_, v in found.correlation.pairs() if not np.isnan(v)]).max() < 0.05
-    assert found.effective_raters == pytest.approx(6, abs=0.3)
     assert not np.isnan(rater_dependence(full).correlation.values).any()
+
+
+@pytest.mark.parametrize("function", [rater_performance, rater_tendency])
+def test_several_labels_are_not_united(function):
+    """Who confuses two labels would seem to mark well."""
+    table = mt.tally({"A": [1, 2, 1, 0], "B": [2, 1, 1, 0], "C": [1, 2, 2, 0]})
+    with pytest.raises(mt.CallError, match=r"about one label, but there are 2.*tally.only\('1'\)"):
+        function(table)
+    assert function(table.only("1")).raters == ("A", "B", "C")
+    assert function(table.foreground()).raters == ("A", "B", "C")

@@ -18,8 +18,6 @@ from manytruths.analyses.tables import Settings
 from panels import VOID, panels
 from study_folders import disc
 
-QUICK = Settings(resamples=200)
-
 # -- every pixel by itself -------------------------------------------------------------------------
 
 
@@ -261,11 +259,13 @@ def simulated(cases=24, size=64, **options):
 def test_the_tables_of_a_study(tmp_path):
     study = simulated(region="union")
     sure = {"A": 0.9, "B": 0.9, "C": 0.8, "D": 0.5, "E": 0.8}
-    found = mask_reliability(study, settings=QUICK, assumptions=Assumptions(sure))
+    found = mask_reliability(study, assumptions=Assumptions(sure))
     whole = mt.pool(found.tallies)
-    pooled = found.masks.find("sigma")
-    wanted = mt.confidence_interval(SigmaStatistic(sure), found.tallies, resamples=200)
-    assert (pooled.value, pooled.low, pooled.high) == (wanted.value, wanted.low, wanted.high)
+    mean, pooled = found.masks.find("sigma", "mean"), found.masks.find("sigma")
+    wanted = mt.confidence_interval(SigmaStatistic(sure), found.tallies, of="mean")
+    assert (mean.value, mean.low, mean.high) == (wanted.value, wanted.low, wanted.high)
+    assert pooled.value == SigmaStatistic(sure)(whole)
+    assert pooled.cells()[-1] == "few_effective_subjects"
     accuracies = rater_accuracy(ratings_from_tally(whole)).accuracy
     assert found.masks.find("rho").value == pytest.approx(rho(ratings_from_tally(whole, sure), accuracies).value)
     one = found.masks.find("rho", "case", case="p02", group="CIN1")
@@ -278,7 +278,7 @@ def test_the_tables_of_a_study(tmp_path):
 
 def test_slots_are_not_spoken_of_and_few_subjects_get_no_interval():
     masks = {f"c{i}": [disc(), disc(x=i)] for i in range(4)}
-    found = mask_reliability(mt.Study.from_arrays(masks, raters="exchangeable"), settings=QUICK)
+    found = mask_reliability(mt.Study.from_arrays(masks, raters="exchangeable"))
     assert {row.extra[0] for table in (found.masks, found.detection) for row in table.rows} == {""}
     pooled = found.masks.find("sigma")
     assert pooled.value == pytest.approx(mt.percent_agreement(mt.pool(found.tallies)))
@@ -289,7 +289,7 @@ def test_slots_are_not_spoken_of_and_few_subjects_get_no_interval():
 
 def test_lesions_of_a_study():
     study = simulated(size=96)
-    found = mask_reliability(study, settings=QUICK, min_size=3)
+    found = mask_reliability(study, min_size=3)
     lesions = found.lesions
     assert set(lesions.ratings.subjects) <= set(study.subjects)
     assert sum(len(case.found_by) > 0 for case in lesions.lesions) == len(lesions)
@@ -302,14 +302,14 @@ def test_lesions_of_a_study():
     assert table.find("dice").value == pytest.approx(np.nanmean([one.dice for one in lesions.lesions]))
     assert len(found.tables["lesions"].all("size", "lesion")) == len(lesions)
     assert any("found by at least one rater" in note for note in found.notes)
-    low, high = (getattr(table.find("positive_agreement"), end) for end in ("low", "high"))
-    assert low < table.find("positive_agreement").value < high
+    mean = table.find("positive_agreement", "mean")
+    assert mean.low < mean.value < mean.high
 
 
 def test_labels_of_a_study_have_lesions_of_their_own():
     one, two = disc(radius=4, x=-6), 2 * disc(radius=4, x=6)
     masks = {f"c{i}": {"A": one + two, "B": one, "C": two} for i in range(12)}
-    found = mask_reliability(mt.Study.from_arrays(masks, labels={1: "cyst", 2: "tumour"}), settings=QUICK).detection
+    found = mask_reliability(mt.Study.from_arrays(masks, labels={1: "cyst", 2: "tumour"})).detection
     assert found.find("lesions").value == 24
     assert found.find("lesions", label="cyst").value == 12
     assert found.find("found", label="cyst", rater="B").value == 1
@@ -324,5 +324,5 @@ def test_thirteen_raters_of_the_fissure():
     union = table.restrict("union")
     assert sigma(ratings_from_tally(table)).value == pytest.approx(mt.percent_agreement(table), abs=1e-12)
     assert sigma(ratings_from_tally(union)).value == pytest.approx(mt.percent_agreement(union), abs=1e-12)
-    found = mask_table(mt.Tallies({"fissure": union}), QUICK, Assumptions(0.8))
+    found = mask_table(mt.Tallies({"fissure": union}), Settings(), Assumptions(0.8))
     assert found.find("sigma").value == pytest.approx(mt.percent_agreement(union) * (0.8 / 0.9) ** 2, abs=1e-12)

@@ -392,3 +392,25 @@ def test_van_dyke():
         assert found.codes[x, i] == (rating >= 3)
         assert found.confidence[x, i] == pytest.approx({1: 1, 2: 1 / 3, 3: 0.2, 4: 0.6, 5: 1}[rating])
         assert found.reference[x] == int(row["truth"])
+
+
+def test_a_long_table_without_cases_says_what_it_needs(tmp_path):
+    """Nobody can say which ratings are of the same case."""
+    path = tmp_path / "long.csv"
+    path.write_text("rater,label\nA,0\nB,1\nA,1\nB,1\n")
+    with pytest.raises(FormatError, match="which case the line is about: add the column, or give every rater a column"):
+        read_ratings(path)
+
+
+def test_a_wide_table_without_cases_has_a_case_in_every_row(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("A,B,C\n" + "1,1,0\n0,0,0\n1,0,1\n1,1,1\n" * 4)
+    file = open_ratings(path)
+    assert file.ratings.raters == ("A", "B", "C")
+    assert file.ratings.cases[:2] == ("line 2", "line 3")
+    assert len(file.ratings) == 16
+    assert any("every row is a case" in note for note in file.notes)
+    # a column that names the rows is no rater
+    path.write_text("image,A,B\n" + "".join(f"p{i},1,0\n" for i in range(5)))
+    with pytest.raises(FormatError, match=r"has no column 'case' \(columns: image, A, B\)"):
+        open_ratings(path)

@@ -32,7 +32,7 @@ def ask(tmp_path, capsys):
         path = tmp_path / name
         if content is not None:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        code = status(["reliability", str(path), *options, "--out", str(tmp_path / "out"), "--resamples", "20"])
+        code = status(["reliability", str(path), *options, "--out", str(tmp_path / "out")])
         told = capsys.readouterr()
         # a file of a run that failed would pass for a result
         assert code == 0 or not any(p.is_file() for p in (tmp_path / "out").rglob("*"))
@@ -216,12 +216,15 @@ def test_a_study_with_given_chance(tmp_path, capsys):
 
 def test_few_cases_that_two_rated_have_no_interval():
     table = [[0, 1, None], [1, 1, 0], *[[1, None, None]] * 20]
-    found = mt.reliability(Ratings.of(table), resamples=20)
+    found = mt.reliability(Ratings.of(table))
     for name in ("sigma", "percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
         assert "at least 10" in reason(found.headline[name].low), name
     assert not any("Krippendorff's rule" in note for note in found.notes)
-    enough = beyond_chance(Ratings.of([[0, 1, None], [1, 1, 0]] * 5), ReliabilitySettings(resamples=20))
+    enough = mt.reliability(Ratings.of([[0, 1, None], [1, 1, 0]] * 5)).headline
     assert not reason(enough["percent_agreement"].low)
+    assert "there are 10.0 of 10" in reason(enough["fleiss_kappa"].low)
+    many = beyond_chance(Ratings.of([[0, 1, None], [1, 1, 0]] * 15), ReliabilitySettings())
+    assert not reason(many["fleiss_kappa"].low)
 
 
 def draw(rng, cases, abilities, *, gaps=0.0, labels=2, subjects=None):
@@ -274,7 +277,7 @@ def test_intervals_of_rho_cover():
     rng = np.random.default_rng(1)
     abilities = rng.normal(2, 0.35, 6)
     whole = draw(rng, 100_000, abilities)
-    settings = ReliabilitySettings(resamples=200)
+    settings = ReliabilitySettings()
     samples = [draw(rng, 60, abilities) for _ in range(150)]
     for source in ("reference", "majority"):
         true = rho(whole, rater_accuracy(whole, source).accuracy).value
@@ -288,7 +291,7 @@ def test_intervals_of_rho_cover():
 
 def test_headline_and_note_of_rho():
     rng = np.random.default_rng(0)
-    found = mt.reliability(draw(rng, 80, rng.normal(2, 0.3, 5)), resamples=100)
+    found = mt.reliability(draw(rng, 80, rng.normal(2, 0.3, 5)))
     own = found.sources[0]
     fixed = np.random.default_rng(0).choice(own.rho.by_case, (400, 80)).mean(axis=1).std()
     within = found.headline["rho reference"]

@@ -41,8 +41,8 @@ def masks(tmp_path):
 
 
 def test_a_table_gives_the_files_of_the_command(tmp_path, table):
-    assert status(["reliability", str(table), "--resamples", "50", "--out", str(tmp_path / "a"), "--quiet"]) == 0
-    result = mt.reliability(table, resamples=50, out=tmp_path / "b")
+    assert status(["reliability", str(table), "--out", str(tmp_path / "a"), "--quiet"]) == 0
+    result = mt.reliability(table, out=tmp_path / "b")
     assert without_run(tmp_path / "a") == without_run(tmp_path / "b")
     result.write(tmp_path / "c")
     assert without_run(tmp_path / "b") == without_run(tmp_path / "c")
@@ -53,20 +53,20 @@ def test_a_table_gives_the_files_of_the_command(tmp_path, table):
 
 
 def test_masks_give_the_files_of_the_command(tmp_path, masks):
-    options = ["--region", "union", "--lesion-min-size", "2", "--resamples", "50", "--quiet"]
+    options = ["--region", "union", "--lesion-min-size", "2", "--quiet"]
     assert status(["reliability", masks, *options, "--out", str(tmp_path / "a")]) == 0
     study = mt.Study.open(masks, region="union")
-    result = mt.reliability(study, lesion_min_size=2, resamples=50, out=tmp_path / "b")
+    result = mt.reliability(study, lesion_min_size=2, out=tmp_path / "b")
     assert without_run(tmp_path / "a") == without_run(tmp_path / "b")
     assert list(result.tables) == ["mask_reliability", "detection", "lesions"]
     assert repr(result).startswith("<MaskReliability: 2 raters, 2 cases, 2 subjects, ")
-    assert mt.reliability(masks, resamples=50).tables["lesions"].to_frame().shape[0] > 0
+    assert mt.reliability(masks).tables["lesions"].to_frame().shape[0] > 0
 
 
 def test_ratings_that_are_read_already_give_the_same_numbers(table):
-    read, given = mt.reliability(table, resamples=50), mt.reliability(mt.read_ratings(table), resamples=50)
+    read, given = mt.reliability(table), mt.reliability(mt.read_ratings(table))
     assert read.tables["raters"].to_frame().equals(given.tables["raters"].to_frame())
-    assert mt.reliability(mt.Ratings.of(RATINGS), level=0.5, resamples=50).headline["sigma"].level == 0.5
+    assert mt.reliability(mt.Ratings.of(RATINGS), level=0.5).headline["sigma"].level == 0.5
 
 
 def test_arguments_that_do_not_apply_are_refused(table, masks):
@@ -93,7 +93,7 @@ def test_intervals_have_the_level_that_was_asked_for(tmp_path):
             lines.append(f"c{case},{name},{true if random.random() < right else 1 - true}")
     (tmp_path / "ratings.csv").write_text("\n".join(lines))
     for level in (0.9, 0.95):
-        rows = mt.reliability(tmp_path / "ratings.csv", resamples=50, level=level).tables["raters"].rows
+        rows = mt.reliability(tmp_path / "ratings.csv", level=level).tables["raters"].rows
         (row,) = (row for row in rows if row.statistic == "ability" and row["rater"] == "B")
         reach[level] = row.high - row.value
     assert reach[0.9] / reach[0.95] == pytest.approx(1.6448536 / 1.9599640)

@@ -25,7 +25,7 @@ from manytruths.reporting.elements import Beside, PageTable, Paragraphs, Section
 from manytruths.reporting.findings import FileRead, Findings
 from manytruths.reporting.sections import computation
 
-SETTINGS = Settings(resamples=50)
+SETTINGS = Settings()
 
 
 def masks(cases=12, raters=3, size=12, **empty):

@@ -105,6 +105,9 @@ def held_against(page: Path, folder: Path) -> list[Number]:
 def fits(number: Number) -> bool:
     """Whether what is shown is the rounded value, with the rounded interval where it has one."""
     shown = number.shown.strip()
+    if ends := re.fullmatch(r"between (\S+) and (\S+?)( percentage points)?", shown):
+        scale = 100 if ends[3] else 1
+        return rounds(ends[1], scale * float(number.low)) and rounds(ends[2], scale * float(number.high))
     if not math.isfinite(float(number.value)):
         return not re.search(r"\d|nan|inf", shown)
     value, _, around = shown.partition(" (")

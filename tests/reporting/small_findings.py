@@ -23,8 +23,8 @@ METHODS = ("vote:0.5", "staple")
 
 
 def findings(cases: Any, methods: tuple[str, ...] = METHODS, **options: Any) -> Findings:
-    """Everything but predictions, with few resamples."""
-    study, settings = Study.from_arrays(cases, **options), Settings(resamples=60)
+    """Everything but predictions, with a plan of few resamples."""
+    study, settings = Study.from_arrays(cases, **options), Settings()
     agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
     fusion = compute_fusion(study, FusePlan(methods, {}, None), settings=settings)
     try:
@@ -36,14 +36,18 @@ def findings(cases: Any, methods: tuple[str, ...] = METHODS, **options: Any) -> 
 
 
 def discs(count: int = 12, raters: str = "ABCDE", size: int = 24, seed: int = 0) -> dict[str, dict[str, np.ndarray]]:
-    """A disc a case; the last rater draws it elsewhere."""
+    """A disc a case; the last rater draws a bar on one side of it, which is no shifted disc."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:size, :size]
     cases = {}
     for k in range(count):
         radius = {r: 5 + rng.integers(0, 2) for r in raters}
-        shift = {r: (6 if r == raters[-1] and len(raters) > 2 else 0) for r in raters}
-        masks = {r: ((y - 11 - shift[r]) ** 2 + (x - 11) ** 2 < radius[r] ** 2) for r in raters}
+        masks = {r: ((y - 11) ** 2 + (x - 11) ** 2 < radius[r] ** 2) for r in raters}
+        if len(raters) > 2:
+            along, across = (y, x) if k % 2 else (x, y)
+            masks[raters[-1]] = (abs(along - (16 if k % 4 < 2 else 6)) < radius[raters[-1]] - 2) & (
+                abs(across - 11) < 8
+            )
         cases[f"p{k + 1:02}"] = {r: m.astype(np.uint8) for r, m in masks.items()}
     return cases
 

@@ -9,8 +9,9 @@ import pytest
 from small_findings import discs, findings, lead, tables
 
 from manytruths.claims.sentences import case_links, join_names, join_parts, plain_text, spell_count
-from manytruths.reporting.elements import Beside, Chart
-from manytruths.reporting.sections import agreement, cases, raters
+from manytruths.reporting.elements import Beside, Chart, Paragraphs
+from manytruths.reporting.sections import agreement, cases, complexity, raters, summary
+from manytruths.reporting.sections import reference_standard as rates
 from manytruths.reporting.sections.complexity import HEADS
 
 GROUPS = {f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 13)}
@@ -86,7 +87,8 @@ def test_raters_have_their_colours_and_tendencies(found):
     section = raters.section(found)
     table = tables(section)["rater-tendencies"]
     assert [row[0].colour for row in table.rows] == [found.colours[r] for r in "ABCDE"]
-    assert [row[2].shown for row in table.rows] == ["", "", "", "", "yes"]
+    at = [column.title for column in table.columns].index("Outlier")
+    assert [row[at].shown for row in table.rows] == ["", "", "", "", "yes"]
     assert len(tables(section)["rater-pairs"].rows) == 10
     assert all(column.help for column in table.columns[1:])
 
@@ -98,7 +100,8 @@ def test_cases_come_with_the_most_disputed_first(found):
     assert kappas == sorted(kappas)
     assert {row[0].case for row in table.rows} == set(discs())
     titles = [column.title for column in table.columns]
-    assert titles[:5] == ["Case", "What to look at", "Group", "Fleiss' kappa", "Level"]
+    assert titles[:5] == ["Case", "What to look at", "Group", "Fleiss' kappa", "Dice"]
+    assert "Level" not in titles, "a case has no interval, and so no word for its kappa"
     assert "Majority vote and STAPLE" in titles
 
 
@@ -154,7 +157,7 @@ def test_patients_of_several_groups_are_told(found):
 def test_whiskers_are_told_of_where_there_are_some(found):
     assert "Whiskers" not in charts(agreement.section(found))["group-comparison"].caption
     many = findings(discs(20), groups={f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 21)})
-    assert "Whiskers: 95% CI." in charts(agreement.section(many))["group-comparison"].caption
+    assert "Whiskers: 95% CI over cases." in charts(agreement.section(many))["group-comparison"].caption
 
 
 def test_absent_raters_generalise_kappa():
@@ -162,3 +165,147 @@ def test_absent_raters_generalise_kappa():
     for study, there in ((own, True), (discs(), False)):
         rows = tables(agreement.section(findings(study)))["agreement"].rows
         assert ("Generalised" in rows[0][0].below) is there
+
+
+# -- what intervals, captions and notes say ----------------------------------------------------------
+
+
+def titles_of(table):
+    return [column.title for column in table.columns]
+
+
+def test_brackets_are_said_to_be_over_what_they_are(found):
+    table = tables(agreement.section(found))["agreement"]
+    assert table.note.startswith("In brackets: 95% CI over cases, unless the column says otherwise.")
+    assert {"Over both", "SD"} <= set(titles_of(table))
+    one = tables(agreement.section(findings(discs(1))))["agreement"]
+    assert one.note.startswith("In brackets: 95% CI over raters; there are too few cases for intervals over them.")
+    assert not {"Over both", "SD"} & set(titles_of(one)), "columns without a single interval or spread"
+    assert "CI" not in one.columns[1].help
+    four = tables(agreement.section(findings(discs(3, "ABCD"))))["agreement"]
+    assert "brackets" not in four.note
+
+
+def test_groups_have_their_n_and_levels_only_with_intervals(found):
+    said = lead(agreement.section(found))
+    assert "The mean kappa of groups ranges from" in said
+    assert said.count("(six cases)") == 2
+    assert "Level" not in titles_of(tables(agreement.section(found))["agreement-by-group"])
+    many = findings(discs(20), groups={f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 21)})
+    assert "Level" in titles_of(tables(agreement.section(many))["agreement-by-group"])
+
+
+def test_kappa_without_special_cases_has_its_n():
+    own = {c: {r: m * (r != "D" or c > "p02") for r, m in by.items()} for c, by in discs().items()}
+    table = tables(agreement.section(findings(own)))["kappa-without-special-cases"]
+    at = titles_of(table).index("Cases", 1)
+    assert [row[at].shown for row in table.rows] == ["12", "10", "10"]
+
+
+def test_the_curve_says_where_cases_have_fewer_raters(found):
+    assert "fewer raters" not in charts(agreement.section(found))["agreement-curve"].caption
+    own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
+    section = agreement.section(findings(own))
+    words = "Cases with fewer raters count, too, and cannot reach the largest numbers."
+    assert words in charts(section)["agreement-curve"].caption
+    assert words in tables(section)["agreement-curve-table"].note
+
+
+def test_points_of_raters_are_said_to_be_part_of_the_consensus(found):
+    caption = charts(agreement.section(found))["group-comparison"].caption
+    assert "to which their own marks belong" in caption
+    assert "No measure of agreement: shared votes (see the next table)." in caption
+
+
+def test_histograms_count_what_they_say():
+    patients = findings(discs(24), subjects={f"p{k:02}": f"s{(k + 1) // 2}" for k in range(1, 25)})
+    svg = charts(agreement.section(patients))["kappa-histogram"].svg
+    assert ">of patients<" in svg
+    assert ">of cases<" not in svg
+
+
+def alike():
+    """Four raters who differ by chance only."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:40, :40]
+
+    def drawn():
+        down, along, radius = rng.normal((20, 20, 9), (0.7, 0.7, 0.5))
+        return ((y - down) ** 2 + (x - along) ** 2 < radius**2).astype(np.uint8)
+
+    return {f"p{k:02}": {rater: drawn() for rater in "ABCD"} for k in range(14)}
+
+
+def test_volumes_have_voxels():
+    volumes = {c: {r: np.stack([m, m]) for r, m in by.items()} for c, by in alike().items()}
+    found = findings(volumes, spacing=(1.0, 1.0, 1.0))
+    assert found.pixel_word == "voxel"
+    for make in (summary.section, agreement.section, raters.section, cases.section, complexity.section, rates.section):
+        section = make(found)
+        words = lead(section) + " ".join(plain_text(s) for b in section.blocks if isinstance(b, Paragraphs)
+                                         for s in b.sentences)  # fmt: skip
+        for table in tables(section).values():
+            words += " ".join([table.title, table.note, *(column.help for column in table.columns)])
+            words += " ".join(cell.shown + cell.below for row in table.rows for cell in row)
+        assert "pixel" not in words.lower(), make.__module__
+
+
+# -- raters ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("study", [discs(1), discs(12, "AB")], ids=["one case", "two raters"])
+def test_raters_who_were_not_tested_have_no_empty_verdicts(study):
+    section = raters.section(findings(study))
+    assert "Whether raters differ is not tested" in lead(section)
+    table = tables(section)["rater-tendencies"]
+    assert not {"Outlier", "Draws"} & set(titles_of(table))
+    assert "tests" not in table.note
+
+
+def test_raters_who_cannot_be_told_apart_are_not_called_alike():
+    section = raters.section(findings(alike()))
+    assert lead(section) == (
+        "No rater can be told from the others by the tests over 14 cases of who is an outlier, who draws larger or "
+        "smaller, and whether there are two groups. This does not show that the raters are alike."
+    )
+    table = tables(section)["rater-tendencies"]
+    assert "Each 95% CI over cases is of one rater alone; tests are adjusted for all raters" in table.note
+    (outlier,) = [column for column in table.columns if column.title == "Outlier"]
+    assert "does not mean that the rater is like the others" in outlier.help
+
+
+def test_the_tree_is_a_description(found):
+    caption = charts(raters.section(found))["dendrogram"].caption
+    assert "differs most" not in caption
+    assert "no test of groups" in caption
+    assert "1 − Dice" in charts(raters.section(found))["dendrogram"].svg
+
+
+def test_distances_are_said_to_be_over_the_cases_that_all_read():
+    own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
+    chart = charts(raters.section(findings(own)))["dice-between-raters"]
+    assert "pooled over the cases that all of them read" in chart.caption
+    assert "Dice between raters, shared cases pooled" in chart.svg
+    assert "all cases pooled" in charts(raters.section(findings(discs(3))))["dice-between-raters"].caption
+
+
+def test_a_case_is_not_judged_by_a_vote_that_a_raters_own_marks_entered():
+    # A's large mask outweighs B and C in nothing, but the vote of three follows whoever is nearest to A
+    y, x = np.mgrid[:24, :24]
+    drawn = {"A": x < 12, "B": (x < 12) & (y < 20), "C": (x < 12) & (y >= 4)}
+    case = {rater: mask.astype(np.uint8) for rater, mask in drawn.items()}
+    found = findings({f"p{k}": case for k in range(2)})
+    table = found.table("agree/pairs")
+    dice = {a + b: table.row("dice", "case", a, b, "between", case="p0").value for a, b in ("AB", "AC", "BC")}
+    assert dice["BC"] < dice["AB"] == dice["AC"], "B and C are equally far from the others"
+    assert cases.describe_case(found, "p0") == ""
+    far = {**case, "C": ((x >= 10) & (x < 20)).astype(np.uint8)}
+    assert cases.describe_case(findings({"p0": far}), "p0") == "C is furthest from the others"
+
+
+def test_the_vote_of_all_is_said_to_hold_each_raters_marks(found):
+    table = tables(raters.section(found))["rater-performance-pooled"]
+    assert "hold each rater's own marks" in table.note
+    one = tables(raters.section(findings(discs(1))))["rater-performance"]
+    assert "CI" not in one.note
+    assert "CI" in tables(raters.section(found))["rater-performance"].note

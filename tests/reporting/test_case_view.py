@@ -106,10 +106,11 @@ def test_a_method_that_looks_at_neighbours_has_a_map_of_its_own(rng):
     np.testing.assert_array_equal(marks(shown, "lsml")[0], made.maps["lsml"][0])
 
 
-def test_several_labels_each_have_votes():
+def test_several_labels_each_have_votes_and_none_are_united():
     a, b = np.array([[0, 1, 2, 2]]), np.array([[0, 1, 1, 2]])
     _, _, _, shown = seen({"A": a, "B": b}, methods=("plurality",), labels=mt.Labels.of({1: "gland", 2: "tumour"}))
-    assert painted(shown, "votes").tolist() == [[[0, 2, 2, 2]]]
+    assert painted(shown, "disputes").tolist() == [[[0, 0, 1, 0]]]
+    assert "votes" not in {layer["name"] for layer in shown["layers"]}
     assert painted(shown, "votes gland").tolist() == [[[0, 2, 1, 0]]]
     assert painted(shown, "votes tumour").tolist() == [[[0, 0, 1, 2]]]
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from computed_studies import STUDIES, block, blocks, findings, masks, said, simulated_findings
+from computed_studies import STUDIES, block, blocks, findings, masks, methods, said, simulated_findings
+from small_findings import discs
 
 import manytruths as mt
 from manytruths.analyses.result import Tables
+from manytruths.claims.masks import MASK_STATISTICS
 from manytruths.io.result_tables import Table
 from manytruths.reporting.elements import Paragraphs
 from manytruths.reporting.findings import FileRead, Findings
@@ -38,11 +40,39 @@ def found(request, demo) -> Findings:
 # -- formulas --------------------------------------------------------------------------------
 
 
-def test_every_statistic_has_a_formula(demo):
-    for file, table in ((index.file, index.table) for index in demo.tables.values()):
+def spoiled_findings() -> Findings:
+    """A study with masks that are probably broken: inverted, filled, lost, speckled, and copied."""
+    drawn = {case.name: {r: reading.mask.astype(np.uint8) for r, reading in case.readings.items()}
+             for case in mt.simulate_study(cases=8, size=96, seed=3)}  # fmt: skip
+    for number, by_rater in enumerate(list(drawn.values())[2:7]):
+        (rater, mine), (_, other), *_ = by_rater.items()
+        noise = (np.random.default_rng(0).random(mine.shape) < 0.02).astype(np.uint8)
+        by_rater[rater] = (1 - mine, mine | 1, mine * 0, mine | noise, other)[number]
+    return findings(drawn)
+
+
+@pytest.mark.parametrize("study", ["demo", "spoiled"])
+def test_every_statistic_has_a_formula(demo, study):
+    found = demo if study == "demo" else spoiled_findings()
+    assert ("masks" in {index.table.name for index in found.tables.values()}) is (study == "spoiled")
+    for file, table in ((index.file, index.table) for index in found.tables.values()):
         for statistic in {row.statistic for row in table.rows}:
             named = formula_names(table.name, statistic)
             assert named or statistic in COUNTS or statistic.startswith("accuracy_by_"), (file, statistic)
+
+
+def test_claims_stand_with_their_reasons(found):
+    table = block(found, "claims")
+    assert len(table.rows) == len(found.claims)
+    made = [row for row in table.rows if row[2].shown == "yes"]
+    assert [row[3].shown for row in made] == [claim.text for claim in found.claims.made]
+    assert all(row[4].shown for row in table.rows[len(made) :])
+
+
+def test_statistics_of_broken_masks_have_formulas_of_their_own():
+    """Dice there is a median over the others, and not that of a pair."""
+    for statistic in MASK_STATISTICS:
+        assert formula_names("masks", statistic) == [f"masks.{statistic}"]
 
 
 def test_only_what_is_used_has_one(found):
@@ -96,7 +126,7 @@ def test_checklist_is_filled_in(demo):
     kappa = demo.agreement.agreement.find("fleiss_kappa", "mean")
     assert rows["13a"][2].value == repr(float(kappa.value))
     assert rows["13a"][2].at.startswith("agree/agreement.csv#mean,")
-    assert rows["13a"][2].below == "With a bootstrap confidence interval over patients."
+    assert rows["13a"][2].below == "With a confidence interval over patients."
     assert rows["13e"][2].shown.partition(" ")[0].endswith("%")
     assert any("Within a rater" in row[1].shown for row in rows.values())
 
@@ -108,11 +138,25 @@ def test_possible_copies_are_named():
 
 
 def test_where_most_are_alike_nobody_is_accused():
-    """Of nearly everything, any two raters mark nearly the same."""
-    found = findings({f"p{k}": {r: _nearly_all(i + k) for i, r in enumerate("ABC")} for k in range(12)})
+    """A large square, of which raters differ in a few pixels only."""
+    found = findings({f"p{k}": {r: _square(i + k) for i, r in enumerate("ABC")} for k in range(12)})
     row = next(r for r in block(found, "grras").rows if r[0].shown == "9")
     assert "3 pairs of raters" in row[2].shown
     assert "A and B" not in row[2].shown
+
+
+def test_marking_nearly_everything_is_no_sign_of_copies():
+    """Raters differ where they leave what nearly everything is."""
+    found = findings({f"p{k}": {r: _nearly_all(i + k) for i, r in enumerate("ABC")} for k in range(12)})
+    row = next(r for r in block(found, "grras").rows if r[0].shown == "9")
+    assert row[2].shown.startswith("No two raters have nearly the same masks")
+
+
+def _square(left: int) -> np.ndarray:
+    mask = np.zeros((50, 50), np.uint8)
+    mask[5:35, 5:35] = 1
+    mask[5, 5 : 5 + left % 3] = 0
+    return mask
 
 
 def _nearly_all(left: int) -> np.ndarray:
@@ -216,3 +260,15 @@ def test_names_are_unique(found):
     assert len(set(names)) == len(names)
     assert computation.section(found).name == "how-it-was-computed"
     assert all(formula.title and formula.formula and formula.meaning for formula in FORMULAS.values())
+
+
+@pytest.mark.parametrize(("raters", "cases", "there"), [("ABC", 12, True), ("AB", 12, False), ("ABCDE", 3, False)])
+def test_intervals_over_both_are_explained_where_there_are_some(raters, cases, there):
+    made = findings(discs(cases, raters))
+    assert ("over_both" in used_formulas(made)) is there
+    assert ("intervals over cases and raters" in methods(made)) is there
+
+
+def test_only_tests_make_outliers_and_shares_of_resamples_no_certainty():
+    assert "outlier_p is the test" in FORMULAS["outlier_threshold"].meaning
+    assert not [name for name, formula in FORMULAS.items() if "surely" in formula.meaning]

@@ -37,7 +37,7 @@ def test_a_half_is_a_majority_of_odd_numbers_only() -> None:
 def test_what_two_others_say_is_what_any_of_them_marked(tmp_path: Path) -> None:
     masks, predictions = small(tmp_path)
     section = section_of(findings(Study.open(masks, predictions=predictions)))
-    judges = column(tables(section)["algorithm-verdicts"], "Judged by")
+    judges = column(tables(section)["algorithm-beside-raters"], "Judged by")
     assert "what any of the other raters marked" in judges
     assert "the majority vote of the other raters" not in judges
 

@@ -451,7 +451,7 @@ def test_outlines_of_one_label(browser, labelled):
 def test_without_images_a_map_is_shown_at_once(browser, labelled):
     with opened(browser, labelled.path, hash="#case=p1") as shown:
         shown.viewer.loaded("p1")
-        assert shown.viewer.state["layer"] == "votes"
+        assert shown.viewer.state["layer"] == "disputes"
 
 
 @pytest.mark.slow

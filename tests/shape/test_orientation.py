@@ -9,7 +9,7 @@ import pytest
 
 from data_folder import data
 from manytruths import GridError
-from manytruths.shape.alignment import find_turn
+from manytruths.shape.mask_errors import find_turn
 
 
 def blob(shape):

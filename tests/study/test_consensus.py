@@ -169,13 +169,8 @@ def exported(folder: Path, name: str) -> dict[str, Targets]:
 
 @pairs
 def test_export_makes_masks_of_the_same_pixels(folder: Path, name: str, method: str) -> None:
-    united = len(KINDS[name].labels) > 1 and "any" not in name and method.startswith(("vote", "excl", "simple"))
     for case, found in consensus_of(folder, name, method).items():
         targets = exported(folder, name)[case]
-        if united:
-            with pytest.raises(mt.CallError, match=f"{method} only"):
-                targets.consensus(method)
-            continue
         label = targets.hard(targets.consensus(method))
         values = (0, *targets.numbering.values, 0)  # what nobody rated is to be ignored
         assert np.array_equal(np.array(values)[label], found.values)

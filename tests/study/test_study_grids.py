@@ -309,14 +309,14 @@ def grouped(folder):
 TABLES = {
     "agree": ["agreement", "curve", "pairs", "raters", "regions"],
     "fuse": ["performance", "differences", "complexity"],
-    "evaluate": ["scores", "rankings", "human", "verdicts"],
+    "evaluate": ["scores", "rankings", "human", "beside_raters", "interchangeability"],
     "reliability": ["mask_reliability", "detection", "lesions"],
 }
 
 
 @pytest.mark.parametrize("verb", TABLES)
 def test_every_table_says_what_was_resampled(tmp_path, capsys, verb):
-    options = ["--resample", "nearest", "--out", tmp_path / "out", "--jobs", 1, "--resamples", 20]
+    options = ["--resample", "nearest", "--out", tmp_path / "out", "--jobs", 1]
     if verb == "evaluate":
         for case in ("p1", "p2", "p3"):
             for name, rater in (("net", "C"), ("tree", "A")):
@@ -345,7 +345,7 @@ def test_predictions_that_are_resampled_mark_evaluations_alone(tmp_path, capsys)
     study, predictions = tmp_path / "study.toml", f"{tmp_path}/{{algorithm}}/{{case}}.nii.gz"
     study.write_text(f"masks = '{template}'\npredictions = '{predictions}'\nresample = 'nearest'\n")
     for command in ("evaluate", "agree"):
-        assert run(capsys, command, study, "--out", tmp_path / "out", "--jobs", 1, "--resamples", 20).status == 0
+        assert run(capsys, command, study, "--out", tmp_path / "out", "--jobs", 1).status == 0
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["case"] for r in rows if r["region"] == "whole"} == {"p1"}
     assert {r["case"] for r in rows if r["region"] == "whole (resampled)"} == {"", "p2"}

@@ -409,18 +409,43 @@ def interpret_kappa(value: float, scale: str = "landis_koch") -> str:
     return next((name for top, name in KAPPA_SCALES[scale] if value <= top), KAPPA_SCALES[scale][-1][1])
 
 
-def interpret_alpha(low: float) -> str:
-    """Say what Krippendorff's alpha allows, by Krippendorff's rule: 0.8 for conclusions, 0.667 for tentative ones.
+def interpret_interval(low: float, high: float, scale: str = "landis_koch") -> str:
+    """Put the confidence interval of a kappa into words: that of its lower limit and, where it differs, of its upper.
 
     Parameters
     ----------
-    low : float
-        Lower end of alpha's confidence interval.
+    low, high : float
+        Limits of the interval.
+    scale : {"landis_koch", "fleiss", "altman", "shrout"}
+        Whose words to use.
 
     Returns
     -------
     str
-        ``"reliable"``, ``"tentative conclusions only"``, ``"not reliable"``, or ``"undefined"`` for NaN.
+        ``"moderate"``, ``"moderate to substantial"``, or ``"undefined"`` for NaN.
+
+    Examples
+    --------
+    >>> interpret_interval(0.45, 0.55), interpret_interval(0.55, 0.72)
+    ('moderate', 'moderate to substantial')
+    """
+    words = list(dict.fromkeys(interpret_kappa(value, scale) for value in (low, high)))
+    return "undefined" if "undefined" in words else " to ".join(words)
+
+
+def interpret_alpha(low: float, high: float = 1.0) -> str:
+    """Say what Krippendorff's alpha allows, by Krippendorff's rule: 0.8 for conclusions, 0.667 for tentative ones.
+
+    Parameters
+    ----------
+    low, high : float
+        Limits of alpha's confidence interval; without the upper one, nothing is called unreliable.
+
+    Returns
+    -------
+    str
+        ``"reliable"`` (the lower limit is 0.8 or more), ``"tentative conclusions only"`` (it is 0.667 or more), ``"not
+        reliable"`` (the upper limit is below 0.667), ``"cannot be told"``, or ``"undefined"`` for NaN.
 
     References
     ----------
@@ -428,11 +453,11 @@ def interpret_alpha(low: float) -> str:
 
     Examples
     --------
-    >>> interpret_alpha(0.7)
-    'tentative conclusions only'
+    >>> interpret_alpha(0.7, 0.8), interpret_alpha(0.5, 0.6), interpret_alpha(0.5, 0.7)
+    ('tentative conclusions only', 'not reliable', 'cannot be told')
     """
-    if math.isnan(low):
+    if math.isnan(low) or math.isnan(high):
         return "undefined"
-    if low >= 0.8:
-        return "reliable"
-    return "tentative conclusions only" if low >= 0.667 else "not reliable"
+    if low >= 0.667:
+        return "reliable" if low >= 0.8 else "tentative conclusions only"
+    return "not reliable" if high < 0.667 else "cannot be told"

@@ -86,6 +86,30 @@ def _table(a: float, b: float, largest: int) -> Values:
     return np.concatenate([[0.0], worth])
 
 
+def dispute_heatmap(tally: Tally) -> NDArray[np.int64]:
+    """Number of raters who gave the items of each pattern another label than the most frequent one.
+
+    The heatmap of several labels: uniting them would show where anything is marked, which may be everywhere.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of one or more raters.
+
+    Returns
+    -------
+    numpy.ndarray
+        One number per pattern, ready for :func:`paint`; 0 where all raters agree.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.dispute_heatmap(mt.tally({"A": [1, 1, 2], "B": [1, 2, 2], "C": [1, 2, 0]}))
+    array([0, 1, 1])
+    """
+    return PatternValues(tally.rated - tally.votes.max(axis=1, initial=0), tally)
+
+
 def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int = 10) -> Values:
     """Mean over the raters present of what their ranks are worth, for masks that hold ranks.
 

@@ -216,6 +216,16 @@ class MeanPairwise:
         names = tuple(map(str, range(len(tables))))
         return PairMatrix(self.__name__, names, self.statistic.of(tables, tally.labels)).mean()
 
+    def without_each(self, tally: Tally, raters: Sequence[str]) -> NDArray[np.float64]:
+        """The mean without each of some raters, all from one table of pairs; NaN where no pair is left."""
+        values = self.statistic.of(contingency(tally), tally.labels)
+        known = ~np.isnan(values) & ~np.eye(len(values), dtype=bool)
+        total = np.where(known, values, 0.0)
+        pairs = np.array([known.sum(axis=0) + known.sum(axis=1), total.sum(axis=0) + total.sum(axis=1)])
+        own = dict(zip(tally.rater_names, pairs.T, strict=True))
+        left = np.array([[known.sum(), total.sum()] - own.get(name, np.zeros(2)) for name in raters])
+        return divide(left[:, 1], left[:, 0])
+
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The same for every row of ``counts`` over the patterns of ``tally``, NaN where no pair has it."""
         columns, labels = tally.raters, len(tally.labels)

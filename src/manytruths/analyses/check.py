@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import manytruths
 
+from ..claims.claim import ClaimLog, Claims
+from ..claims.masks import KINDS, consider_masks, describe_suspicion, mask_notes, suspicions_table
+from ..claims.numbers import TableIndex
 from ..claims.sentences import counted
 from ..core.columns import Column
 from ..core.errors import CallError, ManytruthsError, few
@@ -21,8 +24,9 @@ from ..io.writing import checksum
 from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
 from ..study.mask_values import find_other_values, other_classes
-from ..study.problems import Checked, Problem, check_case, find_unknown_cases
+from ..study.problems import Checked, Problem, check_case, find_unknown_cases, has_file
 from ..study.reading_log import name_reading
+from ..study.suspicions import Suspicion, find_suspicions
 from .printing import grid
 from .result import Result, Tables, console_or_stdout, results_folder
 
@@ -47,6 +51,8 @@ class Check(Result):
         Every problem, errors first.
     notes : tuple of str
         Empty: everything is a problem or in a table.
+    suspicions : tuple of Suspicion
+        Masks that are probably broken: filled, inverted, turned, shifted, copied, …; each is a warning, too.
     """
 
     command: ClassVar[str] = "check"
@@ -55,6 +61,14 @@ class Check(Result):
     cases: dict[str, Checked]
     problems: list[Problem]
     notes: tuple[str, ...] = ()
+    suspicions: tuple[Suspicion, ...] = ()
+
+    @cached_property
+    def claims(self) -> Claims:
+        """Which masks are probably broken, and what was looked for and not found."""
+        log = ClaimLog()
+        consider_masks(log, self.suspicions, TableIndex("check/masks.csv", suspicions_table(self.suspicions)))
+        return log.settle()
 
     @property
     def errors(self) -> list[Problem]:
@@ -68,12 +82,13 @@ class Check(Result):
 
     @cached_property
     def tables(self) -> Tables[DataTable]:  # type: ignore[override]
-        """``coverage``, ``problems`` and ``grids``."""
+        """``coverage``, ``problems``, ``grids`` and, where masks are probably broken, ``masks`` with the evidence."""
         header = ("severity", "kind", "case", "rater", "message")
         problems = [(p.severity, p.kind, p.case, p.rater, p.message) for p in self.problems]
         moves = [(name, m.what, m.name, m.done.how, m.done.detail) for name, c in self.cases.items() for m in c.moves]
         grids = PlainTable("grids", ("case", "what", "rater", "how", "detail"), moves)
-        return Tables([coverage_table(self), PlainTable("problems", header, problems), grids])
+        evidence = [suspicions_table(self.suspicions)] if self.suspicions else []
+        return Tables([coverage_table(self), PlainTable("problems", header, problems), grids, *evidence])
 
     def summary(self) -> dict[str, Any]:
         """What ``summary.json`` holds."""
@@ -130,7 +145,8 @@ def check(
     Returns
     -------
     Check
-        Tables ``coverage``, ``problems`` and ``grids``; ``errors`` lists what keeps the study from being analysed.
+        Tables ``coverage``, ``problems`` and ``grids``; ``errors`` lists what keeps the study from being analysed,
+        ``suspicions`` which masks are probably broken.
     """
     before = list(opening_errors)
     study = study if isinstance(study, Study) else Study.open(study, complain=before.append)
@@ -139,12 +155,21 @@ def check(
     with results_folder(out, "check", jobs=jobs) as folder:
         cases = {case.name: checked for case, checked in study.map(check_case, jobs=jobs, progress=progress)}
         problems = [Problem("error", "files", str(error)) for error in before]
-        problems += [p for checked in cases.values() for p in checked.problems]
+        suspicions = find_suspicions(study, {name: checked.review for name, checked in cases.items()})
+        problems += [_suspected(suspicion) for suspicion in suspicions]
+        lost = {(s.case, str(c)) for s in suspicions if s.kind == "missing_marks" for c in s.columns}
+        own = (p for checked in cases.values() for p in checked.problems)
+        problems += [p for p in own if p.kind != "empty" or (p.case, p.rater) not in lost]
         problems += _between_cases(study, cases)
-        result = Check(study, cases, sorted(problems, key=lambda p: p.severity))
+        result = Check(study, cases, sorted(problems, key=lambda p: p.severity), suspicions=suspicions)
         if folder is not None:
             result.write_into(folder)
     return result
+
+
+def _suspected(suspicion: Suspicion) -> Problem:
+    who = " or ".join(map(str, suspicion.columns))
+    return Problem("warning", suspicion.kind, describe_suspicion(suspicion), suspicion.case, who)
 
 
 def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]:
@@ -166,9 +191,11 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
             why = absence(study, case, column)
             message = f"rater {column} {why} case {case.name}: counted as absent, not as empty"
             yield Problem("warning", "gap", message, case.name, str(column))
+    yield from _missing_images(study)
     yield from read_problems(study, cases)
     yield from _unknown_cases(study, "predictions")
     yield from _unknown_cases(study, "references")
+    yield from _copied_references(study, cases)
     known = {column.name for column in read_columns(study)}
     for rater in study.properties:
         if rater not in known:
@@ -180,6 +207,27 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     missing = [case.name for case in study if not case.groups]
     if 0 < len(missing) < len(study):
         yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")
+
+
+def _missing_images(study: Study) -> Iterator[Problem]:
+    """One warning for all images that are not there."""
+    without = [case.name for case in study if case.image is not None and not has_file(case.image)]
+    if without and len(without) == len(study):
+        message = f"no case has an image: no file is where {study.options.images!r} says; correct images (--images)"
+        yield Problem("warning", "image", message)
+    elif without:
+        message = f"{counted(len(without), 'case')} of {len(study)} have no image ({few(without, 5)}); "
+        yield Problem("warning", "image", f"{message}there is no such file as {study[without[0]].image}")
+
+
+def _copied_references(study: Study, cases: Mapping[str, Checked]) -> Iterator[Problem]:
+    """Given references that are a rater's masks: not independent of that rater."""
+    equal = Counter(pair for checked in cases.values() for pair in checked.copied)
+    for (reference, rater), count in equal.items():
+        given = sum(reference in {c.name for c in case.references} for case in study)
+        where = "every case" if count == given else f"{count} of {counted(given, 'case')}"
+        message = f"the given reference {reference} is the mask of rater {rater} in {where}, pixel by pixel: "
+        yield Problem("warning", "reference", f"{message}it is not independent of this rater", "", rater)
 
 
 def _unknown_cases(study: Study, what: Literal["predictions", "references"]) -> Iterator[Problem]:
@@ -287,11 +335,20 @@ def _print_check(result: Check, console: Console) -> None:
     if result.moved:
         counts = ", ".join(f"{count} {how}" for how, count in result.moved.items())
         console.print(f"files on other grids: {counts} (grids.csv)", markup=False, highlight=False)
+    for problem in result.errors:
+        _print_problem(console, "error", problem.message)
+    for note in mask_notes(result.suspicions):
+        _print_problem(console, "warning", note)
     for problem in result.problems:
-        style = "bold red" if problem.severity == "error" else "yellow"
-        console.print(f"[{style}]{problem.severity}[/{style}] ", end="")
-        console.print(problem.message, markup=False, highlight=False, soft_wrap=True)
+        if problem.severity != "error" and problem.kind not in KINDS:
+            _print_problem(console, "warning", problem.message)
     console.print(f"\n[bold]{result._counts}[/bold]")
+
+
+def _print_problem(console: Console, severity: str, message: str) -> None:
+    style = "bold red" if severity == "error" else "yellow"
+    console.print(f"[{style}]{severity}[/{style}] ", end="")
+    console.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 def _coverage(result: Check) -> Any:

@@ -13,14 +13,21 @@ from ..io.results import SUMMARY, listed_files
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..claims.claim import Claims
     from ..inference.intervals import Interval
     from ..io.result_tables import Row
 
 
 def with_interval(value: Row | Interval) -> str:
-    """``0.44 (0.37–0.50)``."""
+    """``0.44 (0.37–0.50)``; ``-0.22 (-0.23 to -0.21)``."""
     known = value.low is not None and not math.isnan(value.low)
-    return number(value.value) + (f" ({number(value.low)}–{number(value.high)})" if known else "")
+    low, high = number(value.low), number(value.high)
+    return number(value.value) + (f" ({low}{' to ' if low.startswith('-') else '–'}{high})" if known else "")
+
+
+def with_count(row: Row, subjects: int) -> str:
+    """A mean with its interval and, unless it is defined for all subjects, for how many: ``0.44 (0.37–0.50), n 19``."""
+    return with_interval(row) + (f", n {row.n}" if row.n != subjects else "")
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
@@ -40,11 +47,13 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
-def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str]) -> None:
-    """Print tables, those that there are, and notes."""
+def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str], claims: Claims | None = None) -> None:
+    """Print tables, those that there are, claims that were made, and notes."""
     for part in parts:
         if part is not None:
             console.print(part)
+    for claim in claims.made if claims else ():
+        console.print(claim.text, markup=False, highlight=False)
     for note in notes:
         console.print(f"• {note}", markup=False, highlight=False)
 

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, TypeVar
 
 import manytruths
 
-from ..core.errors import CallError
+from ..claims.catalogue import check_primary
+from ..claims.claim import Claims
+from ..core.errors import CallError, ManytruthsError, PredictionsError
 from ..io.result_tables import DataTable, Table
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
@@ -47,6 +49,8 @@ class Result(ABC):
         Every table of the command by the name of its file; ``tables["pairs"].to_frame()`` is a pandas DataFrame.
     charts : Mapping[str, str]
         The command's charts as SVG by the name of their file, drawn when first asked for.
+    claims : Claims
+        What is said about the data, with the numbers it rests on; and what was considered and not said.
     notes : tuple of str
         What a reader should know about the numbers.
     """
@@ -54,6 +58,11 @@ class Result(ABC):
     command: ClassVar[str]
     tables: Tables[Any]
     notes: tuple[str, ...]
+
+    @property
+    def claims(self) -> Claims:
+        """What is said about the data, and what was considered and not said."""
+        return Claims()
 
     @property
     def charts(self) -> Mapping[str, str]:
@@ -99,6 +108,7 @@ class Result(ABC):
     def write_into(self, folder: Path, maps: Sequence[Path] = (), *, pictures: bool = True) -> list[Path]:
         """Write tables, charts and summary into a folder that holds the maps already."""
         paths = [table.write(folder) for table in self.tables.values()]
+        paths += [self.claims.table().write(folder)] if self.claims else []
         paths += self.write_more(folder)
         paths += [*(write_charts(self.charts, folder / "charts") if pictures else ()), *maps]
         return [*paths, write_summary(folder, self.summary(), paths)]
@@ -154,8 +164,20 @@ def console_or_stdout(console: Any) -> Any:
 
 
 def open_study(study: Study | str | Path) -> Study:
-    """A study, or what :meth:`Study.open` takes."""
-    return study if isinstance(study, Study) else Study.open(study)
+    """A study, or what :meth:`Study.open` takes; its primary claim must be one that is tested."""
+    opened = study if isinstance(study, Study) else Study.open(study)
+    check_primary(opened.options.primary)
+    return opened
+
+
+def open_raters(study: Study | str | Path, **options: Any) -> Study:
+    """The same for what is about raters alone: predictions that are not there are not missed."""
+    return study if isinstance(study, Study) else Study.open(study, **options, complain=_need_no_predictions)
+
+
+def _need_no_predictions(error: ManytruthsError) -> None:
+    if not isinstance(error, PredictionsError):
+        raise error
 
 
 SCHEMA = 1

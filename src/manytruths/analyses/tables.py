@@ -15,7 +15,16 @@ from ..claims.sentences import counted
 from ..core.errors import CallError, GridError
 from ..core.tally import Tallies, Tally, pool
 from ..core.undefined import Undefined
-from ..inference.intervals import MIN_SUBJECTS, check_resamples, mean_intervals, pooled_intervals, subject_values
+from ..inference.intervals import (
+    MIN_SUBJECTS,
+    Values,
+    mean_intervals,
+    pooled_intervals,
+    proportion,
+    subject_values,
+    too_few_subjects,
+)
+from ..inference.scales import scale_of
 from ..io.result_tables import Row, Table
 from ..shape.alignment import RESAMPLED
 from ..shape.grid import TOLERANCE
@@ -41,22 +50,20 @@ _EXACTLY = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of every analysis: seed and number of resamples, level of intervals, scale of words for kappa."""
+    """Settings of every analysis: seed, level of intervals, scale of words for kappa."""
 
     seed: int = 0
-    resamples: int = 2000
     level: float = 0.95
     kappa_scale: str = "landis_koch"
     exclude_group: tuple[str, ...] = ()
     jobs: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("resamples", 1), ("jobs", 1)):
+        for name, least in (("seed", 0), ("jobs", 1)):
             if getattr(self, name) < least:
                 raise CallError(f"{name} must be at least {least}; got {getattr(self, name)}")
         if self.kappa_scale not in KAPPA_SCALES:
             raise CallError(f"kappa_scale must be one of {', '.join(KAPPA_SCALES)}; got {self.kappa_scale!r}")
-        check_resamples(self.resamples)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings) ->
     if len(tallies.by_subject()) < len(tallies):
         rows += _subject_rows(series, tallies)
     for name, cases in ({"": list(tallies)} | selections(tallies, settings.exclude_group)).items():
-        rows += mean_rows(series, tallies, cases, name, settings)
+        rows += mean_rows(series, tallies, cases, name, settings, failures=True)
     return rows
 
 
@@ -125,6 +132,11 @@ def region_of(tallies: Tallies) -> str:
     return regions.pop() if len(regions) == 1 else "mixed"
 
 
+def subject_word(study: Study) -> str:
+    """The unit of means and intervals: patient where any is named, else case."""
+    return "patient" if any(case.subject != case.name for case in study) else "case"
+
+
 def _subject_rows(series: Sequence[Series], tallies: Tallies) -> Iterator[Row]:
     region = region_of(tallies)
     by_subject = subject_values(tallies, np.array([s.averaged for s in series], np.float64).T)
@@ -135,15 +147,21 @@ def _subject_rows(series: Sequence[Series], tallies: Tallies) -> Iterator[Row]:
 
 
 def mean_rows(
-    series: Sequence[Series], tallies: Tallies, cases: list[str], group: str, settings: Settings
+    series: Sequence[Series],
+    tallies: Tallies,
+    cases: list[str],
+    group: str,
+    settings: Settings,
+    *,
+    failures: bool = False,
 ) -> Iterator[Row]:
-    """Mean and sample standard deviation over the subjects of some cases."""
+    """Mean and sample standard deviation over the subjects of some cases; with ``failures``, their share, too."""
     if not cases:
         return
     position, region = {case: i for i, case in enumerate(tallies)}, region_of(tallies)
     values = np.array([[s.averaged[position[case]] for s in series] for case in cases], np.float64)
     by_subject = subject_values(tallies.select(cases), values)
-    means = mean_intervals(by_subject, "bca", settings.resamples, settings.level, settings.seed)
+    means = mean_intervals(by_subject, [scale_of(s.statistic) for s in series], level=settings.level)
     for s, mean, each in zip(series, means, by_subject.T, strict=True):
         row = Row("mean", s.statistic, mean.value, "", group, s.label, region, s.extra, mean.low, mean.high)
         row.n, row.n_undefined = mean.n, len(each) - mean.n
@@ -151,6 +169,24 @@ def mean_rows(
         defined = each[~np.isnan(each)]
         std = float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_subjects")
         yield replace(row, scope="std", value=std, low=None, high=None)
+        if failures:
+            yield from _failure_rows(row, defined, settings.level)
+
+
+def _failure_rows(mean: Row, defined: Values, level: float) -> Iterator[Row]:
+    """Where some subjects have a Dice of 0, no overlap at all: their share, and the mean without them.
+
+    With few failures the interval of a mean covers too little, since a study may well hold none (docs/coverage.md).
+    """
+    n, failed = len(defined), int((defined == 0).sum())
+    if mean.statistic != "dice" or not 0 < failed < n:
+        return
+    few, share = too_few_subjects(n), proportion(failed, n, level)
+    low, high = (few, few) if few is not None else (share.low, share.high)
+    yield replace(mean, statistic=f"{mean.statistic}_failures", value=share.value, low=low, high=high)
+    rest = mean_intervals(defined[defined > 0][:, None], scale_of(mean.statistic), level=level)[0]
+    row = replace(mean, statistic=f"{mean.statistic}_without_failures", value=rest.value, low=rest.low, high=rest.high)
+    yield replace(row, n=rest.n, n_undefined=(mean.n_undefined or 0) + failed)
 
 
 def pooled_rows(
@@ -164,11 +200,12 @@ def pooled_rows(
 ) -> Iterator[Row]:
     """Statistics of all cases together, with intervals over subjects, and of each group together.
 
-    With ``count_undefined``, rows say in how many resamples the statistic was undefined.
+    With ``count_undefined``, rows say for how many subjects the statistic is undefined when they are left out.
     """
     whole, counts = pool(tallies, mixed=True), count_undefined and len(tallies.by_subject()) >= MIN_SUBJECTS
-    options = ("bca", settings.resamples, settings.level, settings.seed)
-    for name, i in zip(statistics, pooled_intervals(list(statistics.values()), tallies, *options), strict=True):
+    scales = [scale_of(name) for name in statistics]
+    intervals = pooled_intervals(list(statistics.values()), tallies, scales, level=settings.level)
+    for name, i in zip(statistics, intervals, strict=True):
         row = Row("pooled", name, i.value, "", "", label, whole.region, extra, i.low, i.high, whole.items)
         yield replace(row, n_undefined=i.n_undefined if counts else None)
     for group, cases in groups_of(tallies).items():

@@ -100,12 +100,19 @@ def _legend(members: Sequence[str], undefined: int, x: float) -> list[str]:
 
 
 def histograms(
-    tasks: Mapping[str, Sequence[float]], xlabel: str, title: str, *, bins: int = 40, digits: int = 2
+    tasks: Mapping[str, Sequence[float]],
+    xlabel: str,
+    title: str,
+    *,
+    bins: int = 40,
+    digits: int = 2,
+    unit: str = "cases",
 ) -> str:
     """A histogram for each task, one below the other on the same axes, with a line at its mean.
 
-    Heights are shares of the task's own cases. The axis ends about where the highest hundredth of all values begins;
-    those beyond stand in the last bar, and are counted at the right, as are values that are nan.
+    Heights are shares of the task's own cases, or of what ``unit`` names. The axis ends about where the highest
+    hundredth of all values begins; those beyond stand in the last bar, and are counted at the right, as are values that
+    are nan.
     """
     if not tasks:
         raise CallError("tasks is empty; give one list of values or more")
@@ -121,7 +128,7 @@ def histograms(
     for row, (task, paint) in enumerate(zip(tasks, rater_colours(len(tasks)), strict=True)):
         ground = TOP + (PANEL + 24) * (row + 1)
         up = Axis(0.0, tallest, ground, ground - PANEL)
-        parts += _shares_axis(up) + _columns(shares[task], edges, axis, up, hexadecimal(paint))
+        parts += _shares_axis(up, unit) + _columns(shares[task], edges, axis, up, hexadecimal(paint))
         parts += _summary(task, values[task], len(tasks[task]) - len(values[task]), axis, ground, digits)
     return svg.document(LEFT + WIDE + 140, bottom + 52, title, parts)
 
@@ -131,7 +138,7 @@ def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[
     return counts / max(1, len(values))
 
 
-def _shares_axis(up: Axis) -> list[str]:
+def _shares_axis(up: Axis, unit: str) -> list[str]:
     """The highest round share, and whose share it is."""
     value, _ = up.ticks[-1]
     y = up(value)
@@ -139,7 +146,7 @@ def _shares_axis(up: Axis) -> list[str]:
         svg.line(LEFT, y, LEFT + WIDE, y),
         svg.text(LEFT - 8, y + 4, f"{100 * value:.3g}%", size=11, text_anchor="end"),
     ]
-    return [*parts, svg.text(LEFT - 8, y + 18, "of cases", size=11, fill=PALE_INK, text_anchor="end")]
+    return [*parts, svg.text(LEFT - 8, y + 18, f"of {unit}", size=11, fill=PALE_INK, text_anchor="end")]
 
 
 def _columns(shares: NDArray[np.float64], edges: NDArray[np.float64], across: Axis, up: Axis, paint: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rankings as SVG: intervals of ranks, who beats whom, shares of ranks, and ranks under every reference standard.
+"""Rankings as SVG: sets of ranks, who beats whom, shares of ranks, and ranks under every reference standard.
 
 Algorithms come in the order in which they are drawn, the best first.
 """
@@ -54,7 +54,9 @@ def rank_whiskers(
         x = right + 9 * lane
         ends = TOP + ROW * first + 5, TOP + ROW * (last + 1) - 5
         parts.append(svg.line(x, ends[0], x, ends[1], PALE_INK, stroke_width=3, stroke_linecap="round"))
-    captions = ["whiskers: intervals over subjects"] if any(np.isfinite(r[1:]).all() for r in ranks.values()) else []
+    captions = (
+        ["whiskers: simultaneous confidence sets"] if any(np.isfinite(r[1:]).all() for r in ranks.values()) else []
+    )
     captions += ["bars at the right join algorithms that cannot be told apart"] if groups else []
     parts += _captions(captions, bottom + 58)
     paper = max(right + 9 * (max(lanes, default=0) + 1) + 16, _wide(captions))

@@ -1,1 +1,1 @@
-"""Sentences about the data, and the numbers that they quote."""
+"""What may be said about a study: claims, with the numbers they rest on."""

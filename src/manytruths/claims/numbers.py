@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from ..core.labels import MACRO
 from ..core.undefined import reason
 from ..io.result_tables import Row, Table
 from ..io.writing import csv_line
@@ -29,7 +30,8 @@ def number_cell(
 ) -> Cell:
     """A number of a table, with its interval where it has one: ``0.44 (0.37–0.50)``.
 
-    ``level`` names the interval, as in ``95% CI``; ``percent`` shows a share as a percentage.
+    ``level`` names the interval, as in ``95% CI``; ``percent`` shows a share as a percentage. Beneath a mean that is
+    not defined for all subjects stands for how many it is.
     """
     ends = [None if end is None or math.isnan(end) else end for end in (row.low, row.high)]
     known = interval and None not in ends
@@ -39,7 +41,14 @@ def number_cell(
         around = f"{low_text}{' to ' if '−' in low_text else '–'}{high_text}"
         shown += f" ({level} {around})" if level else f" ({around})"
     low, high = (csv_text(None if end is None else float(end)) if known else "" for end in ends)
-    return Cell(shown, csv_text(float(row.value)), low, high, address(file, row), reason(row.value))
+    return Cell(
+        shown, csv_text(float(row.value)), low, high, address(file, row), reason(row.value), below=_count_text(row)
+    )
+
+
+def _count_text(row: Row) -> str:
+    """For how many subjects a mean is defined, where that is not for all."""
+    return f"n = {row.n}" if row.scope == "mean" and row.n_undefined and row.n else ""
 
 
 def _number_text(value: float | None, digits: int, percent: bool) -> str:
@@ -51,7 +60,11 @@ def _number_text(value: float | None, digits: int, percent: bool) -> str:
 
 
 class TableIndex:
-    """A table under the name of its file, with its rows by statistic, scope, case, group and label."""
+    """A table under the name of its file, with its rows by statistic, scope, case, group and label.
+
+    Where no label is named, rows are those that stand for the whole study: about all labels at once or, of what is
+    measured for each label, the macro mean.
+    """
 
     def __init__(self, file: str, table: Table) -> None:
         self.file, self.table, self.rows = file, table, table.rows
@@ -67,7 +80,8 @@ class TableIndex:
         self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = ""
     ) -> Row | None:
         """The row of a statistic; None where the table has none."""
-        return self._rows.get((statistic, scope, extra, case, group, label))
+        row = self._rows.get((statistic, scope, extra, case, group, label))
+        return row or (None if label else self._rows.get((statistic, scope, extra, case, group, MACRO)))
 
     def cell(
         self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = "",
@@ -83,7 +97,10 @@ class TableIndex:
 
     def all(self, statistic: str, scope: str, *, label: str | None = "") -> Iterator[Row]:
         """Every row of a statistic at a scope, of one label unless that is None."""
-        return (r for r in self.table.all(statistic, scope) if label is None or r.label == label)
+        rows = self.table.all(statistic, scope)
+        if label == "" and rows and all(r.label for r in rows):
+            label = MACRO
+        return (r for r in rows if label is None or r.label == label)
 
 
 def is_defined(row: Row | None) -> TypeGuard[Row]:

@@ -94,6 +94,20 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
+def label_words(label: str) -> str:
+    """``tumour``, or ``label 2`` where labels are numbers.
+
+    >>> label_words("tumour"), label_words("2")
+    ('tumour', 'label 2')
+    """
+    return f"label {label}" if label.isdecimal() else label
+
+
+def there_are(count: int) -> str:
+    """``there is 1``, ``there are 2``."""
+    return f"there {'is' if count == 1 else 'are'} {count}"
+
+
 def spell_count(number: int, thing: str, things: str = "") -> str:
     """``five raters``, ``one case``, ``24 cases``.
 
@@ -129,6 +143,12 @@ def capitalise(sentence: Sentence) -> Sentence:
     """The sentence with a capital letter, where it starts with text."""
     first = sentence[0]
     return (first[:1].upper() + first[1:], *sentence[1:]) if isinstance(first, str) else sentence
+
+
+def lower_first(sentence: Sentence) -> Sentence:
+    """The sentence with a small letter, where it starts with text."""
+    first = sentence[0]
+    return (first[:1].lower() + first[1:], *sentence[1:]) if isinstance(first, str) else sentence
 
 
 def case_links(cases: Sequence[str], most: int = 5) -> Sentence:

@@ -140,7 +140,7 @@ def print_failure(failure: Failure) -> None:
 
 
 BYTES = {
-    "check": (1, 1, 0),
+    "check": (6, 1, 0),
     "agree": (36, 1, 75),
     "agree --no-pictures": (1, 1, 0),
     "fuse": (28, 1, 32),

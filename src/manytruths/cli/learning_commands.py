@@ -9,8 +9,6 @@ from .options import (
     RESULTS,
     OutputOptions,
     Quiet,
-    Resamples,
-    Seed,
     StudyOptions,
     Template,
     flag,
@@ -44,8 +42,6 @@ def train(
     distances: Annotated[bool, in_method] = True,
     precision: Annotated[Literal["auto", "float32", "bfloat16"], in_advanced] = "auto",
     at_once: Annotated[int, in_advanced] = 1,
-    seed: Seed = 0,
-    resamples: Resamples = 2000,
 ) -> int:
     """Train networks on all annotations, in up to nine ways.
 
@@ -108,7 +104,7 @@ def train(
         tuple(parse_names(strategies) or ()), tuple(parse_names(networks) or ()), parse_seeds(seeds), schedule, size,
         test, folds, split, split_seed, distances, device, at_once,
     )  # fmt: skip
-    settings = Settings(seed=seed, resamples=resamples, jobs=output.jobs)
+    settings = Settings(jobs=output.jobs)
     opened, home = (study or StudyOptions()).open(template), output.out / "train"
     with lock_folder(home):
         with stages(output.quiet, "reading cases", "training", "judging") as (read, fit, judge):

@@ -36,9 +36,9 @@ Out = Annotated[Path, Parameter(help="Folder for the results, written to a folde
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
-Seed = Annotated[int, Parameter(group=ADVANCED, help="Seed of the bootstrap over subjects.")]
+Seed = Annotated[int, in_advanced]
 Level = Annotated[float, Parameter(group=ADVANCED, help="Confidence level of intervals.")]
-Resamples = Annotated[int, Parameter(group=ADVANCED, help="Number of bootstrap resamples.")]
+Resamples = Annotated[int, in_advanced]
 KappaScale = Annotated[
     Literal["landis_koch", "fleiss", "altman", "shrout"],
     Parameter(group=METHOD, help="Verbal scale for kappa, such as 'moderate' or 'good'."),
@@ -69,6 +69,8 @@ class StudyOptions:
     "Names of the label values: 1=gland,2=tumour. Other values are errors."
     foreground: Literal["any"] | None = None
     "With any, treat all labels other than 0 as one."
+    background: Annotated[Literal["none"] | None, in_study] = None
+    "With none, no label is background, as in tissue maps: 0 is then a label, or with --void 0 not rated."
     region: Literal["whole", "union", "modified_background"] | None = None
     """Pixels that count: whole image (default), union of all masks, or the union plus an equal amount of background.
     Kappa depends on it."""
@@ -82,6 +84,8 @@ class StudyOptions:
     "CSV file of the reading log: who read which case (status), and whose mask they started from (based_on)."
     exclude: Annotated[list[str] | None, in_study, repeated] = None
     "Mask to leave out, as RATER=CASE; can be given several times."
+    session: Annotated[str | None, in_study] = None
+    "Of raters who have this session and others, use it alone; by default, the first in natural order counts."
     void: Annotated[int | None, in_study] = None
     "Mask value that means 'not rated'."
     overlap: Annotated[Literal["smaller", "union"] | None, in_study] = None
@@ -92,6 +96,8 @@ class StudyOptions:
     "Pixel size in mm, if the files do not contain it: 0.5,0.5."
     resample: Annotated[Literal["nearest"] | None, in_study] = None
     "Resample masks on a different grid (nearest neighbour) instead of rejecting them."
+    primary: Annotated[str | None, in_study] = None
+    "The one claim that is tested without adjustment for the others, such as raters.larger."
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""
@@ -113,15 +119,22 @@ class StudyOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class PredictionOptions(StudyOptions):
+class ReferenceOptions(StudyOptions):
+    """A study together with given reference standards."""
+
+    reference: str | None = None
+    "Template of given reference standards: {reference}/{case}.png."
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PredictionOptions(ReferenceOptions):
     """A study together with predictions of algorithms."""
 
     predictions: str | None = None
     "Template of the predictions: predictions/{algorithm}/{case}.png."
     probability: Annotated[bool | None, flag] = None
     "The predictions are probability maps, to be evaluated by curves."
-    reference: str | None = None
-    "Template of given reference standards: {reference}/{case}.png."
     limits: Annotated[str | None, in_study] = None
     "Smallest and largest value of probability maps: 0,1. Values beyond them are errors."
     training: Annotated[str | None, in_study] = None

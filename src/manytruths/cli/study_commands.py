@@ -23,9 +23,9 @@ from .options import (
     PredictionOptions,
     Prior,
     Quiet,
+    ReferenceOptions,
     Resamples,
     Seed,
-    StudyOptions,
     Template,
     flag,
     in_advanced,
@@ -36,10 +36,10 @@ from .parsing import parse_beta, parse_names, parse_prior, parse_range, parse_wh
 from .terminal import console, present, progress
 
 Consensus = Annotated[
-    str,
+    str | None,
     Parameter(
         help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, lsml, "
-        "lsmlp."
+        "lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
     ),
 ]
 Threshold = Annotated[
@@ -49,8 +49,14 @@ Tolerance = Annotated[
     float | None,
     Parameter(
         group=METHOD,
-        help="Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95th-percentile "
-        "surface distances.",
+        help="Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.",
+    ),
+]
+Margin = Annotated[
+    float | None,
+    Parameter(
+        group=METHOD,
+        help="Largest difference of Dice that does not matter, as in 0.05, to compare algorithms with raters.",
     ),
 ]
 Distances = Annotated[
@@ -111,24 +117,29 @@ def agree(
     template: Template = ".",
     /,
     *,
-    study: StudyOptions | None = None,
+    study: ReferenceOptions | None = None,
     output: OutputOptions | None = None,
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
     level: Level = 0.95,
     seed: Seed = 0,
-    resamples: Resamples = 2000,
 ) -> int:
-    """Measure how far raters agree, identify raters who differ, and map agreement in each image."""
+    """Measure how far raters agree, identify raters who differ, and map agreement in each image.
+
+    Parameters
+    ----------
+    seed
+        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+    """
     import manytruths as mt
 
     output = output or OutputOptions()
-    opened = (study or StudyOptions()).open(template)
+    opened = (study or ReferenceOptions()).open(template)
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            level=level, seed=seed, resamples=resamples, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -154,9 +165,9 @@ def fuse(
     template: Template = ".",
     /,
     *,
-    study: StudyOptions | None = None,
+    study: ReferenceOptions | None = None,
     output: OutputOptions | None = None,
-    consensus: Consensus = "vote:0.5,staple",
+    consensus: Consensus = None,
     estimation: EstimationOptions | None = None,
     rates: Annotated[Literal["case", "pooled"], in_method] = "case",
     unanimous: Annotated[Literal["keep", "exclude"], in_method] = "keep",
@@ -164,7 +175,6 @@ def fuse(
     smoothing: Annotated[float, in_method] = 0.0,
     pictures: Pictures = True,
     seed: Seed = 0,
-    resamples: Resamples = 2000,
 ) -> int:
     """Estimate a consensus of the raters.
 
@@ -181,15 +191,17 @@ def fuse(
         Beta prior of STAPLE's rates: a,b or a_p,b_p,a_q,b_q.
     smoothing
         Strength of Potts smoothing of STAPLE's map; 0 is none.
+    seed
+        Seed of k-means, which groups the cases by complexity.
     """
     import manytruths as mt
 
     output = output or OutputOptions()
-    opened = (study or StudyOptions()).open(template)
+    opened = (study or ReferenceOptions()).open(template)
     with progress(output.quiet) as bar:
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
-            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, seed=seed, resamples=resamples,
+            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, seed=seed,
             jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -244,6 +256,7 @@ def evaluate(
     distances: Distances = True,
     surfaces: Annotated[Literal["elements", "pixels"], in_method] = "elements",
     tolerance: Tolerance = None,
+    margin: Margin = None,
     boundaries: Annotated[Literal["outlines", "lines"] | None, in_method] = None,
     boundary_share: Annotated[float, in_method] = 0.0075,
     missing: Missing = "worst",
@@ -251,7 +264,6 @@ def evaluate(
     pictures: Pictures = True,
     level: Level = 0.95,
     seed: Seed = 0,
-    resamples: Resamples = 2000,
 ) -> int:
     """Score algorithms against every rater and every consensus, and compare them with the raters.
 
@@ -260,8 +272,8 @@ def evaluate(
     Parameters
     ----------
     consensus
-        Consensus methods to score against, as in fuse; by default vote:0.5,staple, and with --probability also
-        vote:any,vote:0.75.
+        Consensus methods to score against, as in fuse; by default vote:0.5,staple, of several labels plurality,staple,
+        and with --probability vote:any,vote:0.5,vote:0.75,staple.
     skew
         Prevalences over which P̄ averages precision: 0.1,0.5; by default mean ± 3 SD of the study's own.
     surfaces
@@ -270,6 +282,9 @@ def evaluate(
         Match boundaries one to one (2-D): outlines of masks, or lines if the masks are lines already.
     boundary_share
         Largest distance between matched boundary pixels, as a share of the image's diagonal.
+    seed
+        Seed of the test that permutes raters to find who differs from the others, and of the cases, order and codes of
+        the grading sheet.
     """
     import manytruths as mt
 
@@ -280,8 +295,8 @@ def evaluate(
     with progress(output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
-            distances=distances, surfaces=surfaces, tolerance=tolerance, boundaries=boundaries,
-            boundary_share=boundary_share, missing=missing, level=level, seed=seed, resamples=resamples,
+            distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
+            boundary_share=boundary_share, missing=missing, level=level, seed=seed,
             pictures=pictures, jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip
@@ -297,10 +312,11 @@ def report(
     *,
     study: PredictionOptions | None = None,
     to: Path = RESULTS / "report.html",
-    consensus: Consensus = "vote:0.5,staple",
+    consensus: Consensus = None,
     prior: Prior = "prevalence",
     threshold: Threshold = None,
     tolerance: Tolerance = None,
+    margin: Margin = None,
     distances: Distances = True,
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
@@ -313,7 +329,7 @@ def report(
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
     seed: Seed = 0,
-    resamples: Resamples = 2000,
+    resamples: Resamples = 1000,
 ) -> int:
     """Write all results as one HTML page.
 
@@ -336,15 +352,22 @@ def report(
         (report_key.csv), and a later run uses the same codes.
     browse
         Open the page in a browser.
+    seed
+        Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
+    resamples
+        Number of resamples of the subjects, for the ranking of algorithms, and largest number of those of the raters,
+        for the plan of more raters.
     """
     import manytruths as mt
 
     opened = (study or PredictionOptions()).open(template)
+    methods = None if consensus is None else parse_names(consensus) or ()
     with progress(quiet) as bar:
         result = mt.report(
-            opened, to=to, title=title, consensus=parse_names(consensus) or (), prior=parse_prior(prior),
-            threshold=threshold, tolerance=tolerance, distances=distances, missing=missing, kappa_scale=kappa_scale,
-            exclude_group=parse_names(exclude_group) or (), show_images=show_images, viewer=viewer, codes=codes,
+            opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
+            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
+            kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), show_images=show_images,
+            viewer=viewer, codes=codes,
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

@@ -82,7 +82,7 @@ def rank(
     against
         Reference standards (raters, consensus methods) to rank under, separated by commas; by default all.
     label
-        Labels to rank by, separated by commas; by default all labels together.
+        Labels to rank by, separated by commas; by default the macro mean of all labels.
     cases
         CSV file with the columns case, subject (its cases are resampled together) and diagonal (of the image).
     columns
@@ -98,6 +98,10 @@ def rank(
         Significance level of the tests after Holm's adjustment.
     title
         Title of the leaderboard.
+    seed
+        Seed of the resamples.
+    resamples
+        Number of resamples of the subjects, for the stability of ranks and intervals of medians.
     """
     import manytruths as mt
 
@@ -145,9 +149,9 @@ class MaskOptions:
 
     def open(self, template: str, labels: str | None, cases: Path | None) -> Study:
         """The study of masks."""
-        from ..study import Study
+        from ..analyses.result import open_raters
 
-        return Study.open(
+        return open_raters(
             template, roi=self.roi, region=self.region, foreground=self.foreground, void=self.void,
             resample=self.resample, exclude=parse_exclude(self.exclude), exclude_rater=self.exclude_rater,
             labels=parse_labels(labels), raters=self.raters, cases=None if cases is None else str(cases),
@@ -183,8 +187,6 @@ def reliability(
     out: Out = RESULTS,
     quiet: Quiet = False,
     level: Level = 0.95,
-    seed: Seed = 0,
-    resamples: Resamples = 2000,
 ) -> int:
     """Estimate how reliable ratings or masks are.
 
@@ -200,7 +202,7 @@ def reliability(
     columns
         Columns that have other names: case=image,rater=reader,label=dx,confidence=sure,subject=patient,reference=gt.
     cases
-        CSV file with the columns case and subject; cases of a subject are resampled together.
+        CSV file with the columns case and subject; cases of a subject count as one in intervals.
     select_raters
         Raters to use, separated by commas; in a wide table, the columns of the raters. By default all.
     reference_column
@@ -237,8 +239,7 @@ def reliability(
     of_masks = masks or MaskOptions()
     common: dict[str, Any] = {
         "out": out, "accuracy": parse_numbers("--accuracy", accuracy) or None, "chance": parse_chance(chance),
-        "partial": partial, "positive": positive, "level": level, "seed": seed, "resamples": resamples,
-        "pictures": pictures,
+        "partial": partial, "positive": positive, "level": level, "pictures": pictures,
     }  # fmt: skip
     of_tables: dict[str, Any] = {
         "columns": parse_pairs("--columns", columns) or None, "kind": None if kind == "nominal" else kind,
@@ -294,7 +295,7 @@ def plan(
     spread: Annotated[float, in_method] = 0.0,
     cost_rater: Annotated[float | None, in_method] = None,
     cost_error: Annotated[float | None, in_method] = None,
-    gain: Annotated[float, in_method] = 0.01,
+    gain: Annotated[float | None, in_method] = None,
     max_raters: Annotated[int, in_method] = 15,
     level: Level = 0.95,
     pictures: Pictures = True,
@@ -354,13 +355,13 @@ def plan(
     cost_error
         Cost of a wrong label of a case, in the same currency.
     gain
-        Without costs: smallest gain in accuracy that two more raters are worth.
+        Margin for a pilot: smallest gain in accuracy that two more raters are worth.
     max_raters
         Largest panel to compute.
     seed
         Seed of resampling and simulation.
     resamples
-        Number of resamples of the pilot's cases.
+        Number of resamples of the pilot's raters.
     """
     import manytruths as mt
 

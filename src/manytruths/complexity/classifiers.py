@@ -36,7 +36,7 @@ from .descriptors import STATISTICS, Complexity, rater_note
 Values = NDArray[np.float64]
 
 CHANCE = "no threshold does better than chance"
-OTHER_SHAPE = "A or B has the highest entropy: these are not the groups that Gordon saw"
+OTHER_SHAPE = "the group with the middle mean (C) does not have the highest entropy here, as it has in Gordon (2009)"
 MAX_STEPS = 300
 VERSION = 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.undefined import Undefined, divide, reason, undefined_like
-from ..inference.intervals import MIN_SUBJECTS, Interval, check_resamples
+from ..core.undefined import Undefined, reason, undefined_like
+from ..inference.intervals import MIN_SUBJECTS, Interval, t_interval
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
 Values = NDArray[np.float64]
@@ -87,15 +88,14 @@ def compare_task_complexity(
     *,
     statistic: str = "esm",
     subjects: tuple[Sequence[str], Sequence[str]] | None = None,
-    resamples: int = 2000,
     level: float = 0.95,
-    seed: int = 0,
 ) -> TaskComparison:
     """Compare the complexity of two tasks.
 
-    Over the cases of each task that have a complexity: mean and sample standard deviation, their difference with a
-    bootstrap interval, and the probability P(a > b) + ½ P(a = b) = U / (n_a n_b) that a case of the first is more
-    complex than one of the second, with Mann and Whitney's U. Cases without any overlap are counted and left out.
+    Over the cases of each task that have a complexity: mean and sample standard deviation, their difference with an
+    interval over subjects (Student's t, with the degrees of freedom of the task of fewer subjects), and the probability
+    P(a > b) + ½ P(a = b) = U / (n_a n_b) that a case of the first is more complex than one of the second, with Mann and
+    Whitney's U. Cases without any overlap are counted and left out.
 
     Parameters
     ----------
@@ -104,14 +104,10 @@ def compare_task_complexity(
     statistic : {"esm", "entropy", "std", "mean", "ssm"}
         What to compare.
     subjects : tuple of two sequences of str, optional
-        Subject of each case, for a and for b: subjects are drawn with all their cases of both tasks, so that cases
-        marked for both are compared with themselves. By default cases are drawn, separately for each task.
-    resamples : int
-        Number of bootstrap resamples.
+        Subject of each case, for a and for b: all cases of a subject are counted together, so that those marked for
+        both tasks are compared with themselves. By default every case is its own subject.
     level : float
         Confidence level.
-    seed : int
-        Seed of the resampling.
 
     Returns
     -------
@@ -135,7 +131,6 @@ def compare_task_complexity(
     """
     if statistic not in STATISTICS:
         raise CallError(f"statistic is one of {', '.join(STATISTICS)}; got {statistic!r}")
-    check_resamples(resamples)
     if not 0 < level < 1:
         raise CallError(f"level must be between 0 and 1; got {level}")
     whose = subjects or ([f"a{i}" for i in range(len(a))], [f"b{i}" for i in range(len(b))])
@@ -143,10 +138,10 @@ def compare_task_complexity(
         raise CallError(f"subjects= needs {len(a)} and {len(b)} names, one per case; got {[len(w) for w in whose]}")
     first, second = _summarise(a, statistic), _summarise(b, statistic)
     with_value = [[not reason(getattr(case, statistic)) for case in cases] for cases in (a, b)]
-    drawn_from = [list(compress(names, chosen)) for names, chosen in zip(whose, with_value, strict=True)]
-    difference = _difference_interval(first, second, drawn_from, subjects is not None, resamples, level, seed)
+    owners_of = [list(compress(names, chosen)) for names, chosen in zip(whose, with_value, strict=True)]
+    difference = _difference_interval(first, second, owners_of, level)
     probability, p = _mann_whitney(first.values, second.values)
-    repeated = subjects is not None and len({*drawn_from[0], *drawn_from[1]}) < first.n + second.n
+    repeated = subjects is not None and len({*owners_of[0], *owners_of[1]}) < first.n + second.n
     notes = (rater_note(case for case in (*a, *b) if not case.reason), DEPENDENT if repeated else "")
     return TaskComparison(statistic, first, second, difference, probability, p, "; ".join(filter(None, notes)))
 
@@ -159,36 +154,19 @@ def _summarise(cases: Sequence[Complexity], statistic: str) -> TaskComplexity:
     return TaskComplexity(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
 
 
-def _difference_interval(
-    a: TaskComplexity,
-    b: TaskComplexity,
-    subjects: list[list[str]],
-    together: bool,
-    resamples: int,
-    level: float,
-    seed: int,
-) -> Interval:
-    n = len({*subjects[0], *subjects[1]})
+def _difference_interval(a: TaskComplexity, b: TaskComplexity, subjects: list[list[str]], level: float) -> Interval:
+    """Student's t, from what each subject contributes to the difference."""
+    names = sorted({*subjects[0], *subjects[1]})
     value = a.mean - b.mean if a.n and b.n else Undefined(EMPTY)
-    fewest = min(len(set(names)) for names in subjects)
+    fewest = min(len(set(owners)) for owners in subjects)
     if fewest < MIN_SUBJECTS:
         refused = undefined_like(value, "too_few_subjects", f"a task has {fewest}")
-        return Interval(value, refused, refused, level, "percentile", n)
-    drawn = _draw_cases(subjects, together, resamples, np.random.default_rng(seed))
-    first, second = (divide(w @ np.array(task.values), w.sum(axis=1)) for task, w in zip((a, b), drawn, strict=True))
-    apart = first - second
-    low, high = np.nanquantile(apart, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), level, "percentile", n, int(np.isnan(apart).sum()))
-
-
-def _draw_cases(subjects: list[list[str]], together: bool, resamples: int, random: np.random.Generator) -> list[Values]:
-    """How often each case of a and of b is drawn in each resample."""
-    pools = [sorted({*subjects[0], *subjects[1]})] if together else [sorted(set(names)) for names in subjects]
-    weights = [random.multinomial(len(p), np.full(len(p), 1 / len(p)), size=resamples) for p in pools]
-    return [
-        weights[i % len(pools)][:, np.searchsorted(pools[i % len(pools)], names)].astype(np.float64)
-        for i, names in enumerate(subjects)
-    ]
+        return Interval(value, refused, refused, level, "t", len(names))
+    parts = np.zeros(len(names))
+    for task, owners, sign in zip((a, b), subjects, (1, -1), strict=True):
+        np.add.at(parts, np.searchsorted(names, owners), sign * (np.array(task.values) - task.mean) / task.n)
+    error = math.sqrt(float(parts @ parts) * fewest / (fewest - 1))
+    return t_interval(value, error, fewest - 1, scale="plain", level=level, n=len(names))
 
 
 def _mann_whitney(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:

@@ -71,6 +71,7 @@ def _header(tally: Tally) -> dict[str, Any]:
         "manytruths_tally": VERSION,
         "columns": [[c.name, c.role, c.session, *filter(None, [c.left_out])] for c in tally.columns],
         "labels": [list(tally.labels.values), list(tally.labels.names), list(tally.labels.numbers)],
+        **({} if tally.labels.zero_is_background else {"background": "none"}),
         "region": tally.region,
         "unit": [tally.unit.size, tally.unit.name] if tally.unit else None,
         "exchangeable": tally.exchangeable,
@@ -85,7 +86,8 @@ def from_csv(text: str) -> Tally:
         if head["manytruths_tally"] != VERSION:
             raise FormatError(f"a tally of version {head['manytruths_tally']}; this release reads version {VERSION}")
         columns = tuple(Column(*c) for c in head["columns"])
-        labels = Labels(*map(tuple, head["labels"]))
+        values, names, numbers = map(tuple, head["labels"])
+        labels = Labels(values, names, numbers, zero_is_background=head.get("background") != "none")
         unit = Unit(*head["unit"]) if head["unit"] else None
         rows, counts = _parse_rows(rest, columns, labels)
         return Tally(columns, labels, rows, counts, head["region"], unit, head["exchangeable"])

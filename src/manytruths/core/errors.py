@@ -52,6 +52,10 @@ class StudyError(InputError):
     """Files, cases or raters do not make a study."""
 
 
+class PredictionsError(StudyError):
+    """No prediction is where it is said to be."""
+
+
 class WriteError(InputError):
     """A file or folder of results cannot be written."""
 

@@ -13,6 +13,9 @@ VOID = 255
 MAX_LABELS = 255
 """Codes are bytes, and VOID takes one of them."""
 
+MACRO = "macro mean"
+"""In the column ``label`` of tables: the mean over all labels, each of them against the rest."""
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -26,6 +29,8 @@ class Labels:
         One per value; by default ``background`` for 0 and the value itself for the others.
     numbers : tuple of float
         What each label measures (a rank, a confidence, a grey level); by default its value.
+    zero_is_background : bool
+        Whether 0 is background; if not, it is a label like the others, as in a tissue map.
 
     Examples
     --------
@@ -36,6 +41,7 @@ class Labels:
     values: tuple[int, ...]
     names: tuple[str, ...] = ()
     numbers: tuple[float, ...] = ()
+    zero_is_background: bool = True
 
     def __post_init__(self) -> None:
         values = tuple(int(v) for v in self.values)
@@ -79,13 +85,24 @@ class Labels:
 
     @property
     def background(self) -> int | None:
-        """The code of background, or None where no label is 0 (ratings)."""
-        return self.values.index(0) if 0 in self.values else None
+        """The code of background, or None where there is none (ratings, tissue maps)."""
+        return self.values.index(0) if self.zero_is_background and 0 in self.values else None
 
     @property
     def marks(self) -> tuple[int, ...]:
         """The codes of everything but background."""
-        return tuple(code for code, value in enumerate(self.values) if value != 0)
+        return tuple(code for code in range(len(self.values)) if code != self.background)
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one label besides background, so that uniting them would hide which is meant."""
+        return len(self.marks) > 1
+
+    def without_background(self) -> Labels:
+        """The labels where none is background: a 0 that has a name of its own is one of them."""
+        kept = [k for k, (v, name) in enumerate(zip(self.values, self.names, strict=True)) if v or name != "background"]
+        names, numbers = tuple(self.names[k] for k in kept), tuple(self.numbers[k] for k in kept)
+        return Labels(tuple(self.values[k] for k in kept), names, numbers, zero_is_background=False)
 
     def index(self, label: int | str) -> int:
         """The code of a label given by name or value."""
@@ -112,4 +129,5 @@ class Labels:
                         "give both the same labels"
                     )
         values = tuple(sorted(merged))
-        return Labels(values, tuple(merged[v][0] for v in values), tuple(merged[v][1] for v in values))
+        ground = self.zero_is_background and other.zero_is_background
+        return Labels(values, tuple(merged[v][0] for v in values), tuple(merged[v][1] for v in values), ground)

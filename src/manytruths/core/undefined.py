@@ -54,6 +54,9 @@ REASONS: dict[str, str] = {
     "fewer_than_two_raters_comparable": "fewer than two raters can be compared",
     "no_two_others_comparable": "there are no two others who can be compared",
     "others_do_not_agree": "the others do not agree at all",
+    "disconnected_raters": "some raters share no case with the others, not even through others",
+    "no_common_case": "no case was read by all raters",
+    "no_reference_for_dependence": "errors that raters share can be seen only against a given reference",
     "too_few_raters_for_dependence": "fewer than 4 raters: STAPLE explains any 3 by independence",
     "label_not_given": "nobody gave the label",
     "label_not_given_where_another_rated": "nobody gave the label to a case that another rated",
@@ -66,6 +69,7 @@ REASONS: dict[str, str] = {
     "one_label_by_both": "both raters gave one and the same label to every item, so that chance agreement is complete",
     "only_one_label": "there is only one label",
     "no_background": "no label is background",
+    "several_labels": "there are several labels: each has its own",
     "too_many_labels": f"kappa and alpha need fewer than {VOID} labels; group them, or cut the scale with --cut",
     "counted_for_two_labels": "counted for two labels only",
     # absent
@@ -83,12 +87,24 @@ REASONS: dict[str, str] = {
     "no_tolerance": "no tolerance: no two raters marked anything; give one with --tolerance",
     "no_costs": "no costs were given",
     "not_reported": "no reported accuracy was given",
+    "open_with_two_raters": "two raters leave it open: every value of the range fits their marks equally well",
+    "no_margin": "no margin was given (--gain)",
     "next_panel_not_computed": "the next panel was not computed",
     "other_region": "not compared: another region was counted",
     "pixel_size_unknown": "the size of an item is not known; give the spacing",
     "mixed_units": "in some cases it has another unit, or none",
     # means, spreads and intervals
     "too_few_subjects": "an interval over subjects needs at least 10 of them",
+    "too_few_raters_to_test": "a test of raters needs at least 3 of them",
+    "few_effective_subjects": (
+        "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "
+        "at least 30 and at least half of the subjects"
+    ),
+    "few_judged_subjects": (
+        "with accuracies by the reference, an interval of rho needs 10 subjects with a reference for every rater"
+    ),
+    "few_subjects_by_majority": "with accuracies by the majority of the others, an interval of rho needs 30 subjects",
+    "no_spread": "every subject has the same value, so that their spread tells nothing about others",
     "fewer_than_two_subjects": "fewer than two subjects",
     "fewer_than_two_images": "fewer than two images",
     "patterns_not_cases": "rows are patterns of many items, not cases that could be drawn again",
@@ -102,10 +118,12 @@ REASONS: dict[str, str] = {
     "undefined_for_every_subject": "undefined for every subject",
     "undefined_for_every_rater": "undefined for every rater",
     "undefined_for_every_pair": "undefined for every pair",
+    "undefined_for_every_label": "undefined for every label",
+    "label_of_few_subjects": "an interval over subjects needs at least 10 who have the label",
     "undefined_against_all": "undefined against every one of them",
     "undefined_in_every_resample": "undefined in every resample",
+    "undefined_without_a_subject": "undefined when one of the subjects is left out",
     "undefined_without_a_rater": "undefined when one of the raters is left out",
-    "no_resample_with_both_classes": "no resample drew both classes",
     "no_case_with_value": "no case of the task has a value",
     # correlations, curves and surfaces
     "constant_map": "one of the maps is constant",

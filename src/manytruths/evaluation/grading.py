@@ -12,7 +12,8 @@ of the same algorithm; won pairs and all pairs are summed over algorithms::
 
     area within = Σ (#{positive better than negative} + ½ #{equal}) / Σ (positives × negatives)
 
-Intervals are percentiles of a bootstrap that draws subjects, with all their cases, algorithms and graders.
+Intervals are Student's t on the logit, with the standard error of the jackknife over subjects, with all their cases,
+algorithms and graders.
 
 Graders are compared with themselves, where a prediction was shown twice, and with each other by Cohen's kappa with
 quadratic weights. Grading sheets are blinded: predictions have codes, in random order, and some are shown twice.
@@ -42,16 +43,15 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.undefined import Undefined
-from ..inference.intervals import Interval, too_few_subjects
+from ..inference.intervals import Interval, jackknife_interval, too_few_subjects
 from .curves import Counts, ThresholdCurve, Values, cumulate_descending, divide, make_curve
 from .ranking.scores import NONE_GIVEN, Direction, direction
-from .ranking.standings import draw_subjects
 
 Item = tuple[str, str]
 """A case, and the algorithm whose prediction of it was graded."""
 NONE_WITHIN = "no_algorithm_with_both_classes"
 CELLS = 2_000_000
-"""Resamples × distinct values that are held at a time."""
+"""Rows of weights × distinct values that are held at a time."""
 LETTERS = "BCDFGHJKMNPQRTVWXZ"
 """No vowels, so that codes are no words; no digits, so that a spreadsheet does not take them for numbers or dates."""
 SHORTEST = 4
@@ -183,9 +183,7 @@ def metric_roc(
     grader: str = "",
     subjects: Mapping[str, str] | None = None,
     directions: Mapping[str, str] = NONE_GIVEN,
-    resamples: int = 2000,
     level: float = 0.95,
-    seed: int = 0,
 ) -> MetricRoc:
     """ROC curve of a metric against experts' grades.
 
@@ -205,12 +203,8 @@ def metric_roc(
         The subject of each case, for the interval; by default each case is its own.
     directions : mapping of str to str
         ``"higher"`` or ``"lower"`` for metrics that are not known.
-    resamples : int
-        Number of resamples of the subjects.
     level : float
         Confidence level of the interval.
-    seed : int
-        Seed of the resampling.
 
     Returns
     -------
@@ -235,7 +229,7 @@ def metric_roc(
     unscored = sum(g.item not in values for g in chosen)
     scored = {item for item, v in values.items() if algorithm in ("", item[1]) and not math.isnan(v)}
     whole, by_algorithm, count = _layers(known, values, scale, way, subjects or {})
-    area_of = partial(layered_area, subjects=count, resamples=resamples, level=level, seed=seed)
+    area_of = partial(layered_area, subjects=count, level=level)
     curve = whole.curve
     why = None if curve.positives and curve.negatives else _one_class(curve, scale)
     return MetricRoc(
@@ -345,16 +339,8 @@ class Layer:
         return make_curve(self.levels, self.positive.sum(axis=0), self.negative.sum(axis=0))
 
 
-def layered_area(
-    layers: Sequence[Layer],
-    subjects: int,
-    none: Undefined,
-    *,
-    resamples: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """The area within layers, and percentiles of a bootstrap over subjects; ``none`` where there is no pair.
+def layered_area(layers: Sequence[Layer], subjects: int, none: Undefined, *, level: float = 0.95) -> Interval:
+    """The area within layers, with its interval over subjects; ``none`` where there is no pair.
 
     >>> one = Layer.of(np.array([1.0, 2.0]), np.array([False, True]), np.array([0, 1]), 2)
     >>> two = Layer.of(np.array([5.0, 4.0, 4.0]), np.array([False, True, False]), np.array([0, 0, 1]), 2)
@@ -365,18 +351,13 @@ def layered_area(
     few = too_few_subjects(subjects)
     if np.isnan(value) or few:
         nothing = few if few and not np.isnan(value) else none
-        return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "percentile", subjects)
-    areas = _areas(layers, draw_subjects(subjects, resamples, seed))
-    known = areas[~np.isnan(areas)]
-    if not len(known):
-        nothing = Undefined("no_resample_with_both_classes")
-        return Interval(value, nothing, nothing, level, "percentile", subjects, len(areas))
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), level, "percentile", subjects, len(areas) - len(known))
+        return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "jackknife", subjects)
+    left_out = _areas(layers, 1 - np.eye(subjects))
+    return jackknife_interval(value, left_out, subjects - 1, "share", level, subjects)
 
 
 def _areas(layers: Sequence[Layer], weights: Values) -> Values:
-    """One area for each row of (resamples, subjects) weights, ties counting half; nan where there is no pair."""
+    """One area for each row of (…, subjects) weights, ties counting half; nan where there is no pair."""
     won, pairs = np.zeros((2, len(weights)))
     for layer in layers:
         step = max(1, CELLS // max(1, len(layer.levels)))

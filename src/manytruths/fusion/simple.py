@@ -6,7 +6,8 @@ From the vote of all, repeat until the raters kept and the estimate stand still 
     drop    raters with s_j < mean s − α · std s, over those kept; std divides by their number
     vote    Σ s_j D_j / Σ s_j ≥ 0.5 over those kept
 
-A rater dropped does not come back. A tie is marked, as in a vote.
+A rater dropped does not come back. A tie is marked, as in a vote. Of several labels each has a vote, and a rater's
+score is the mean over labels; the paper is about one.
 
 Langerak TR et al. Label fusion in atlas-based segmentation using a selective and iterative method for performance level
 estimation (SIMPLE). IEEE Trans Med Imaging 2010;29:2000–2008. doi:10.1109/TMI.2010.2057442
@@ -14,8 +15,8 @@ estimation (SIMPLE). IEEE Trans Med Imaging 2010;29:2000–2008. doi:10.1109/TMI
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from ..core.painting import PatternValues
 from ..core.tally import Tally, check_tally
 from ..core.undefined import divide
 from .result import Consensus, Values, binary_labels, left_out_notes, table_notes
-from .vote import decide_by_share
+from .vote import OpenItems, decide_by_share, open_items, open_notes, vote_by_label
 
 Score = Literal["dice", "iou"]
 
@@ -48,9 +49,10 @@ class Simple(Consensus):
     labels : Labels
         The labels that ``hard`` refers to.
     probability : ndarray
-        Weighted share of the raters kept who marked the items of each pattern; 0 where none of them rated.
+        Weighted share of the raters kept who marked the items of each pattern, of several labels of every label; 0
+        where none of them rated.
     hard : ndarray
-        Whether the items of each pattern are marked.
+        Whether the items of each pattern are marked or, of several labels, the code of their label.
     convergence : str
         ``converged``, ``stopped`` (after ``max_iter`` rounds) or ``nothing marked``.
     notes : tuple of str
@@ -69,10 +71,12 @@ class Simple(Consensus):
     """How many times raters were scored."""
     alpha: float
     """α, as given."""
+    items: OpenItems = field(default_factory=OpenItems)
+    """Of several labels, how many items are tied, and how many no label wins."""
 
 
 def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter: int = 100) -> Simple:
-    """The weighted vote of the raters who agree with it (SIMPLE); all labels but background count as marked.
+    """The weighted vote of the raters who agree with it (SIMPLE); several labels have one vote each.
 
     Parameters
     ----------
@@ -119,24 +123,27 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         share, hard, scores = _vote(tally, weights, score)
         if ((weights > 0) == voting).all() and (hard == last).all():
             convergence = "converged"
-    if not hard[tally.counts > 0].any():
+    several = tally.labels.several
+    if not (np.isin(hard, tally.labels.marks) if several else hard)[tally.counts > 0].any():
         convergence = "nothing marked"
     names = tally.rater_names
     few = [SLOTS] if tally.exchangeable else left_out_notes(tally, weights > 0)
+    items = open_items(tally, share, 0.5) if several else OpenItems()
     return Simple(
         method="simple",
         raters=names,
-        labels=binary_labels(tally),
+        labels=tally.labels if several else binary_labels(tally),
         probability=PatternValues(np.nan_to_num(share), tally),
         hard=PatternValues(hard, tally),
         convergence=convergence,
-        notes=(*table_notes(tally), *(few if len(names) > 1 else [])),
+        notes=(*table_notes(tally), *(few if len(names) > 1 else []), *open_notes(tally.labels, items)),
         kept=tuple(name for name, weight in zip(names, weights, strict=True) if weight > 0),
         dropped=tuple(names[i] for i in gone),
         scores=scores,
         weights=weights,
         rounds=rounds,
         alpha=alpha,
+        items=items,
     )
 
 
@@ -146,14 +153,25 @@ def check_alpha(alpha: float | str) -> None:
         raise CallError(f"alpha must be above 0; got {alpha!r}")
 
 
-def _vote(tally: Tally, weights: Values, score: Score) -> tuple[Values, NDArray[np.bool_], Values]:
+def _vote(tally: Tally, weights: Values, score: Score) -> tuple[Values, NDArray[Any], Values]:
     """The weighted share and the decision of each pattern, and the score of each rater."""
-    share, hard = decide_by_share(tally, 0.5, weights)
+    if not tally.labels.several:
+        share, hard = decide_by_share(tally, 0.5, weights)
+        marked = np.isin(tally.patterns[:, tally.raters], tally.labels.marks)
+        return share, hard, _scores(tally, marked, hard, score)
+    share, codes = vote_by_label(tally, 0.5, weights)
     rows = tally.patterns[:, tally.raters]
-    marked, truth = np.isin(rows, tally.labels.marks), hard[:, None] & (rows != VOID)
+    each = np.stack([_scores(tally, rows == code, codes == code, score) for code in tally.labels.marks])
+    known = ~np.isnan(each)
+    return share, codes, divide(np.where(known, each, 0).sum(axis=0), known.sum(axis=0))
+
+
+def _scores(tally: Tally, marked: NDArray[np.bool_], hard: NDArray[np.bool_], score: Score) -> Values:
+    """The overlap of each rater with the estimate; nan where both are empty."""
+    truth = hard[:, None] & (tally.patterns[:, tally.raters] != VOID)
     both = tally.counts @ (marked & truth)
     total = tally.counts @ marked + tally.counts @ truth
-    return share, hard, divide(2 * both, total) if score == "dice" else divide(both, total - both)
+    return divide(2 * both, total) if score == "dice" else divide(both, total - both)
 
 
 def _weights(weights: Values, scores: Values, alpha: float) -> Values:

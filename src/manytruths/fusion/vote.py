@@ -7,9 +7,13 @@ With A the raters who marked an item and m those who rated it, the item belongs 
 so that a tie at τ = 0.5 is marked; with weights, A and m are sums of weights. An item that nobody rated is
 background.
 
+Several labels are not united: each has a vote of its own, A_l / m ≥ τ. Where more than one label gets through, the one
+that more raters gave is taken, and of those given equally often (a tie) the one of the lower value. Where none does,
+background included, there is a gap: the item is background, and unlabelled where there is no background.
+
 The vote without outliers (``excl:τ``) first drops raters who differ from the others: with F_ij the F1 score
-(Dice) of two raters, a rater's Dice distance is the mean of 1 − F_ij over the *other* raters, and an outlier's exceeds
-the raters' mean plus one *sample* standard deviation.
+(Dice) of two raters, of several labels its mean over labels, a rater's Dice distance is the mean of 1 − F_ij over the
+*other* raters, and an outlier's exceeds the raters' mean plus one *sample* standard deviation.
 
 Plurality is the vote among several labels. The inner region I is what all raters marked, the outer region O what any
 rater marked; an acceptable segmentation holds I and stays within O.
@@ -38,16 +42,16 @@ as it is for one who rated no calibration item.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError, InputError
-from ..core.labels import VOID
+from ..core.labels import VOID, Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally, check_tally, cross_tabulate
-from ..core.undefined import divide, ratio
+from ..core.undefined import Note, divide, ratio
 from .result import (
     Consensus,
     Values,
@@ -63,6 +67,16 @@ TIE = 1e-9
 """Shares of weights that are not whole numbers meet a threshold up to so much."""
 
 
+@dataclass(frozen=True)
+class OpenItems:
+    """Items that a vote among several labels does not settle."""
+
+    tied: int = 0
+    """Two labels or more were given equally often: the lower value was taken."""
+    gaps: int = 0
+    """No label, background included, has enough votes: background was taken, or no label where none is background."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Vote(Consensus):
     """The result of a vote, by pattern.
@@ -76,27 +90,30 @@ class Vote(Consensus):
     labels : Labels
         The labels that ``hard`` refers to.
     probability : ndarray
-        Share of the raters who marked the items of each pattern; 0 where nobody rated.
+        Share of the raters who marked the items of each pattern, of several labels of every label; 0 where nobody
+        rated.
     hard : ndarray
-        Whether the items of each pattern are marked.
+        Whether the items of each pattern are marked or, of several labels, the code of their label.
     convergence : str
         Always ``done``.
     notes : tuple of str
-        What to know before using it.
+        What to know before using it: of several labels, how many items are tied and how many are gaps.
     """
 
     threshold: float | str
     """τ, or ``any`` or ``all``."""
     share: Values
-    """A / m; nan where nobody rated."""
+    """A / m, of several labels of every label; nan where nobody rated."""
     weights: Values
     """The weight of each rater, in the order of ``tally.raters``."""
     excluded: tuple[str, ...] = ()
     """The raters who were left out."""
+    items: OpenItems = field(default_factory=OpenItems)
+    """Of several labels, how many items are tied, and how many no label wins."""
 
 
 def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float] | None = None) -> Vote:
-    """Mark what at least a share ``threshold`` of the raters marked; all labels but background count as marked.
+    """Mark what at least a share ``threshold`` of the raters marked; several labels have one vote each.
 
     Parameters
     ----------
@@ -125,18 +142,21 @@ def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float
     array([False, False,  True,  True])
     """
     check_tally(tally, "vote")
-    each = _weights(tally, weights)
-    share, hard = decide_by_share(tally, threshold, each)
+    each, several = _weights(tally, weights), tally.labels.several
+    share, hard = vote_by_label(tally, threshold, each) if several else decide_by_share(tally, threshold, each)
+    notes = (*table_notes(tally), *(left_out_notes(tally, each > 0) if len(each) > 1 else []))
+    items = open_items(tally, share, threshold) if several else OpenItems()
     return Vote(
         method=f"vote:{threshold}" + ("" if weights is None else " weighted"),
         raters=tally.rater_names,
-        labels=binary_labels(tally),
+        labels=tally.labels if several else binary_labels(tally),
         probability=PatternValues(np.nan_to_num(share), tally),
         hard=PatternValues(hard, tally),
-        notes=(*table_notes(tally), *(left_out_notes(tally, each > 0) if len(each) > 1 else [])),
+        notes=(*notes, *open_notes(tally.labels, items)),
         threshold=threshold,
         share=PatternValues(share, tally),
         weights=each,
+        items=items,
     )
 
 
@@ -150,14 +170,56 @@ def decide_by_share(tally: Tally, threshold: float | str, weights: Values) -> tu
         return share, np.asarray(marked.any(axis=1))
     if threshold == "all":
         return share, np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
+    return share, reaches(share, threshold)
+
+
+def reaches(share: Values, threshold: float | str) -> NDArray[np.bool_]:
+    """Whether shares reach the threshold, up to rounding."""
     check_threshold(threshold)
-    return share, np.asarray(share >= float(threshold) - TIE)
+    limits = {"any": 2 * TIE, "all": 1.0}
+    limit = limits[threshold] if isinstance(threshold, str) else threshold
+    return np.asarray(share >= limit - TIE)
 
 
 def check_threshold(threshold: float | str) -> None:
     """Refuse what is no share of raters."""
     if threshold not in ("any", "all") and (isinstance(threshold, str) or not 0 < threshold <= 1):
         raise CallError(f"threshold must be 'any', 'all', or a share above 0 and up to 1; got {threshold!r}")
+
+
+def vote_by_label(tally: Tally, threshold: float | str, weights: Values) -> tuple[Values, NDArray[np.uint8]]:
+    """(patterns, labels) shares, nan where nobody of weight rated; and the code of the label that gets through."""
+    rows = tally.patterns[:, tally.raters]
+    rated = (rows != VOID) & (weights > 0)
+    votes = np.stack([((rows == code) & rated) @ weights for code in range(len(tally.labels))], axis=1)
+    share = divide(votes, (rated @ weights)[:, None])
+    # a label that ties with background is marked, as in a vote of one label
+    marks = list(tally.labels.marks)
+    through = np.where(reaches(share, threshold)[:, marks], share[:, marks], -1.0)
+    best = through.max(axis=1, initial=-1.0)
+    first = (through >= best[:, None] - TIE).argmax(axis=1)
+    codes = np.where(best > 0, np.array(marks, np.uint8)[first], unrated_code(tally.labels))
+    return share, codes.astype(np.uint8)
+
+
+def open_items(tally: Tally, share: Values, threshold: float | str) -> OpenItems:
+    """How many items are tied, and how many no label wins, by (patterns, labels) shares of votes."""
+    through, marks = reaches(np.nan_to_num(share), threshold), list(tally.labels.marks)
+    known = ~np.isnan(share).any(axis=1)
+    best = np.where(through[:, marks], share[:, marks], -1.0).max(axis=1, initial=-1.0)
+    tied = known & (best > 0) & ((share[:, marks] >= best[:, None] - TIE).sum(axis=1) > 1)
+    gaps = known & ~through.any(axis=1)
+    return OpenItems(int(tally.counts[tied].sum()), int(tally.counts[gaps].sum()))
+
+
+def open_notes(labels: Labels, items: OpenItems) -> list[str]:
+    """What to say about items that were not settled."""
+    become = "background" if labels.background is not None else "unlabelled"
+    notes = [
+        (items.tied, "tied_labels", "two labels are tied: the lower value was taken"),
+        (items.gaps, "label_gaps", f"no label has enough votes: {become} in the consensus"),
+    ]
+    return [Note(code, f"{n:,} item{'' if n == 1 else 's'} where {text}") for n, code, text in notes if n]
 
 
 def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
@@ -243,15 +305,21 @@ def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: I
 
 def find_outliers(tally: Tally) -> tuple[str, ...]:
     """The raters whose Dice distance exceeds the mean plus one standard deviation."""
-    marks = list(tally.labels.marks)
-    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
-    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
-    each = mean_with_others(1 - divide(2 * both, first + first.T))
+    each = mean_with_others(1 - mean_label_dice(tally))
     known = each[~np.isnan(each)]
     if len(known) < 2:
         return ()
     limit = known.mean() + known.std(ddof=1)
     return tuple(name for name, value in zip(tally.rater_names, each, strict=True) if value > limit)
+
+
+def mean_label_dice(tally: Tally) -> Values:
+    """(raters, raters) mean over labels of Dice, each label against the rest; labels that neither gave do not count."""
+    marks = list(tally.labels.marks)
+    both = np.diagonal(tally.contingency, axis1=2, axis2=3)[..., marks]
+    size = tally.contingency.sum(axis=3)[..., marks] + tally.contingency.sum(axis=2)[..., marks]
+    known = size > 0
+    return divide(np.where(known, divide(2 * both, size), 0).sum(axis=-1), known.sum(axis=-1))
 
 
 def mean_with_others(values: Values) -> Values:
@@ -286,6 +354,12 @@ class Plurality(Consensus):
     """Of the raters of the item, those who gave the label; nan where nobody rated."""
     tied: NDArray[np.bool_]
     """Whether another label was given as often."""
+
+    @property
+    def items(self) -> OpenItems:
+        """Of several labels, how many items are tied."""
+        assert self.tally is not None
+        return OpenItems(int(self.tally.counts[np.asarray(self.tied)].sum()) if self.labels.several else 0)
 
     @property
     def label(self) -> NDArray[np.int64]:

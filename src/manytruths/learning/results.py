@@ -12,11 +12,11 @@ from ..analyses.result import summary_of, write_charts
 from ..analyses.tables import NOTHING_MOVED, Moved, mark_resampled, marked_rows
 from ..charts.bars import Value, dot_chart
 from ..claims.sentences import counted, number
-from ..inference.intervals import Interval
+from ..inference.scales import Scale, scale_of
 from ..io import safe_name
 from ..io.result_tables import PlainTable, Row, Table
 from ..io.results import write_summary
-from .scores import MAJORITY, Draws, Scores, best_single, standard_deviation, values_by_seed
+from .scores import MAJORITY, Scores, Values, best_single, mean_interval, standard_deviation, values_by_seed
 from .strategies import KNOWN, SINGLE
 from .training import Training
 
@@ -57,44 +57,41 @@ class Comparison:
 
 def compare(training: Training) -> Comparison:
     """Mean scores of each strategy with intervals, and differences to the extended Dice loss."""
-    draws = Draws(training.settings.resamples, training.settings.level, training.settings.seed)
     means = Table("strategies", ("network", "strategy", "against", "seeds"))
     differences = Table("differences", ("network", "strategy", "minus", "against", "seeds"))
     for scores in training.scores:
         for network in training.plan.networks:
-            means.add(_means(training, scores, network, draws))
+            means.add(_means(training, scores, network))
             if any(s.name == OURS for s in training.strategies):
-                differences.add(_differences(training, scores, network, draws))
+                differences.add(_differences(training, scores, network))
     moved = mark_resampled(training.study, (means, differences))
     lines = {network: _lines(training, network) for network in training.plan.networks}
     return Comparison(training, means, differences, lines, moved)
 
 
-def _means(training: Training, scores: Scores, network: str, draws: Draws) -> Iterator[Row]:
+def _means(training: Training, scores: Scores, network: str) -> Iterator[Row]:
     for strategy in training.strategies:
         values = values_by_seed(scores, network, strategy.name)
         extra = (network, strategy.name, scores.against, values.shape[1])
-        row = _row("mean", scores, draws.interval(values), extra)
+        row = _row(scores, values, scale_of(scores.statistic), training.settings.level, extra)
         yield row
         deviation = standard_deviation(scores, network, strategy.name)
         yield Row("std", scores.statistic, deviation, "", "", scores.label, "", extra, n=row.n)
 
 
-def _differences(training: Training, scores: Scores, network: str, draws: Draws) -> Iterator[Row]:
+def _differences(training: Training, scores: Scores, network: str) -> Iterator[Row]:
     """The extended Dice loss minus every other strategy, paired by subject and seed."""
     ours = values_by_seed(scores, network, OURS)
     for strategy in (s for s in training.strategies if s.name != OURS):
         values = ours - values_by_seed(scores, network, strategy.name)
-        yield _row(
-            "mean", scores, draws.interval(values), (network, OURS, strategy.name, scores.against, values.shape[1])
-        )
+        extra = (network, OURS, strategy.name, scores.against, values.shape[1])
+        yield _row(scores, values, "plain", training.settings.level, extra)
 
 
-def _row(scope: str, scores: Scores, interval: Interval, extra: tuple[object, ...]) -> Row:
-    return Row(
-        scope, scores.statistic, interval.value, "", "", scores.label, "", extra, interval.low, interval.high,
-        interval.n, interval.n_undefined,
-    )  # fmt: skip
+def _row(scores: Scores, values: Values, scale: Scale, level: float, extra: tuple[object, ...]) -> Row:
+    i = mean_interval(values, scale, level)
+    undefined = len(values) - i.n
+    return Row("mean", scores.statistic, i.value, "", "", scores.label, "", extra, i.low, i.high, i.n, undefined)
 
 
 def _lines(training: Training, network: str) -> list[Line]:

@@ -1,9 +1,9 @@
 """Scores of all runs on the test cases, and their means over subjects and seeds with intervals.
 
-Both subjects and seeds are resampled: subjects, since the test set could have been another, and seeds, since training
-could have ended elsewhere. With V the (subjects, seeds) values of a strategy, and w, v how often each subject and seed
-is drawn, a replicate of its mean is w V v / (Σ w Σ v). All strategies share the draws, so that differences are paired.
-Few seeds underestimate the variation over seeds: with three, their contribution is a fifth too small (the root of 2/3).
+The test subjects could have been others, and training could have ended elsewhere. So an interval is Student's t on the
+scale of the statistic with the variance over both, V = V_subjects + V_seeds − V_both of the jackknife
+(:class:`~manytruths.inference.intervals.BothJackknife`); with one seed it speaks of other subjects alone. Two seeds
+tell little about seeds (docs/coverage.md). Differences between strategies are paired by subject and seed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ..analyses.evaluate.case_scores import EVERYBODY
 from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.mask_scores import LabelScores, score_masks
 from ..core.columns import Column
-from ..core.undefined import Undefined
-from ..inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, subject_values
+from ..core.undefined import Undefined, divide
+from ..inference.intervals import Interval, mean_intervals, mean_over_both, subject_values
+from ..inference.scales import Scale
 from ..io import Location
 from ..study import Progress, Study
 from ..study.options import merged
@@ -109,45 +110,19 @@ def _scores(parts: Sequence[LabelScores], runs: Sequence[Run]) -> Iterator[Score
 # -- means over subjects and seeds -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Bootstrap over subjects and seeds, with the same draws for all strategies."""
-
-    resamples: int
-    level: float
-    seed: int
-
-    def means(self, values: Values) -> Values:
-        """Replicates of the mean of (subjects, seeds) values; undefined values are left out."""
-        known = ~np.isnan(values)
-        people, seeds = self._weights(values.shape)
-        total = np.einsum("rs,sk,rk->r", people, np.nan_to_num(values), seeds)
-        count = np.einsum("rs,sk,rk->r", people, known.astype(np.float64), seeds)
-        return np.asarray(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0))
-
-    def _weights(self, shape: tuple[int, ...]) -> tuple[Values, Values]:
-        people = draw_subjects(shape[0], self.resamples, self.seed)
-        return people, np.ones((self.resamples, 1)) if shape[1] == 1 else draw_seeds(
-            shape[1], self.resamples, self.seed
-        )
-
-    def interval(self, values: Values) -> Interval:
-        """Percentile interval of the mean of (subjects, seeds) values."""
-        value = _mean(values)
-        n = int((~np.isnan(values)).any(axis=1).sum())
-        if n < MIN_SUBJECTS:
-            undefined = Undefined("too_few_subjects", f"it is defined for {n}")
-            return Interval(value, undefined, undefined, self.level, "percentile", n)
-        replicates = self.means(values)
-        n_undefined = int(np.isnan(replicates).sum())
-        low, high = np.nanquantile(replicates, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return Interval(value, float(low), float(high), self.level, "percentile", n, n_undefined)
+def mean_interval(values: Values, scale: Scale, level: float = 0.95) -> Interval:
+    """The mean of (subjects, seeds) values over subjects, with its interval; undefined values are left out."""
+    known = ~np.isnan(values)
+    if values.shape[1] == 1:
+        return mean_intervals(values, scale, level=level)[0]
+    total, count = np.where(known, values, 0.0), known.astype(np.float64)
+    without = divide(total.sum(axis=1, keepdims=True) - total, count.sum(axis=1, keepdims=True) - count)
+    return mean_over_both(_subject_means(values), without, scale=scale, level=level)
 
 
-def draw_seeds(n: int, resamples: int, seed: int) -> Values:
-    """How often each seed is drawn, in every resample; independent of the draws of subjects."""
-    random = np.random.default_rng([seed, 1])
-    return random.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
+def _subject_means(values: Values) -> Values:
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1))
 
 
 def values_by_seed(scores: Scores, network: str, strategy: str) -> Values:
@@ -173,5 +148,6 @@ def best_single(scores: Sequence[Scores], network: str, singles: Sequence[str], 
 
 
 def _mean(values: Values) -> float:
-    defined = values[~np.isnan(values)]
+    by_subject = _subject_means(values)
+    defined = by_subject[~np.isnan(by_subject)]
     return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")

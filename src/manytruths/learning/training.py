@@ -186,7 +186,7 @@ def train(
     home : Path or str
         Folder of runs, predictions and checkpoints.
     settings : Settings, optional
-        Seed and resamples of the intervals, and the number of worker processes.
+        The level of the intervals, and the number of worker processes.
     reading, training, judging : callable, optional
         Progress of the three stages.
 

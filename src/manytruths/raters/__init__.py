@@ -6,6 +6,8 @@ from .differences import (
     RaterDifferences,
     WilliamsIndex,
     cluster_raters,
+    connected_raters,
+    label_dice,
     rater_differences,
     williams_index,
 )
@@ -19,6 +21,8 @@ __all__ = [
     "RaterTendency",
     "WilliamsIndex",
     "cluster_raters",
+    "connected_raters",
+    "label_dice",
     "rater_dependence",
     "rater_differences",
     "rater_performance",

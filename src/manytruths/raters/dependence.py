@@ -1,7 +1,7 @@
-"""Do raters err together? What is left between two of them once STAPLE has explained what it can.
+"""Do raters err together? What two of them share beyond the truth.
 
-STAPLE takes raters for independent, given the truth. With w the mean of W over the n items that two raters rated,
-p and q their fitted rates, both mark an item with ::
+With w the share of true items among the n that two raters rated, p and q the raters' sensitivity and specificity,
+raters who err independently of each other both mark an item with ::
 
     e_ij = w p_i p_j + (1 − w) (1 − q_i) (1 − q_j)                      expected
     s²   = w p_i (1 − p_i) p_j (1 − p_j) + (1 − w) q_i (1 − q_i) q_j (1 − q_j)
@@ -13,22 +13,26 @@ and from the share o_ij of items that both did mark come ::
     correlation     ρ_ij = (o_ij − e_ij) / √(v_i v_j), of the decisions given the truth
     effective       R / (1 + (R − 1) ρ̄), ρ̄ the mean over pairs, taken as 0 where it is less
 
-The last is Kish's: the mean of so many independent raters errs as much as the mean of these. With the estimated
-prior the fit gives back what each rater marked, so that o − e is the covariance of the two raters' errors, and 0 up
-to chance where they are independent.
+The last is Kish's: the mean of so many independent raters errs as much as the mean of these. It is computed against a
+given reference only. Without one, w, p and q are STAPLE's. STAPLE takes raters for independent given the truth, and so
+takes errors that they share for truth: the correlations that are left are smaller than those of the errors. Five raters
+with an error correlation of 0.34, worth 2.1 independent ones, keep a residual correlation of 0.09.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..agreement import PairMatrix, contingency, dice, pairwise
+from ..agreement import PairMatrix, contingency
+from ..core.columns import Column
+from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from ..fusion import Staple, staple
 from ..fusion.staple import Prior
 from .differences import check_named_raters
@@ -36,7 +40,7 @@ from .differences import check_named_raters
 Values = NDArray[np.float64]
 
 COPY = 0.98
-"""Two raters with a larger Dice may be copies, or one an edit of the other."""
+"""Two raters who give the same label in a larger share may be copies, or one an edit of the other."""
 FEWEST = 4
 """STAPLE explains any three raters by independence, as it has as many unknowns as there are patterns."""
 
@@ -47,12 +51,15 @@ class PossibleCopy:
 
     rater_a: str
     rater_b: str
-    dice: float
+    same: float
+    """Of the pixels where either of the two left the most frequent label, the share to which both gave the same."""
 
 
 @dataclass(frozen=True)
 class RaterDependence:
     """What two raters share beyond the truth, for every two raters; NaN where it cannot be estimated.
+
+    Of several labels, each is taken against the rest, and matrices are means over labels.
 
     Attributes
     ----------
@@ -67,13 +74,21 @@ class RaterDependence:
     correlation : PairMatrix
         Correlation of the two raters' errors; 1 where they never differ, 0 where one of them makes none.
     mean_correlation : float
-        Mean correlation over the pairs.
+        Mean correlation over the pairs. Without a reference it is what STAPLE leaves unexplained: too small where
+        raters share errors.
     effective_raters : float
-        Number of raters with independent errors whose mean errs as much as that of these.
+        Number of raters with independent errors whose mean errs as much as that of these; undefined without a
+        reference.
+    same : PairMatrix
+        Of the items where either of two raters left the most frequent label, the share to which both gave the same.
     copies : tuple of PossibleCopy
-        Pairs with a Dice above the limit.
-    fit : Staple
-        The model that they are compared with.
+        Pairs with a share above the limit.
+    reference : str
+        The reference that errors are counted against; empty where STAPLE estimates the truth.
+    fit : Staple or None
+        The model that raters are compared with; None with a reference or several labels.
+    by_label : mapping
+        The same of each label, where there are several.
     """
 
     raters: tuple[str, ...]
@@ -83,32 +98,41 @@ class RaterDependence:
     correlation: PairMatrix
     mean_correlation: float
     effective_raters: float
+    same: PairMatrix
     copies: tuple[PossibleCopy, ...]
-    fit: Staple
+    reference: str = ""
+    fit: Staple | None = None
+    by_label: Mapping[str, RaterDependence] = field(default_factory=dict)
 
 
-def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COPY) -> RaterDependence:
-    """Estimate how far raters err together, and how many independent raters they are worth.
+def rater_dependence(
+    tally: Tally, prior: Prior = "estimated", copy: float = COPY, *, reference: str | Column | None = None
+) -> RaterDependence:
+    """Estimate how far raters err together; against a reference also how many independent raters they are worth.
 
-    Pairs of raters are compared with what STAPLE, which takes raters for independent given the truth, expects of them.
-    What *all* raters share (a border that nobody can see) goes into the estimated truth, so that errors may have more
-    in common. Where some pixels are harder than others, raters who never met err on the same ones: a correlation does
-    not say that they influenced each other. Pixels are not independent: read the excess as an order among pairs, not as
-    a test.
+    Without a reference, pairs of raters are compared with what STAPLE, which takes raters for independent given the
+    truth, expects of them. What raters share (a border that nobody can see) goes into the estimated truth, so that
+    their errors may have far more in common: the correlations are optimistic, and no number of raters follows from
+    them. Where some pixels are harder than others, raters who never met err on the same ones: a correlation does not
+    say that they influenced each other. Pixels are not independent: read the excess as an order among pairs, not as a
+    test.
 
     Parameters
     ----------
     tally : Tally
-        Table of four or more raters: STAPLE explains any three by independence.
+        Table of four or more raters: STAPLE explains any three by independence. With a reference two are enough.
     prior : float or str
         Prior of :func:`staple`.
     copy : float
-        Two raters with a larger Dice are named as possible copies, or one an edit of the other.
+        Two raters who give the same label to a larger share of the pixels where either of them left the most frequent
+        label are named as possible copies, or one an edit of the other.
+    reference : str or Column, optional
+        The column that holds the reference standard, made without these raters.
 
     Returns
     -------
     RaterDependence
-        Observed and expected pairs, their correlation, and the effective number of raters.
+        Observed and expected pairs, their correlation and, with a reference, the effective number of raters.
 
     References
     ----------
@@ -121,43 +145,98 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
     >>> import numpy as np, manytruths as mt
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000) < 0.3
-    >>> masks = [truth ^ (rng.random(20_000) < 0.1) for _ in range(5)]
-    >>> round(mt.rater_dependence(mt.tally(masks)).effective_raters, 1)
-    5.0
+    >>> shared = rng.random(20_000) < 0.05
+    >>> masks = [truth ^ shared ^ (rng.random(20_000) < 0.05) for _ in range(5)]
+    >>> table = mt.tally(masks, references={"truth": truth})
+    >>> round(mt.rater_dependence(table, reference="truth").effective_raters, 1)
+    1.8
+    >>> round(mt.rater_dependence(table).mean_correlation, 1)  # STAPLE takes the shared errors for truth
+    0.0
     """
     check_named_raters(tally, "dependence")
-    table = tally.foreground()
-    fit, pairs = staple(table, prior), contingency(table)
-    both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
-    rated = (table.patterns[:, table.raters] != VOID).astype(np.float64)
-    marked = (rated * (table.counts * fit.probability)[:, None]).T @ rated  # Σ W over the items of every two raters
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        observed, true = both / items, marked / items
-        expected, excess, correlation = _compare(fit, observed, true, items)
-    correlation = _resolve_zero_by_zero(pairs, expected, correlation)
-    values = {"observed": observed, "expected": expected, "excess": excess, "correlation": correlation}
-    matrices = {name: PairMatrix(name, fit.raters, matrix) for name, matrix in values.items()}
-    mean = matrices["correlation"].mean()
-    copies = tuple(PossibleCopy(a, b, value) for a, b, value in pairwise(dice, table).pairs() if value > copy)
+    at = None if reference is None else tally.position(reference)
+    if at is not None and at in tally.raters:
+        raise CallError(f"{reference} is one of the raters: their own errors cannot be seen against it")
+    same = PairMatrix("same_label", tally.rater_names, _same_label(tally))
+    copies = tuple(PossibleCopy(a, b, value) for a, b, value in same.pairs() if value > copy)
+    parts = {tally.labels.names[m]: tally.only(tally.labels.names[m]) for m in tally.labels.marks}
+    parts = parts or {"": tally.foreground()}
+    found = {name: _dependence(part, prior, at, same, copies) for name, part in parts.items()}
+    return average_dependence(found)
+
+
+def _same_label(tally: Tally) -> Values:
+    """For every two raters, of the items where either left the most frequent label, the share with the same label."""
+    tables, most = contingency(tally), int((tally.counts @ tally.votes).argmax())
+    alike = np.trace(tables, axis1=-2, axis2=-1)
+    ground = tables[..., most, most]
+    return divide(alike - ground, tables.sum(axis=(-1, -2)) - ground)
+
+
+def _dependence(
+    table: Tally, prior: Prior, reference: int | None, same: PairMatrix, copies: tuple[PossibleCopy, ...]
+) -> RaterDependence:
+    """The dependence of raters who marked one label."""
+    fit = None
+    if reference is None:
+        fit = staple(table, prior)
+        truth, rates = fit.probability, _Rates(fit.sensitivity, fit.specificity)
+    else:
+        codes = table.patterns[:, reference]
+        table = table.recount(np.where(codes == VOID, 0, table.counts))
+        truth = (codes == 1).astype(np.float64)
+        rates = _rates_against(table, truth)
+    values = _compare(table, truth, rates)
+    name = "" if reference is None else table.columns[reference].name
+    return _assemble(table.rater_names, values, same, copies, name, fit=fit)
+
+
+def _assemble(
+    raters: tuple[str, ...], values: Mapping[str, Values], same: PairMatrix, copies: tuple[PossibleCopy, ...],
+    reference: str, *, fit: Staple | None = None, by_label: Mapping[str, RaterDependence] | None = None,
+) -> RaterDependence:  # fmt: skip
+    observed, expected, excess, correlation = (PairMatrix(name, raters, values[name]) for name in _MATRICES)
+    mean, effective = _summary(correlation, reference)
+    parts = by_label or {}
     return RaterDependence(
-        fit.raters,
-        **matrices,
-        mean_correlation=mean,
-        effective_raters=_effective_number(len(fit.raters), mean),
-        copies=copies,
-        fit=fit,
+        raters, observed, expected, excess, correlation, mean, effective, same, copies, reference, fit, parts
     )
 
 
-def _compare(fit: Staple, observed: Values, true: Values, items: Values) -> tuple[Values, Values, Values]:
-    """Expected share, excess, correlation; 0/0 where a rater makes no errors."""
-    p, q = fit.sensitivity, fit.specificity
+_MATRICES = ("observed", "expected", "excess", "correlation")
+
+
+@dataclass(frozen=True)
+class _Rates:
+    sensitivity: Values
+    specificity: Values
+
+
+def _rates_against(table: Tally, truth: Values) -> _Rates:
+    """Sensitivity and specificity of every rater against the reference."""
+    rows = table.patterns[:, table.raters]
+    hits, rated = rows == 1, rows != VOID
+    true, false = table.counts * truth, table.counts * (1 - truth)
+    return _Rates(divide(true @ hits, true @ rated), divide(false @ (rated & ~hits), false @ rated))
+
+
+def _compare(table: Tally, truth: Values, rates: _Rates) -> dict[str, Values]:
+    """Observed and expected share, excess and correlation of every two raters."""
+    pairs = contingency(table)
+    both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
+    rated = (table.patterns[:, table.raters] != VOID).astype(np.float64)
+    marked = (rated * (table.counts * truth)[:, None]).T @ rated  # true items among those of every two raters
+    p, q = rates.sensitivity, rates.specificity
     hit, spared = p * (1 - p), q * (1 - q)
-    expected = true * np.outer(p, p) + (1 - true) * np.outer(1 - q, 1 - q)
-    spread = true * np.outer(hit, hit) + (1 - true) * np.outer(spared, spared)
-    error = true * hit[:, None] + (1 - true) * spared[:, None]
-    apart = observed - expected
-    return expected, apart * np.sqrt(items / spread), apart / np.sqrt(error * error.T)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        observed, true = both / items, marked / items
+        expected = true * np.outer(p, p) + (1 - true) * np.outer(1 - q, 1 - q)
+        spread = true * np.outer(hit, hit) + (1 - true) * np.outer(spared, spared)
+        error = true * hit[:, None] + (1 - true) * spared[:, None]
+        apart = observed - expected
+        excess, correlation = apart * np.sqrt(items / spread), apart / np.sqrt(error * error.T)
+    correlation = _resolve_zero_by_zero(pairs, expected, correlation)
+    return {"observed": observed, "expected": expected, "excess": excess, "correlation": correlation}
 
 
 def _resolve_zero_by_zero(pairs: Values, expected: Values, correlation: Values) -> Values:
@@ -167,9 +246,27 @@ def _resolve_zero_by_zero(pairs: Values, expected: Values, correlation: Values) 
     return np.where(np.isnan(expected), np.nan, np.where(differ == 0, 1.0, settled))
 
 
-def _effective_number(raters: int, mean: float) -> float:
-    if raters < FEWEST:
-        return Undefined("too_few_raters_for_dependence")
+def average_dependence(found: Mapping[str, RaterDependence]) -> RaterDependence:
+    """The dependence of raters over several labels: the means of the labels' matrices."""
+    first, means = next(iter(found.values())), {}
+    if len(found) == 1:
+        return first
+    for name in _MATRICES:
+        values = np.stack([getattr(part, name).values for part in found.values()])
+        known = np.isfinite(values)
+        means[name] = divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0))
+    return _assemble(first.raters, means, first.same, first.copies, first.reference, by_label=found)
+
+
+def _summary(correlation: PairMatrix, reference: str) -> tuple[float, float]:
+    """The mean correlation and the effective number of raters."""
+    raters, mean = len(correlation.names), correlation.mean()
+    if not reference and raters < FEWEST:
+        few = Undefined("too_few_raters_for_dependence")
+        return few, few
     if np.isnan(mean):
-        return Undefined("no_two_rates_known")
-    return raters / (1 + (raters - 1) * max(mean, 0.0))
+        unknown = Undefined("no_two_rates_known")
+        return unknown, unknown
+    if not reference:
+        return mean, Undefined("no_reference_for_dependence")
+    return mean, raters / (1 + (raters - 1) * max(mean, 0.0))

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..agreement import PairMatrix, PairStatistic, dice, pairwise
+from ..agreement import PairMatrix, PairStatistic, contingency, pairwise
+from ..agreement.pairs import Tables, pair_statistic
 from ..core.errors import CallError
+from ..core.labels import Labels
 from ..core.tally import Tally
 from ..core.undefined import Undefined, divide
 from ..fusion.vote import mean_with_others
@@ -25,6 +27,63 @@ def check_named_raters(tally: Tally, what: str) -> None:
         )
 
 
+@pair_statistic(undefined="both_empty")
+def label_dice(tables: Tables, labels: Labels) -> Values:
+    """Dice's coefficient of two raters, of several labels the mean over those that either of the two used.
+
+    With one label besides background this is :func:`dice`.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 1, 2], "B": [1, 1, 2, 2]})
+    >>> round(label_dice(t), 4)
+    0.7333
+    """
+    marks = list(labels.marks)
+    same = tables[..., marks, marks]
+    values = 2 * same / (tables.sum(axis=-1)[..., marks] + tables.sum(axis=-2)[..., marks])
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0).sum(axis=-1), known.sum(axis=-1))
+
+
+def connected_raters(tally: Tally) -> tuple[tuple[str, ...], ...]:
+    """Groups of raters who can be compared, directly or through others: two share some item that both rated.
+
+    Raters of different groups read different cases, so that nothing says how they would compare.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of one or more raters.
+
+    Returns
+    -------
+    tuple of tuple of str
+        The raters of each group, the largest group first; one group where all can be compared. Who rated nothing is in
+        none.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> first = mt.tally({"A": [1, 0], "B": [1, 1], "C": None})
+    >>> second = mt.tally({"A": None, "B": None, "C": [0, 1]})
+    >>> mt.connected_raters(first + second)
+    (('A', 'B'), ('C',))
+    """
+    shared = contingency(tally).sum(axis=(-1, -2)) > 0
+    left, groups = np.flatnonzero(shared.diagonal()).tolist(), []
+    while left:
+        group, new = set(), {left[0]}
+        while new:
+            group |= new
+            new = set(np.flatnonzero(shared[sorted(new)].any(axis=0)).tolist()) - group
+        groups.append(sorted(group))
+        left = [i for i in left if i not in group]
+    groups.sort(key=lambda group: -len(group))
+    return tuple(tuple(tally.rater_names[i] for i in group) for group in groups)
+
+
 @dataclass(frozen=True)
 class RaterDifferences:
     """Dice distances between raters, and outliers.
@@ -34,7 +93,8 @@ class RaterDifferences:
     raters : tuple of str
         The raters.
     pairs : PairMatrix
-        1 − Dice of every two raters; NaN where both marked nothing, or no item was rated by both.
+        1 − Dice of every two raters, of several labels the mean over labels; NaN where both marked nothing, or no item
+        was rated by both.
     mean_difference : numpy.ndarray
         Mean distance of each rater to the others with whom they can be compared; NaN where there is none.
     mean : float
@@ -44,7 +104,7 @@ class RaterDifferences:
     threshold : float
         Mean plus standard deviation.
     outliers : tuple of str
-        The raters whose mean distance is above the threshold.
+        The raters whose mean distance is above the threshold; see :func:`rater_outlier_test` for a test.
     """
 
     raters: tuple[str, ...]
@@ -57,10 +117,12 @@ class RaterDifferences:
 
 
 def rater_differences(tally: Tally) -> RaterDifferences:
-    """Compute Dice distances between raters, and name outliers.
+    """Compute Dice distances between raters, and name outliers by Lampert's rule.
 
     A rater's mean distance is the mean of 1 − Dice over the *other* raters; an outlier's exceeds the raters' mean plus
-    one *sample* standard deviation. One rater often does, even when all are equally good: inspect before excluding.
+    one *sample* standard deviation. One rater mostly does, even when all are equally good: :func:`rater_outlier_test`
+    tests it over subjects. With several labels, Dice is the mean over labels. Where some raters share no item with the
+    others, not even through others, there is no threshold.
 
     Parameters
     ----------
@@ -85,12 +147,14 @@ def rater_differences(tally: Tally) -> RaterDifferences:
     ('D',)
     """
     check_named_raters(tally, "the difference between raters")
-    overlap = pairwise(dice, tally)
+    overlap = pairwise(label_dice, tally)
     pairs = PairMatrix("f1_difference", overlap.names, 1 - overlap.values)
     each = mean_with_others(pairs.values)
     mean, std = _mean_and_std(each)
-    outliers = tuple(name for name, value in zip(pairs.names, each, strict=True) if value > mean + std)
     threshold = std if isinstance(std, Undefined) else mean + std
+    if len(connected_raters(tally)) > 1:
+        mean = std = threshold = Undefined("disconnected_raters")
+    outliers = tuple(name for name, value in zip(pairs.names, each, strict=True) if value > threshold)
     return RaterDifferences(pairs.names, pairs, each, mean, std, threshold, outliers)
 
 
@@ -136,7 +200,7 @@ class WilliamsIndex:
         return float(self.index[i]) if self.among_others[i] > 0 else Undefined("others_do_not_agree")
 
 
-def williams_index(tally: Tally, statistic: PairStatistic = dice) -> WilliamsIndex:
+def williams_index(tally: Tally, statistic: PairStatistic = label_dice) -> WilliamsIndex:
     """Williams' index: a rater's agreement with the others over the agreement of the others with each other.
 
     The mean agreement of a rater with the others over the mean agreement of the others with each other, over the pairs
@@ -148,7 +212,7 @@ def williams_index(tally: Tally, statistic: PairStatistic = dice) -> WilliamsInd
     tally : Tally
         Table of three or more raters.
     statistic : PairStatistic
-        How to measure agreement.
+        How to measure agreement; by default Dice, of several labels the mean over labels.
 
     Returns
     -------

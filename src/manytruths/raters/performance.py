@@ -14,7 +14,8 @@ from ..core.errors import CallError
 from ..core.labels import VOID, Labels
 from ..core.tally import Tally
 from ..core.undefined import divide
-from ..fusion import others_share, vote
+from ..fusion import others_share
+from ..fusion.vote import decide_by_share
 from .differences import check_named_raters
 
 Values = NDArray[np.float64]
@@ -81,8 +82,8 @@ class RaterPerformance:
 def rater_performance(tally: Tally, against: str | Column = "consensus") -> RaterPerformance:
     """Compute sensitivity, specificity, PPV, NPV, kappa, Dice and IoU of every rater.
 
-    All labels but background count as marked. Only items count that the rater and those they are compared with have
-    rated.
+    Of several labels, take one at a time (``tally.only("tumour")``), or unite them (``tally.foreground()``): a tally of
+    several is refused. Only items count that the rater and those they are compared with have rated.
 
     Parameters
     ----------
@@ -110,10 +111,17 @@ def rater_performance(tally: Tally, against: str | Column = "consensus") -> Rate
     >>> mt.rater_performance(t).sensitivity
     array([1. , 1. , 0.5])
     """
+    names, tables = performance_tables(tally, against)
+    return RaterPerformance(names, str(against), tables, *(s.of(tables, BINARY) for s in STATISTICS))
+
+
+def performance_tables(tally: Tally, against: str | Column = "consensus") -> tuple[tuple[str, ...], Values]:
+    """The raters, and (raters, 2, 2) items by what each of them and the consensus decided."""
     check_named_raters(tally, "performance")
+    _check_one_label(tally, "performance")
     judged = list(range(len(tally.raters)))
     if against == "consensus":
-        truth, known = _repeat_for_raters(vote(tally).hard, tally.rated > 0, len(judged))
+        truth, known = _repeat_for_raters(_majority(tally), tally.rated > 0, len(judged))
     elif against == "others":
         share = others_share(tally)
         truth, known = share >= 0.5, ~np.isnan(share)
@@ -123,8 +131,22 @@ def rater_performance(tally: Tally, against: str | Column = "consensus") -> Rate
         codes = tally.patterns[:, column]
         truth, known = _repeat_for_raters(np.isin(codes, tally.labels.marks), codes != VOID, len(judged))
     names = tuple(tally.rater_names[i] for i in judged)
-    tables = _contingency_tables(tally, [tally.raters[i] for i in judged], truth, known)
-    return RaterPerformance(names, str(against), tables, *(s.of(tables, BINARY) for s in STATISTICS))
+    return names, _contingency_tables(tally, [tally.raters[i] for i in judged], truth, known)
+
+
+def _check_one_label(tally: Tally, what: str) -> None:
+    """Raise CallError where there are several labels: a rater who confuses them would seem to mark well."""
+    if tally.labels.several:
+        names = [tally.labels.names[code] for code in tally.labels.marks]
+        raise CallError(
+            f"{what} is about one label, but there are {len(names)}; take one of them, as in tally.only({names[0]!r}), "
+            "or unite them by tally.foreground()"
+        )
+
+
+def _majority(tally: Tally) -> Flags:
+    """What half of the raters or more marked."""
+    return decide_by_share(tally, 0.5, np.ones(len(tally.raters)))[1]
 
 
 def _repeat_for_raters(truth: Flags, known: Flags, raters: int) -> tuple[Flags, Flags]:
@@ -167,7 +189,8 @@ def rater_tendency(tally: Tally) -> RaterTendency:
     """Compute whether each rater draws large or small, misses, or marks what nobody else does.
 
     Over the items that the rater and at least one other rated, with A of the m *others* having marked an item: relative
-    area is what the rater marked over Σ A / m. All labels but background count as marked.
+    area is what the rater marked over Σ A / m. Of several labels, take one at a time (``tally.only("tumour")``), or
+    unite them (``tally.foreground()``): a tally of several is refused.
 
     Parameters
     ----------
@@ -192,6 +215,7 @@ def rater_tendency(tally: Tally) -> RaterTendency:
     (array([2.  , 0.67, 0.67]), array([0.5, 0. , 0. ]))
     """
     check_named_raters(tally, "tendency")
+    _check_one_label(tally, "tendency")
     rows = tally.patterns[:, tally.raters]
     share = others_share(tally)
     counted = (rows != VOID) & ~np.isnan(share)

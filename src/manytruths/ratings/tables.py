@@ -2,7 +2,8 @@
 
 Tables are long or wide, as text, Parquet or Excel. Long: a line for every case and rater, with the columns case,
 rater, label and, optionally, confidence, subject and reference. Wide: a line for every case and a column for every
-rater, whose confidence is in a column ``A confidence`` (or ``A:confidence``, ``A_confidence``). Both become one list
+rater, whose confidence is in a column ``A confidence`` (or ``A:confidence``, ``A_confidence``); without a column case,
+every line is a case. Both become one list
 of entries, and those become arrays; lines that cannot be used are reported together.
 """
 
@@ -42,6 +43,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "reference": ("reference", "truth"),
 }
 """What a column may hold, and the names under which it is known."""
+NUMBERED = "(row)"
+"""The column of cases of a table that has none."""
 CONFIDENCE_COLUMN = re.compile(r"(.+?)[ :_.-]+confidence", re.IGNORECASE)
 Places = tuple[NDArray[np.intp], NDArray[np.intp]]
 """The row (case) and the column (rater) of every entry."""
@@ -108,7 +111,8 @@ def read_ratings(
     """Read a table of ratings from text, Parquet or Excel.
 
     A long table has a line for every case and rater; a wide one has a line for every case and a column for every
-    rater. An empty cell, ``NA``, ``n/a``, ``nan`` or ``null`` is a rating that was not given.
+    rater, and needs no column ``case``. An empty cell, ``NA``, ``n/a``, ``nan`` or ``null`` is a rating that was not
+    given.
 
     Parameters
     ----------
@@ -178,8 +182,12 @@ def open_ratings(path: Path | str, options: RatingsOptions | None = None) -> Rat
     ratings, notes = _make_ratings(sheet.faults, entries, sure, options)
     if len(ratings.raters) < 2:
         known = ", ".join(ratings.raters) or "none"
-        raise FormatError(f"{path}: agreement needs two raters or more; there is only {known}")
+        raise FormatError(
+            "; ".join([f"{path}: agreement needs two raters or more; there is only {known}", *sheet.notes])
+        )
     unused = [f"columns not read: {', '.join(entries.unused)}"] if entries.unused else []
+    if entries.numbered:
+        unused.append("there is no column 'case': every row is a case, named by its line")
     return RatingsFile(_with_subjects(ratings, entries, options), (*sheet.notes, *notes, *unused))
 
 
@@ -225,6 +233,8 @@ class Entries:
     """By case: the first line with it, and the label."""
     unused: list[str] = field(default_factory=list)
     """Columns that were not read."""
+    numbered: bool = False
+    """Whether the table does not name its cases."""
     faults: Faults | None = None
 
     def at(self, chosen: Sequence[int]) -> Entries:
@@ -245,15 +255,22 @@ def read_entries(
     """All entries; ``values`` is the role of the value column of a long table, and of the columns of a wide one."""
     own_columns = raters is not None and set(raters) <= set(sheet.header)
     roles = find_columns(sheet.path, sheet.header, columns, ROLES, ignored=raters if own_columns and raters else ())
+    wide = own_columns or ("rater" not in roles and values not in roles)
     if "case" not in roles:
         note = f" ({sheet.notes[0]})" if sheet.notes else ""
-        raise FormatError(
-            f"{sheet.path}: has no column 'case' (columns: {few(sheet.header)}); name it with --columns case=NAME{note}"
-        )
-    wide = own_columns or ("rater" not in roles and values not in roles)
+        if not wide or _names_something(sheet):
+            why = "" if wide else (
+                "; with a line for each rating it must say which case the line is about: add the column, or give every "
+                "rater a column of their own and every case one line, which then needs no name"
+            )  # fmt: skip
+            raise FormatError(
+                f"{sheet.path}: has no column 'case' (columns: {few(sheet.header)}); name it with --columns "
+                f"case=NAME{note}{why}"
+            )
+        sheet, roles = number_cases(sheet), {**roles, "case": NUMBERED}
     _check_cells(sheet, sheet.header if wide else [*roles.values()])
     if wide:
-        return _wide(sheet, roles, raters, filters, values)
+        return replace(_wide(sheet, roles, raters, filters, values), numbered=roles["case"] == NUMBERED)
     for role, other in (("rater", values), (values, "rater")):
         if role not in roles:
             raise FormatError(
@@ -262,6 +279,18 @@ def read_entries(
                 "column of their own, name them: --select-raters A,B,C"
             )
     return _long(sheet, roles, raters, filters, values)
+
+
+def number_cases(sheet: Sheet) -> Sheet:
+    """The sheet of a wide table without a column of cases: every row is a case, named by its line."""
+    unit = sheet.faults.unit
+    names = [f"{unit} {line}" for line in sheet.lines]
+    return replace(sheet, header=[NUMBERED, *sheet.header], columns=[names, *sheet.columns])
+
+
+def _names_something(sheet: Sheet) -> bool:
+    """Whether a column has another value in every row, as names of cases have."""
+    return len(sheet.lines) > 2 and any(len(set(column)) == len(column) for column in sheet.columns)
 
 
 def _check_cells(sheet: Sheet, columns: Sequence[str]) -> None:

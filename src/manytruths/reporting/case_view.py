@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..agreement import dispute_heatmap
 from ..analyses.agree.case import MapOptions, ranking_worth
 from ..analyses.fuse.case import CaseMaps, consensus_column
 from ..charts import best_slice
@@ -54,7 +55,13 @@ class LayeredCase:
 
     @property
     def heat(self) -> Array:
-        """Number of raters who marked each pixel."""
+        """Number of raters who marked each pixel; of several labels, of those who differ from the most frequent one."""
+        values = dispute_heatmap(self.table) if self.table.labels.several else count_votes(self.table)
+        return np.asarray(np.asarray(values)[self.maps[0]])
+
+    @property
+    def rated(self) -> Array:
+        """Where anything is marked, or where raters gave labels."""
         return np.asarray(count_votes(self.table)[self.maps[0]])
 
 
@@ -88,7 +95,10 @@ def count_votes(table: Tally) -> NDArray[np.int64]:
 
 def _pattern_layers(table: Tally) -> Iterator[Layer]:
     raters = len(table.raters)
-    if table.labels.background is not None:
+    if table.labels.several:
+        disputed = np.asarray(dispute_heatmap(table))
+        yield Layer("disputes", "Raters who differ from the most frequent label", "count", disputed, raters)
+    elif table.labels.background is not None:
         yield Layer("votes", "Raters who marked it", "count", table.marked, raters)
         yield Layer("accepted", "Acceptable region", "region", _acceptable_region(table), 2)
     if len(table.labels.marks) > 1 or table.labels.background is None:
@@ -180,7 +190,7 @@ def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[st
     """The data that the viewer needs to show a case."""
     display = Display.of(reading.grid)
     maps = [display.orient(each) for each in layered.maps]
-    marked = display.orient(layered.heat) > 0
+    marked = display.orient(layered.rated) > 0
     slices = _marked_slices(marked)
     maps = [each[slices] for each in maps]
     step, packs = _fit_maps(maps, plan.largest)
@@ -203,6 +213,7 @@ def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[st
         "maps": packs,
         "patterns": pack_array(table.patterns.T[None]),
         "labels": list(table.labels.names),
+        "background": table.labels.background,
         "columns": [_column_data(table, c, plan.colours or {}) for c in table.columns],
         "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
         "layers": [_layer_data(layer) for layer in layered.layers],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,16 +22,20 @@ from ..analyses.fuse.fuse import Fusion, tabulate_fusion
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
-from ..analyses.tables import Settings
+from ..analyses.tables import Settings, subject_word
+from ..claims.claim import Claim, Claims
 from ..claims.numbers import TableIndex, has_interval
 from ..core.errors import InputError
+from ..core.undefined import Note
 from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
+from ..inference.intervals import check_resamples
 from ..io import Location, write_text
 from ..io.result_tables import Table
 from ..io.results import file_digest, replacing
 from ..study import Case, Progress, Study
 from ..study.case import Reading, Sources
+from ..study.consensus import OF_ONE_LABEL
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
 from .numbers import StudyCounts
 
@@ -148,15 +153,13 @@ CASE_BYTES = 1_500_000
 """Size of a view inside the page."""
 FILE_BYTES = 24_000_000
 """Size of a view in a file beside the page."""
-MOST_RESAMPLES = 1000
-"""Resamples of rankings and plans, the default of these commands."""
 
 
 @dataclass(frozen=True)
 class ReportPlan:
     """What to compute and what to show."""
 
-    methods: tuple[str, ...] = ("vote:0.5", "staple")
+    methods: tuple[str, ...] = OF_ONE_LABEL
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options of the consensus methods."""
     evaluate: Mapping[str, Any] = field(default_factory=dict)
@@ -169,6 +172,11 @@ class ReportPlan:
     title: str = ""
     coded: bool = False
     """Whether names were replaced by codes."""
+    resamples: int = 1000
+    """Of the subjects, for the ranking, and of the raters, for the plan: the default of these commands."""
+
+    def __post_init__(self) -> None:
+        check_resamples(self.resamples)
 
 
 @dataclass(frozen=True)
@@ -202,7 +210,7 @@ class Findings:
         """Every table of every command: ``agree/agreement`` is in the file ``agree/agreement.csv``."""
         by_command: dict[str, Iterable[object]] = {
             "agree": self.agreement.tables.values(),
-            "fuse": (self.fusion.performance, self.fusion.differences, self.fusion.complexity),
+            "fuse": self.fusion.tables.values(),
             "evaluate": self.evaluation.tables.values() if self.evaluation else (),
             "rank": self.ranking.tables.values() if self.ranking else (),
             "plan": (self.plan.table,) if self.plan else (),
@@ -215,6 +223,15 @@ class Findings:
         return self.tables.get(name) or TableIndex(f"{name}.csv", Table(name))
 
     @cached_property
+    def claims(self) -> Claims:
+        """What is said about the data by every command, and what was considered and not said; each once."""
+        results = (self.agreement, self.fusion, self.evaluation, self.ranking, self.plan)
+        unique: dict[tuple[str, str, str], Claim] = {}
+        for claim in (claim for result in results if result is not None for claim in result.claims):
+            unique.setdefault((claim.kind.id, claim.about, claim.text), claim)
+        return Claims(unique.values())
+
+    @cached_property
     def counts(self) -> StudyCounts:
         """How many raters, cases, subjects and masks there are."""
         return StudyCounts(self.study)
@@ -223,12 +240,12 @@ class Findings:
     def resampled(self) -> bool:
         """Whether any statistic of all raters has an interval over subjects."""
         rows = [row for row in self.table("agree/agreement").rows if row.scope in ("mean", "pooled")]
-        return any(has_interval(row) for row in rows if not row.statistic.endswith("_over_raters"))
+        return any(has_interval(row) for row in rows if not row.statistic.endswith(("_over_raters", "_over_both")))
 
     @cached_property
     def subject_word(self) -> str:
         """The unit of means and intervals: patient where any is named, else case."""
-        return "patient" if any(case.subject != case.name for case in self.study) else "case"
+        return subject_word(self.study)
 
     @cached_property
     def pixel_word(self) -> str:
@@ -281,9 +298,9 @@ def compute_findings(
             judged = {name: case.evaluation for name, case in cases.items() if case.evaluation is not None}
             evaluation = tabulate_evaluation(study, judged, evaluating, all_groups)
         with clock("ranking"):
-            ranking = _rank_algorithms(evaluation, settings)
+            ranking = rank_algorithms(evaluation, seed=settings.seed, resamples=plan.resamples)
     with clock("planning"):
-        planned = _plan_more_raters(agreement, settings)
+        planned = _plan_more_raters(agreement, seed=settings.seed, resamples=plan.resamples)
     # anybody who has the files could identify a case by a checksum
     files = () if plan.coded else _unique_files(cases)
     return Findings(
@@ -357,26 +374,37 @@ def _evaluate_plan(study: Study, plan: ReportPlan) -> EvaluatePlan | None:
     return check_plan(study, EvaluatePlan(methods, plan.options, **plan.evaluate))
 
 
-def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult | None:
+def rank_algorithms(evaluation: Evaluation, *, seed: int = 0, resamples: int = 1000) -> RankResult | None:
     """Rank the algorithms by the scores of all labels together, as the command ``rank`` does."""
     if evaluation.mask_scores is None or len(evaluation.study.algorithms) < 2:
         return None
     try:
-        scores, resamples = scores_of(evaluation.mask_scores.parts[0]), min(settings.resamples, MOST_RESAMPLES)
-        ranking = rank_scores(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
+        scores = scores_of(evaluation.mask_scores.parts[0])
+        ranking = rank_scores(scores, missing=evaluation.missing, seed=seed, resamples=resamples)
     except InputError:
         return None  # no algorithm has a score
-    rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
+    rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=seed)
     return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases))
 
 
-def _plan_more_raters(agreement: Agreement, settings: Settings) -> Plan | None:
-    """Whether more raters would help, estimated on the pixels that anybody marked; None where that is impossible."""
+def _plan_more_raters(agreement: Agreement, *, seed: int, resamples: int) -> Plan | None:
+    """What larger panels would decide, with the masks as a pilot; None where that is impossible."""
     try:
-        pilot = agreement.tallies.map(lambda table: table.foreground().restrict("union"))
+        pilot = agreement.tallies
         raters = max(len(table.raters) for table in pilot.values())
-        resamples = min(settings.resamples, MOST_RESAMPLES)
-        wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
-        return compute_plan(wish, pilot, moved=agreement.moved)
+        wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=seed, resamples=resamples)
+        return compute_plan(wish, pilot, moved=agreement.moved, doubt=_doubt(agreement))
     except InputError:
         return None
+
+
+def _doubt(agreement: Agreement) -> Note | None:
+    """Why the masks cannot be taken for those of a sample of raters."""
+    if agreement.suspicions:
+        return Note("masks_doubtful", "some masks are probably broken")
+    raters = agreement.raters
+    copies = raters.dependence.copies if raters is not None else ()
+    # where most pairs drew the same, the task is easy
+    if copies and 2 * len(copies) <= math.comb(len(agreement.study.rater_names), 2):
+        return Note("masks_doubtful", "some raters drew nearly the same, so that they may not have worked alone")
+    return None

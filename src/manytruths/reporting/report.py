@@ -14,6 +14,7 @@ import manytruths
 
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
+from ..claims.claim import Claims
 from ..claims.sentences import counted, plain_text, spell_intervals
 from ..core.errors import CallError, InputError
 from ..fusion.registry import options_by_name, parse_methods
@@ -22,6 +23,7 @@ from ..io.result_tables import Table
 from ..io.results import replacing, write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
+from ..study.consensus import default_methods
 from ..study.deidentification import LETTERS, Codes, code_study
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
@@ -59,6 +61,11 @@ class Report:
         tables: Tables[Table] = Tables(())
         tables.update((name, index.table) for name, index in self.findings.tables.items())
         return tables
+
+    @property
+    def claims(self) -> Claims:
+        """What the report says about the data, and what was considered and not said."""
+        return self.findings.claims
 
     @cached_property
     def lead(self) -> tuple[str, ...]:
@@ -109,10 +116,11 @@ def report(
     *,
     to: str | Path = "report.html",
     title: str = "",
-    consensus: str | Sequence[str] = ("vote:0.5", "staple"),
+    consensus: str | Sequence[str] | None = None,
     prior: float | str = "prevalence",
     threshold: float | None = None,
     tolerance: float | None = None,
+    margin: float | None = None,
     distances: bool = True,
     missing: Literal["worst", "exclude"] = "worst",
     kappa_scale: str = "landis_koch",
@@ -121,7 +129,7 @@ def report(
     viewer: bool = True,
     codes: bool = False,
     seed: int = 0,
-    resamples: int = 2000,
+    resamples: int = 1000,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Report:
@@ -139,15 +147,18 @@ def report(
         The page. A folder gets a ``report.html``; the tables of ``report.html`` are written to ``report_files``.
     title : str
         Title of the page.
-    consensus : str or sequence of str
+    consensus : str or sequence of str, optional
         Consensus methods to show as reference standards, as in :func:`manytruths.consensus`: ``"vote:0.5"``,
-        ``"staple"``, ``"lsml"``, …
+        ``"staple"``, ``"lsml"``, …; by default ``vote:0.5,staple``, and of several labels ``plurality,staple``.
     prior : float or str
         Prior of STAPLE: ``"prevalence"``, ``"marked"``, ``"estimated"``, or a number.
     threshold : float, optional
         Threshold at which predicted probabilities are also evaluated as masks.
     tolerance : float, optional
-        Distance within which outlines count as equal (surface Dice); by default that of the raters among each other.
+        Distance within which outlines count as equal (surface Dice); by default from those of the raters.
+    margin : float, optional
+        Largest difference of Dice that does not matter, such as 0.05: within it, an algorithm agrees with a rater as
+        another rater would. By default that of the study, and without any there is no verdict.
     distances : bool
         Whether to compute distances between outlines, which take most of the time of an evaluation.
     missing : {"worst", "exclude"}
@@ -163,8 +174,11 @@ def report(
     codes : bool
         De-identify: replace the names of cases, subjects and raters by codes. The key is written beside the page
         (``report_key.csv``) and keeps the codes the same in the next report.
-    seed, resamples : int
-        Seed and number of resamples of the bootstrap over subjects.
+    seed : int
+        Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
+    resamples : int
+        Number of resamples of the subjects, for the stability of the ranking of algorithms, and largest number of those
+        of the raters, for the plan of more raters. Intervals of means are not resampled.
     jobs : int
         Number of worker processes. Results do not depend on it.
     progress : callable, optional
@@ -186,15 +200,20 @@ def report(
     >>> study = mt.Study.open("manytruths-demo/study")  # doctest: +SKIP
     >>> mt.report(study, to="report.html").tables["agree/pairs"].to_frame()  # doctest: +SKIP
     """
-    methods = parse_methods(consensus)
-    evaluate = {"threshold": threshold, "tolerance": tolerance, "distances": distances, "missing": missing}
+    if consensus is not None:
+        parse_methods(consensus)  # refused before the study is opened
+    study = open_study(study)
+    methods = parse_methods(default_methods(study) if consensus is None else consensus)
+    evaluate = {
+        "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
+    }  # fmt: skip
     plan = ReportPlan(
         methods, options_by_name(prior=prior), evaluate,
-        images=show_images, viewer=viewer, title=title, coded=codes,
+        images=show_images, viewer=viewer, title=title, coded=codes, resamples=resamples,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
-    settings = Settings(seed=seed, resamples=resamples, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs)
-    return _write_report(open_study(study), _page_path(Path(to)), plan, settings, progress)
+    settings = Settings(seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs)
+    return _write_report(study, _page_path(Path(to)), plan, settings, progress)
 
 
 def _page_path(to: Path) -> Path:
@@ -216,8 +235,9 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
             study = _replace_names(study, key, keys[0])
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
-        files = [*write_tables(findings, stage), *views]
+        files = [*write_tables(findings, stage), findings.claims.table().write(stage), *views]
         about = {"cases": len(study), "raters": list(study.rater_names), "settings": findings.settings}
+        about["resamples"] = plan.resamples
         write_summary(stage, summary_of("report", (), **about), files)
         write_text(page, render_page(findings))
         run["seconds_by_step"] = findings.seconds
@@ -248,8 +268,9 @@ def render_page(findings: Findings) -> str:
         CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file)
         for number, (name, view) in enumerate(findings.views.items())
     ]
-    raters, cases = len(study.rater_names), len(study)
-    title = findings.title or f"{raters} raters, {cases} case{'' if cases == 1 else 's'}: how far do they agree?"
+    raters, cases = len(study.rater_names), counted(len(study), "case")
+    who = f"{cases}, up to {raters} raters each" if study.options.exchangeable else f"{raters} raters, {cases}"
+    title = findings.title or f"{who}: how far do they agree?"
     subtitle = f"A report by manytruths {manytruths.__version__}"
     footer = f"Made with manytruths {manytruths.__version__}."
     return page_html(make_sections(findings), entries, title=title, subtitle=subtitle, footer=footer)

@@ -3,20 +3,18 @@
 Two grids share a lattice if, were both large enough, every voxel of one would lie on a voxel of the other: the same
 axes, possibly flipped or in another order, the same spacing, and origins a whole number of voxels apart. An array then
 moves from one to the other without any of its values changing.
-
-Masks that fit each other only when one is turned: saved in another orientation, rather than another opinion.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..core.errors import CallError, GridError
 from .grid import MAX_ITEMS, TOLERANCE, Grid, longest, times
@@ -293,72 +291,3 @@ def _count_outside(array: Array, grid: Grid, onto: Grid) -> int:
         index = np.floor(places + _HALF)
         lost += int(np.count_nonzero(((index < 0) | (index >= np.array(onto.shape))).any(axis=1)))
     return lost
-
-
-UNLIKE, ALIKE = 0.3, 0.5
-"""Dice below which two masks do not fit, and from which they do."""
-SAME_SIZE = 0.8
-"""The smaller of two sizes over the larger, from which they may be the same thing."""
-
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """How a mask is turned to fit another, and the Dice before and after."""
-
-    order: tuple[int, ...]
-    """Which axis takes the place of each."""
-    flipped: tuple[int, ...]
-    """Axes that run backwards then."""
-    before: float
-    after: float
-
-    @property
-    def changes(self) -> int:
-        """How many axes are flipped or swapped."""
-        return len(self.flipped) + sum(axis != other for axis, other in enumerate(self.order))
-
-    def __str__(self) -> str:
-        swapped = [str(axis + 1) for axis, other in enumerate(self.order) if axis != other]
-        changes = [f"axes {' and '.join(swapped)} are swapped"] if swapped else []
-        if self.flipped:
-            axes = " and ".join(str(axis + 1) for axis in self.flipped)
-            changes.append(f"axis {axes} is flipped" if len(self.flipped) == 1 else f"axes {axes} are flipped")
-        return " and ".join(changes)
-
-
-def find_turn(mask: ArrayLike, other: ArrayLike) -> Turn | None:
-    """How ``mask`` must be turned to fit ``other``; None where it fits as it is, or no turn makes it fit.
-
-    Flips of every axis and swaps of axes of the same length are tried, where both masks are of about the same size.
-
-    >>> a = np.zeros((8, 8), bool)
-    >>> a[1:3, 1:4] = True
-    >>> print(find_turn(a[::-1], a))
-    axis 1 is flipped
-    """
-    a, b = np.asarray(mask) != 0, np.asarray(other) != 0
-    if a.shape != b.shape:
-        raise GridError(f"mask has shape {a.shape}, but other has {b.shape}")
-    sizes = int(np.count_nonzero(a)), int(np.count_nonzero(b))
-    if not min(sizes) or min(sizes) < SAME_SIZE * max(sizes):
-        return None
-    before = _dice(a, b, sum(sizes))
-    if before >= UNLIKE:
-        return None
-    turned = ((way, np.flip(a.transpose(way[0]), way[1])) for way in _ways(a.shape))
-    turns = [Turn(*way, before, _dice(mask, b, sum(sizes))) for way, mask in turned]
-    best = max(turns, key=lambda turn: (turn.after, -turn.changes))
-    return best if best.after >= ALIKE else None
-
-
-def _ways(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    for order in permutations(range(len(shape))):
-        if tuple(shape[axis] for axis in order) == shape:
-            for back in product((False, True), repeat=len(shape)):
-                yield order, tuple(axis for axis, flip in enumerate(back) if flip)
-
-
-def _dice(a: Mask, b: Mask, size: int) -> float:
-    return float(2 * np.count_nonzero(a & b) / size)

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ MAX_ITEMS = 2**30
 """The most pixels or voxels of a grid; a header that promises more is taken for a mistake or an attack."""
 
 _UNITS = {2: "mm²", 3: "mm³"}
+
+BORDER = 0.1
+"""The largest part of an axis that may be missing where a border was cut off."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,23 @@ class Grid:
         if self.spacing is None or other.spacing is None or self.apart(other) <= TOLERANCE:
             return ""
         return self._spacing_difference(other) or self._direction_difference(other) or self._origin_difference(other)
+
+    def guess_difference(self, other: Grid) -> Literal["", "border", "axes", "resolution"]:
+        """Where sizes differ: whether a border is missing, axes are swapped, or the resolution is another.
+
+        With known spacings, a border is what remains where they are the same; otherwise, a small difference is one.
+
+        >>> Grid((254, 254)).guess_difference(Grid((256, 256))), Grid((128, 128)).guess_difference(Grid((256, 256)))
+        ('border', 'resolution')
+        """
+        if self.shape == other.shape or len(self.shape) != len(other.shape):
+            return ""
+        if sorted(self.shape) == sorted(other.shape):
+            return "axes"
+        if self.spacing is not None and other.spacing is not None:
+            return "border" if np.allclose(self.spacing, other.spacing, rtol=TOLERANCE) else "resolution"
+        near = all(abs(n - m) <= BORDER * max(n, m) for n, m in zip(self.shape, other.shape, strict=True))
+        return "border" if near else "resolution"
 
     @property
     def _knows(self) -> str:

@@ -157,7 +157,8 @@ class Case:
     def labels(self) -> Labels | None:
         """The labels declared, or those of the structures' files."""
         if self.options.labels is None and self.structures:
-            return Labels.of(dict(enumerate(self.structures, start=1)))
+            labels = Labels.of(dict(enumerate(self.structures, start=1)))
+            return labels.without_background() if self.options.background else labels
         return self.options.labels
 
     def picture(self) -> Array | None:

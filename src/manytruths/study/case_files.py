@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.columns import Column, Role, natural_key
-from ..core.errors import FormatError, ManytruthsError, StudyError, few, find_name_fault, raise_error
+from ..core.errors import FormatError, ManytruthsError, PredictionsError, StudyError, few, find_name_fault, raise_error
 from ..io import Location, Template, TemplateMatch
 from ..io.images import read_mask
 from ..io.tables import check_listed, read_table, subjects_of
@@ -83,9 +83,28 @@ def _find_masks(options: Options, complain: Complain) -> tuple[list[TemplateMatc
     files = [match for match in everything if match.fields["rater"] not in options.exclude_rater]
     log = _read_log(options, template, files, complain)
     blanks = log.blanks()
-    files, everything = [*files, *blanks], [*everything, *blanks]
+    files, everything = keep_session([*files, *blanks], options.session), [*everything, *blanks]
     _check_exclude(everything, options.exclude, complain)
     return files, log, [*_drafts(everything, {}), *log.cases()]
+
+
+def keep_session(files: list[TemplateMatch], session: str) -> list[TemplateMatch]:
+    """Of raters who have the session, its files alone; of the others, all."""
+    if not session:
+        return files
+    sessions: dict[str, set[str]] = {}
+    for match in files:
+        sessions.setdefault(match.fields["rater"], set()).add(match.fields.get("session", ""))
+    check_session(session, sessions.values())
+    return [f for f in files if session not in sessions[f.fields["rater"]] or f.fields.get("session", "") == session]
+
+
+def check_session(session: str, known: Iterable[Collection[str]]) -> None:
+    """Refuse a session that nobody has."""
+    names = sorted({name for each in known for name in each if name}, key=natural_key)
+    if session not in names:
+        there = f"sessions are {', '.join(names)}" if names else "the template of the masks has no {session}"
+        raise StudyError(f"session: there is no session {session!r}; {there}")
 
 
 def _find_structures(files: list[TemplateMatch], options: Options) -> tuple[str, ...]:
@@ -101,13 +120,22 @@ def _find_beside(
 ) -> dict[str, ByCase]:
     """What lies beside the masks, by the field of :class:`Case` that holds it."""
     labels = structures and not options.probability
-    predictions = _by_case(options.predictions, "algorithm", drafts, complain, labels=labels)
+    predictions = _find_predictions(options, drafts, complain, labels)
     references = _by_case(options.reference, "reference", drafts, complain, labels=labels)
     training = _by_case(options.training, "algorithm", drafts, complain)
     _check_training(options, training, _columns(predictions), complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
     _check_ranks(ranks, drafts, _others(columns, {}), complain)
     return {"predictions": predictions, "references": references, "training": training, "ranks": ranks}
+
+
+def _find_predictions(options: Options, drafts: Mapping[str, Draft], complain: Complain, labels: bool) -> ByCase:
+    """Predictions by case; that there is none keeps nothing else from being found."""
+    try:
+        return _by_case(options.predictions, "algorithm", drafts, complain, labels=labels)
+    except StudyError as error:
+        complain(PredictionsError(str(error)))
+        return {}
 
 
 def check_void(cases: Iterable[Case], void: int | None) -> None:

@@ -2,12 +2,14 @@
 
 A consensus is estimated from the raters' first readings of a case, within the case's region, with the study's labels,
 ``void`` and ``foreground``. Spatial methods get the masks and the grid's spacing, all others the tally. Outside the
-region, and where nobody rated, the map is background.
+region, and where nobody rated, the map is background. Several labels are never united: votes are taken for each of
+them, and the level sets, which draw one outline, refuse them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, overload
@@ -22,7 +24,7 @@ from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
 from ..fusion.registry import estimate, estimator
-from ..fusion.result import BINARY, Consensus, first_readings
+from ..fusion.result import Consensus, first_readings
 from .case import Case, Reading
 from .processes import Progress
 from .study import Study
@@ -30,6 +32,53 @@ from .study import Study
 Array = NDArray[Any]
 ANY = "any"
 """Instead of a label: all labels but background together."""
+OF_ONE_LABEL = ("vote:0.5", "staple")
+OF_SEVERAL_LABELS = ("plurality", "staple")
+"""Methods of consensus by default."""
+SMALL = 31
+"""Larger values may be another way to write "marked", such as 255."""
+LOOKED_AT = 1 << 24
+"""So many pixels of a mask are looked at for labels."""
+
+
+def default_methods(study: Study) -> tuple[str, ...]:
+    """The methods of consensus where none are named: a vote is for one label, the plurality for several."""
+    return OF_SEVERAL_LABELS if has_several_labels(study) else OF_ONE_LABEL
+
+
+def has_several_labels(study: Study) -> bool:
+    """Whether a study has several labels: by those declared, or else by a mask of the first, middle and last case.
+
+    A label that none of these masks holds is not seen; declare the labels to be sure.
+    """
+    if study.options.foreground:
+        return False
+    cases = list(study)
+    known = next((case.labels for case in cases if case.labels is not None), None)
+    if known is not None:
+        return known.several
+    found: set[int] = set()
+    for number, place in enumerate(sorted({0, len(cases) // 2, len(cases) - 1})):
+        columns = list(cases[place].masks)
+        with suppress(ManytruthsError):  # said when the case is read
+            values = _mask_values(cases[place].mask(columns[number % len(columns)]).array, study.options.void)
+            if len(values) > 1:
+                return True
+            found |= values
+    return len(found) > 1 and max(found) <= SMALL
+
+
+def _mask_values(array: Array, void: int | None) -> set[int]:
+    """The values of a mask but 0 and "not rated"."""
+    data = np.ma.compressed(array) if np.ma.isMaskedArray(array) else array
+    some = data.ravel(order="K")[:: max(1, data.size // LOOKED_AT)]
+    if some.dtype == np.uint8:
+        present = np.zeros(256, bool)
+        present[some] = True
+        values = np.flatnonzero(present)
+    else:
+        values = np.unique(some)
+    return {int(value) for value in values.tolist()} - {0, void}
 
 
 @overload
@@ -290,10 +339,6 @@ class FirstReadings:
             void, foreground = (None, None) if single else (options.void, options.foreground)
             values = paint(values, masks, estimated.tally, void=void, foreground=foreground, fill=0)
         return values if everywhere or isinstance(self.region, str) else np.where(self.region, values, 0)
-
-    def is_united(self, estimated: Consensus) -> bool:
-        """Whether an estimate only separates marked from not marked, though there are several labels."""
-        return len(self.table.labels.marks) > 1 and estimated.labels == BINARY
 
 
 def binary_mask(array: Array, value: int | None, void: int | None) -> Array:

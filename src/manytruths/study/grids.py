@@ -61,14 +61,30 @@ def place(mask: Mask, target: Target, resample: str | None, name: str, advice: s
     grid, onto = mask.grid, target.grid
     able, differs = can_resample(grid, onto), obstacle(grid, onto)
     if differs and not (resample and able):
-        remedy = advice.replace("{offer}", OFFER if able else "")
-        raise Misplaced(f"{name} has {differs}, unlike {target.whose}; {remedy}")
+        raise Misplaced(f"{name} has {differs}, unlike {target.whose}{advise_on_size(grid, onto, advice, able)}")
     try:
         aligned = align(mask.array, grid, onto, resample)
     except GridError as error:
         more = "" if target.whose == IMAGE else ", or give images that hold all of it (--images)"
         raise Misplaced(f"{name} has {error} ({target.whose}); correct the affine of one of them{more}") from None
     return Placed(mask if aligned.array is mask.array else Mask(aligned.array, onto, mask.format), aligned.done)
+
+
+def advise_on_size(grid: Grid, onto: Grid, advice: str = ADVICE, resamples: bool = False) -> str:
+    """What is probably the matter with the size of a mask, and what to do; ``advice`` starts with resampling it."""
+    start, *rest = advice.split("{offer}", 1)
+    instead = "".join(rest)
+    if (guess := "" if resamples else grid.guess_difference(onto)) == "border":
+        steps = [f"{abs(n - m)} along axis {i}" for i, (n, m) in enumerate(zip(grid.shape, onto.shape, strict=True), 1)]
+        parts = " and ".join(step for step in steps if not step.startswith("0 "))
+        less = all(n <= m for n, m in zip(grid.shape, onto.shape, strict=True))
+        more = all(n >= m for n, m in zip(grid.shape, onto.shape, strict=True))
+        what = "was cut off" if less else "was added" if more else "was cut off or added"
+        how = "pad it with 0 where it was cut" if less else "crop it there" if more else "crop and pad it"
+        return f": probably a border {what} ({parts}, in pixels); {how}, do not resample it{instead}"
+    if guess == "axes":
+        return f": probably its axes are swapped; transpose it{instead}"
+    return f"; {start}{OFFER if resamples else ''}{instead}"
 
 
 def combine_alignments(parts: Mapping[str, Alignment]) -> Alignment:

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ManytruthsError, StudyError
-from ..core.labels import Labels
+from ..core.labels import MACRO, Labels
 from ..core.tally import REGIONS
 from ..io.tables import read_toml
 
 PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", "cases", "raters", "reads")
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
+    "background": (None, "none"),
     "foreground": (None, "any"),
     "region": tuple(REGIONS),
     "overlap": ("smaller", "union"),
@@ -48,6 +49,7 @@ class Options:
     raters: str | None = None
     reads: str | None = None
     labels: Labels | None = None
+    background: str | None = None
     foreground: str | None = None
     void: int | None = None
     region: str = "whole"
@@ -58,16 +60,22 @@ class Options:
     exchangeable: bool = False
     probability: bool = False
     limits: tuple[float, float] | None = None
+    margin: float | None = None
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude_rater: tuple[str, ...] = ()
+    session: str = ""
+    primary: str = ""
 
     def __post_init__(self) -> None:
         for name in CHOICES:
             _check_choice(name, getattr(self, name))
+        self._settle_background()
         _check_void(self)
         if isinstance(self.labels, Labels) and "" in self.labels.names:
             nameless = self.labels.values[self.labels.names.index("")]
             raise StudyError(f"the name of label {nameless} is empty; give it one")
+        if isinstance(self.labels, Labels) and MACRO in self.labels.names:
+            raise StudyError(f"a label is called {MACRO!r}, as the mean over labels is in the tables; rename it")
         if self.spacing is not None and not (self.spacing and all(0 < s < math.inf for s in self.spacing)):
             raise StudyError(f"spacing is {self.spacing}; it must be positive and finite, in mm")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
@@ -76,6 +84,15 @@ class Options:
             raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
         if self.overlap == "union":
             object.__setattr__(self, "foreground", "any")
+
+    def _settle_background(self) -> None:
+        """Without background every value is a label; which ones there are has to be declared."""
+        if self.background is None:
+            return
+        if self.foreground or self.overlap == "union":
+            raise StudyError('background = "none" and foreground = "any" exclude each other; give one of them')
+        if self.labels is not None:
+            object.__setattr__(self, "labels", Labels.of(self.labels).without_background())
 
 
 def _check_choice(name: str, value: object) -> None:
@@ -89,6 +106,8 @@ def _check_void(options: Options) -> None:
     # arrays in memory may hold anything
     if options.void is None or not options.masks:
         return
+    if options.void == 0 and options.background == "none":
+        return  # pixels without a label
     if not 1 <= options.void <= LARGEST_VOID:
         raise StudyError(f"void is {options.void}; it must be a value of the masks from 1 to {LARGEST_VOID}, and not 0")
     if options.labels is not None and options.void in options.labels.values:
@@ -146,6 +165,7 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "void": (int, "255", int),
     "exchangeable": (bool, "true", bool),
     "probability": (bool, "true", bool),
+    "margin": (float, "0.05", float),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""

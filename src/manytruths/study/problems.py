@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.columns import Column, closest_name, natural_key
 from ..core.errors import InputError, LabelError, ManytruthsError, StudyError
 from ..core.tally import Tally
-from ..io import Template, probe
+from ..io import Location, Template, probe
+from ..raters.broken_masks import MaskReview
 from ..shape.alignment import obstacle
 from ..shape.grid import Grid
 from .case import Case, Reading
-from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
+from .grids import IMAGE, Misplaced, Move, Placed, Target, advise_on_size, find_moves, find_target
 from .mask_values import find_wrong_predictions, find_wrong_references
 from .options import Options
 from .reading_log import unreadable_edits
+from .suspicions import review_reading
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,10 @@ class Checked:
     problems: tuple[Problem, ...]
     moves: tuple[Move, ...] = ()
     """What was done to files that lie on other grids."""
+    review: MaskReview = field(default_factory=MaskReview)
+    """Masks that are probably broken, and what is kept to compare cases."""
+    copied: tuple[tuple[str, str], ...] = ()
+    """Given references that are a rater's mask, with the rater."""
 
 
 def check_case(case: Case) -> Checked:
@@ -51,12 +63,16 @@ def check_case(case: Case) -> Checked:
     grid = None if target is None else target.grid
     beside = [*_image(case, target), *_beside(case, grid)]
     problems += beside
-    table = None
+    table, review, copied = None, MaskReview(), list[tuple[str, str]]()
     if grid is not None:
         # what lies beside the masks is said already, and must not hide what is wrong with them
         reading = Reading(_without(case, beside), {c: placed.mask.array for c, placed in masks.items()}, grid)
         table = _table(reading, problems)
-        problems += [] if table is None else _other_values(reading, table)
+        if table is not None:
+            problems += _other_values(reading, table)
+            whole = table if table.region == "whole" else reading.tally("whole", judged=False)
+            review = review_reading(reading, whole)
+            copied = list(_copied_references(reading))
     marked = {str(c): _marked(table, c) for c in case.masks}
     problems += [
         Problem("warning", "empty", f"rater {c} marked nothing in case {case.name}", case.name, c)
@@ -71,7 +87,7 @@ def check_case(case: Case) -> Checked:
             message = f"case {case.name}: {what} is resampled, {move.done.detail}"
             problems.append(Problem("warning", "grid", message, case.name, move.name))
     problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
-    return Checked(grid, marked, table, tuple(problems), tuple(moved))
+    return Checked(grid, marked, table, tuple(problems), tuple(moved), review, tuple(copied))
 
 
 def _without(case: Case, said: list[Problem]) -> Case:
@@ -89,7 +105,7 @@ def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Placed], T
     """Every mask that can be read and put where the others lie."""
     masks: dict[Column, Placed] = {}
     try:
-        target = find_target(case)
+        target = find_target(case) or _most_common(case)
     except ManytruthsError as error:
         problems.append(Problem("error", "grid", f"case {case.name}: {error}", case.name))
         return masks, None
@@ -102,6 +118,26 @@ def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Placed], T
         else:
             target = target or Target(masks[column].mask.grid, f"rater {column}'s")
     return masks, target if masks else None
+
+
+def _most_common(case: Case) -> Target | None:
+    """The grid that most masks have, so that the others are named; None where their headers do not say."""
+    grids: dict[Column, Grid] = {}
+    for column, by_label in case.masks.items():
+        for source in by_label.values():
+            if isinstance(source, Location) and not source.blank:
+                with suppress(ManytruthsError):
+                    grids.setdefault(column, probe(source))
+    if len({grid.shape for grid in grids.values()}) < 2:
+        return None
+    most = Counter(grid.shape for grid in grids.values()).most_common(1)[0][0]
+    whose = next(column for column, grid in grids.items() if grid.shape == most)
+    return Target(case.mask(whose).grid, f"rater {whose}'s")
+
+
+def has_file(source: Location) -> bool:
+    """Whether there is a file."""
+    return source.path.exists()
 
 
 def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
@@ -135,8 +171,8 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
 
 def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     """Without its image a case can still be analysed."""
-    if case.image is None:
-        return
+    if case.image is None or not has_file(case.image):
+        return  # missing images are named together
     try:
         grid = probe(case.image)
     except ManytruthsError as error:
@@ -148,7 +184,7 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     if grid.placed and target.grid.placed:
         differs = obstacle(grid, target.grid)
     if differs:
-        problem = f"{case.image} has {differs}, unlike the masks; resample it"
+        problem = f"{case.image} has {differs}, unlike the masks{advise_on_size(grid, target.grid)}"
         yield Problem("warning", "image", f"case {case.name}: image {problem}", case.name)
 
 
@@ -178,6 +214,27 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     wrong += [("reference", values) for values in find_wrong_references(case, whole, given)]
     problems += [Problem("error", kind, str(values.error), case.name, str(values.column)) for kind, values in wrong]
     return problems
+
+
+def _copied_references(reading: Reading) -> Iterator[tuple[str, str]]:
+    """Given references that are, pixel by pixel, a rater's mask in the first session, not empty."""
+    case, seen = reading.case, set[str]()
+    for column in sorted(reading.masks, key=lambda column: column.order):
+        if column.role == "rater" and column.name not in seen:
+            seen.add(column.name)
+            mine = np.ma.getdata(reading.masks[column])
+            for reference in case.references:
+                if _is_same(mine, np.ma.getdata(case.reference(reference, reading.grid)), case.options.void):
+                    yield reference.name, column.name
+
+
+def _is_same(mask: Array, other: Array, void: int | None) -> bool:
+    """Whether two masks mark the same, where both rated; one label may have another value in each."""
+    rated = np.ones(mask.shape, bool) if void is None else (mask != void) & (other != void)
+    mine, theirs = mask[rated], other[rated]
+    if not np.array_equal(mine != 0, theirs != 0) or not mine.any():
+        return False
+    return np.array_equal(mine, theirs) or all(len(np.unique(part[part != 0])) == 1 for part in (mine, theirs))
 
 
 def _labels(case: Case, reading: Reading) -> Iterator[Problem]:

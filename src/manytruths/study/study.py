@@ -19,7 +19,7 @@ from ..core.tally import Tallies, Tally
 from ..io.tables import read_table
 from ..io.template import Complain
 from .case import Case
-from .case_files import check_excluded_raters, check_void, find_cases, need_two_raters
+from .case_files import check_excluded_raters, check_session, check_void, find_cases, need_two_raters
 from .mask_values import find_other_values, raise_first
 from .options import Options, merged, read_options
 from .processes import Progress, map_in_order
@@ -75,6 +75,7 @@ class Study:
         raters: str | None = None,
         reads: str | None = None,
         labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
+        background: str | None = None,
         foreground: str | None = None,
         void: int | None = None,
         region: str | None = None,
@@ -84,8 +85,11 @@ class Study:
         spacing: Sequence[float] | None = None,
         probability: bool | None = None,
         limits: Sequence[float] | None = None,
+        margin: float | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
         exclude_rater: Sequence[str] | None = None,
+        session: str | None = None,
+        primary: str | None = None,
         complain: Complain = raise_error,
     ) -> Study:
         """Find the files of a study.
@@ -111,6 +115,9 @@ class Study:
             ``empty``, ``unread``, ``unfinished``) and ``based_on`` (a rater, or rater/session).
         labels : Labels, mapping of int to str, or iterable of int, optional
             As in :func:`manytruths.tally`.
+        background : {"none"}, optional
+            No label is background: 0 is a label like the others (a tissue map), or is not rated with ``void=0``. The
+            labels must be declared, or be the names of files.
         foreground : {"any"}, optional
             Unite all labels but background.
         void : int, optional
@@ -131,10 +138,17 @@ class Study:
             Whether predictions are probability maps or responses instead of masks.
         limits : sequence of float, optional
             The smallest and largest value of such predictions.
+        margin : float, optional
+            Largest difference of Dice that does not matter when algorithms are compared with raters, such as 0.05.
         exclude : mapping of str to sequence of str, optional
             Masks to leave out: ``{rater: [case, …]}``.
         exclude_rater : sequence of str, optional
             Raters to leave out of the whole study; their masks are not read.
+        session : str, optional
+            Of raters who have this session and others, it alone is read. By default, the first session in natural
+            order enters agreement and consensus, and the others are compared with it.
+        primary : str, optional
+            The one claim that is tested without adjustment for the others, such as ``"raters.larger"``.
         complain : callable
             Called with each problem that does not keep the other files from being found; raises it by default. Give a
             list's ``append`` to collect them.
@@ -152,18 +166,21 @@ class Study:
         given = merged(
             _start(masks),
             images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads,
-            reference=reference, training=training, probability=probability,
+            reference=reference, training=training, probability=probability, margin=margin,
             limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
             exchangeable=True if raters == "exchangeable" else None,
             labels=None if labels is None else Labels.of(labels),
-            foreground=foreground, void=void, region=region, overlap=overlap,
+            background=background, foreground=foreground, void=void, region=region, overlap=overlap,
             edited=edited, resample=resample,
             spacing=None if spacing is None else tuple(spacing),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
+            session=session,
+            primary=primary,
         )  # fmt: skip
         found_cases, left_out = find_cases(given, complain)
+        _need_labels(given, found_cases)
         check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
@@ -226,10 +243,8 @@ class Study:
         )  # fmt: skip
         named = {name: _name_masks(stack) for name, stack in cases.items()}
         check_excluded_raters({c.name for by_rater in named.values() for c in by_rater}, base.exclude_rater)
-        masks = {
-            name: {c: {"": mask} for c, mask in by_rater.items() if c.name not in base.exclude_rater}
-            for name, by_rater in named.items()
-        }
+        named = {n: {c: m for c, m in by.items() if c.name not in base.exclude_rater} for n, by in named.items()}
+        masks = {name: {c: {"": m} for c, m in by.items()} for name, by in _of_session(named, base.session).items()}
         columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
         need_two_raters(columns)
         made = []
@@ -239,6 +254,7 @@ class Study:
             settings = merged(base, spacing=None if size is None else tuple(size))
             in_groups = (own,) if isinstance(own, str) else tuple(own)
             made.append(Case(name, (subjects or {}).get(name, name), in_groups, by_rater, absent, settings))
+        _need_labels(base, made)
         judged, judges = _name_beside(cases, predictions, "algorithm"), _name_beside(cases, references, "reference")
         return cls([_with_arrays(case, judged, judges) for case in made], base, {})
 
@@ -267,6 +283,12 @@ class Study:
     def rater_names(self) -> tuple[str, ...]:
         """The raters, in natural order."""
         return tuple(sorted({c.name for c in self.columns}, key=natural_key))
+
+    @property
+    def sessions(self) -> dict[str, tuple[Column, ...]]:
+        """The columns of raters who have several sessions, the first one first: it enters agreement and consensus."""
+        by_name = {name: tuple(c for c in self.columns if c.name == name) for name in self.rater_names}
+        return {name: columns for name, columns in by_name.items() if len(columns) > 1}
 
     @property
     def algorithms(self) -> tuple[Column, ...]:
@@ -353,6 +375,18 @@ class Study:
         )
 
 
+def _of_session(named: Mapping[str, Mapping[Column, Any]], session: str) -> Mapping[str, Mapping[Column, Any]]:
+    """Of raters who have the session, it alone."""
+    if not session:
+        return named
+    have = {c.name for by_rater in named.values() for c in by_rater if c.session == session}
+    check_session(session, [{c.session for c in by_rater} for by_rater in named.values()])
+    return {
+        name: {c: mask for c, mask in by_rater.items() if c.name not in have or c.session == session}
+        for name, by_rater in named.items()
+    }
+
+
 def _start(masks: str | Path) -> Options:
     path = Path(masks)
     if path.suffix == ".toml":
@@ -363,6 +397,12 @@ def _start(masks: str | Path) -> Options:
     if os.path.lexists(path / "study.toml") or not os.access(path, os.X_OK):
         return read_options(path / "study.toml")
     raise StudyError(f"{path} is a folder without a study.toml; give a template, such as {path}/{{rater}}/{{case}}.png")
+
+
+def _need_labels(options: Options, cases: Sequence[Case]) -> None:
+    """Refuse a study without background whose labels are not known before the masks are read."""
+    if options.background == "none" and options.labels is None and not any(case.structures for case in cases):
+        raise StudyError('background = "none" needs the labels; declare them: labels = { 1 = "grey", 2 = "white" }')
 
 
 def _name_masks(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:

@@ -10,7 +10,7 @@ from .. import honest
 from ..honest import MASKS, PREDICTIONS, line
 from ..model import Attack, Expected
 
-RATINGS = ("reliability", "in/ratings.csv", "--no-pictures", "--resamples", "50", "--out", "out")
+RATINGS = ("reliability", "in/ratings.csv", "--no-pictures", "--out", "out")
 PLAN = ("plan", "--rater-accuracy", "0.85", "--wanted", "0.95", "--no-pictures", "--resamples", "50", "--out", "out")
 
 OF_ALL = ["--nosuch", "--jobs=0", "--jobs=-1", "--jobs=x", "--jobs=", "--jobs=1e3", "--void=x", "--spacing=0,0",
@@ -27,8 +27,7 @@ OF_ALL = ["--nosuch", "--jobs=0", "--jobs=-1", "--jobs=x", "--jobs=", "--jobs=1e
 
 OWN: dict[str, tuple[list[str], list[str]]] = {
     "agree": (line("agree"), [
-        "--resamples=0", "--resamples=-1", "--resamples=x", "--resamples=1e9", "--seed=-1", f"--seed={2**200}",
-        "--kappa-scale=nobody",
+        "--seed=-1", f"--seed={2**200}", "--kappa-scale=nobody",
         "--window=0", "--window=-3", "--window=4", "--window=99999", "--agreement-window=0",
         "--rank-base=nan --ranks=in/ranks/{rater}/{case}.png", "--rank-base=-1 --ranks=in/ranks/{rater}/{case}.png",
         "--rank-base=1e308 --ranks=in/ranks/{rater}/{case}.png",
@@ -44,8 +43,7 @@ OWN: dict[str, tuple[list[str], list[str]]] = {
         "--prior=nan", "--prior=-1", "--prior=2", "--prior=nobody", "--prior=", "--map-prior=1", "--map-prior=-1,-1",
         "--map-prior=nan,1", "--map-prior=x", "--smoothing=-1", "--smoothing=nan", "--smoothing=inf",
         "--simple-alpha=nan --consensus=simple", "--simple-alpha=-1 --consensus=simple",
-        "--length-penalty=-1 --consensus=lsml", "--length-penalty=nan --consensus=lsml", "--resamples=0",
-        "--rates=some",
+        "--length-penalty=-1 --consensus=lsml", "--length-penalty=nan --consensus=lsml", "--rates=some",
         "--consensus=" + "staple" * 999]),
     "evaluate": (line("evaluate"), [
         "--consensus=nobody", "--consensus=", "--threshold=nan", "--threshold=2", "--skew=1,0", "--skew=nan,nan",
@@ -58,11 +56,10 @@ OWN: dict[str, tuple[list[str], list[str]]] = {
         "--key=nowhere",
         "--grade-scale=4,1", "--grade-scale=1", "--grade-scale=1,1000000000", "--best=99",
         "--grading-repeats=nan --grading-sheet",
-        "--grading-repeats=-1 --grading-sheet", "--grading-per-subject=0 --grading-sheet", "--intensity-curves",
-        "--resamples=0"]),
+        "--grading-repeats=-1 --grading-sheet", "--grading-per-subject=0 --grading-sheet", "--intensity-curves"]),
     "report": (line("report"), [
         "--consensus=nobody", "--prior=nan", "--threshold=nan", "--tolerance=-1", "--resamples=0",
-        "--kappa-scale=nobody",
+        "--resamples=-1", "--resamples=x", "--resamples=1e9", "--kappa-scale=nobody",
         "--to=out/report.docx", "--title=\x1b[31m", "--title=" + "x" * 100_000, "--title=</title><script>",
         "--exclude-group=nobody", "--seed=-1"]),
     "reliability": (list(RATINGS), [
@@ -78,7 +75,7 @@ OWN: dict[str, tuple[list[str], list[str]]] = {
         "--chance=x=0.5",
         "--positive=nobody", "--partial=cubic", "--columns=case=nobody", "--columns=x",
         "--columns=case=case,case=rater",
-        "--resamples=0", "--seed=-1", "--cases=nowhere.csv"]),
+        "--cases=nowhere.csv"]),
     "plan": (list(PLAN), [
         "--n-labels=0", "--n-labels=1", "--n-labels=-1", "--n-labels=100000", "--n-labels=1000000000000",
         "--n-raters=0",

@@ -168,8 +168,6 @@ def _networks() -> Iterator[Attack]:
         "majority",
         "--device",
         "cpu",
-        "--resamples",
-        "50",
     )
     train = ["train", MASKS, "--images", honest.IMAGES, "--cases", "in/cases.csv", "--out", "out", *small]
     yield Attack("networks/train-image-cut", partial(_training, what="image-cut"), train)

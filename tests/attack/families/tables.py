@@ -154,7 +154,7 @@ OWN = {
     "scores": (honest.scores, ("rank", "in/scores.csv", "--no-pictures", "--resamples", "50", "--out", "out")),
     "ratings": (
         honest.ratings,
-        ("reliability", "in/ratings.csv", "--no-pictures", "--resamples", "50", "--out", "out"),
+        ("reliability", "in/ratings.csv", "--no-pictures", "--out", "out"),
     ),
     "grades": (honest.grades, line("evaluate", MASKS, "--grades", "in/grades.csv")),
 }
@@ -279,7 +279,7 @@ def _spreadsheets() -> Iterator[Attack]:
     }
     for name, (content, expected) in sheets.items():
         make = partial(_text, name="ratings.xlsx", text=content)
-        call = ("reliability", "in/ratings.xlsx", "--no-pictures", "--resamples", "50", "--out", "out")
+        call = ("reliability", "in/ratings.xlsx", "--no-pictures", "--out", "out")
         yield Attack(f"tables/xlsx-{name}", make, call, expected, limits={"AS_ABOVE": 3 << 30})
     for name in ("last-corner", "honest", "cut"):
         make = partial(_text, name="scores.xlsx", text=sheets[name][0])
@@ -287,7 +287,7 @@ def _spreadsheets() -> Iterator[Attack]:
         yield Attack(f"tables/xlsx-scores-{name}", make, call, "refused", limits={"AS_ABOVE": 3 << 30})
     for name, content in {"cut": b"PAR1" + bytes(60), "text": b"case,rater,label\n", "empty": b""}.items():
         make = partial(_text, name="ratings.parquet", text=content)
-        call = ("reliability", "in/ratings.parquet", "--no-pictures", "--resamples", "50", "--out", "out")
+        call = ("reliability", "in/ratings.parquet", "--no-pictures", "--out", "out")
         yield Attack(f"tables/parquet-{name}", make, call, "refused")
 
 

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...agreement import SMYTH_LIMIT, interpret_alpha
+from ...agreement import SMYTH_LIMIT, case_condition
+from ...claims.agreement import AgreementFacts, consider_agreement
+from ...claims.claim import ClaimLog, Claims
+from ...claims.intervals import consider_failures, consider_these_raters
+from ...claims.masks import consider_masks, mask_notes, suspicions_table
+from ...claims.numbers import TableIndex
+from ...claims.raters import consider_raters
 from ...claims.sentences import counted
+from ...claims.sessions import consider_sessions, session_notes
 from ...core.tally import Tallies
-from ...core.undefined import Note, reason
+from ...core.undefined import Note
 from ...io.result_tables import Row, Table
 from ...study import Progress, Study
+from ...study.problems import has_file
+from ...study.suspicions import Suspicion, find_suspicions
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of
-from .case import CaseAgreement, MapOptions, TurnedMask, analyse_case
+from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
+from .case import CaseAgreement, MapOptions, analyse_case
 from .edits import edit_notes, edited_pairs, edits_table
-from .tables import (
-    RaterAnalysis,
-    agreement_table,
-    confusion_table,
-    curve_table,
-    features_table,
-    pairs_table,
-    raters_analysis,
-    regions_table,
+from .raters import RaterAnalysis, raters_analysis
+from .references import (
+    Equal,
+    Voted,
+    consider_given_references,
+    find_equal_masks,
+    find_votes,
+    pool_by_reference,
+    reference_table,
 )
+from .tables import agreement_table, confusion_table, curve_table, features_table, pairs_table, regions_table
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,15 +51,15 @@ class Agreement(Result):
     tallies : Tallies
         The table of patterns of every case.
     settings : Settings
-        Level and resampling of intervals, scale of words for kappa, groups left out.
+        Level of intervals, seed of the tests that permute raters, scale of words for kappa, groups left out.
     tables : Tables
         ``agreement``, ``curve``, ``pairs``, ``raters``, …, as in the files.
     raters : RaterAnalysis or None
         Differences, dependence and clustering of raters; None where raters are exchangeable.
     notes : tuple of str
         What a reader should know about the numbers.
-    turns : tuple of TurnedMask
-        Masks that were probably saved flipped or rotated.
+    suspicions : tuple of Suspicion
+        Masks that are probably broken: inverted, shifted, copied, …; see :func:`manytruths.check`.
     moved : Moved
         Which masks were resampled or moved to the grid of their case.
     maps : MapOptions
@@ -64,11 +74,32 @@ class Agreement(Result):
     tables: Tables[Table]
     raters: RaterAnalysis | None = None
     notes: tuple[str, ...] = ()
-    turns: tuple[TurnedMask, ...] = ()
+    suspicions: tuple[Suspicion, ...] = ()
     moved: Moved = NOTHING_MOVED
     maps: MapOptions = field(default_factory=MapOptions)
     map_files: tuple[Path, ...] = ()
     """Heatmaps that were written while the cases were read."""
+    equal_references: Equal = field(default_factory=dict)
+    """Cases in which a given reference is a rater's mask, by reference and rater."""
+    voted_references: Voted = field(default_factory=dict)
+    """Given references that are a vote of the raters."""
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What is said about the data, and what was considered and not said."""
+        log = ClaimLog()
+        consider_masks(log, self.suspicions, TableIndex("agree/masks.csv", suspicions_table(self.suspicions)))
+        consider_sessions(log, self.study)
+        table, facts = TableIndex("agree/agreement.csv", self.agreement), self._facts
+        consider_agreement(log, table, facts)
+        if not self.study.options.exchangeable:
+            consider_these_raters(log, table, facts.raters, facts.subject_word)
+        consider_failures(log, table, each=facts.subject_word)
+        if self.raters is not None:
+            raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
+            consider_raters(log, raters, pairs, self.raters.facts)
+        consider_given_references(log, self)
+        return log.settle(primary=self.study.options.primary)
 
     @property
     def agreement(self) -> Table:
@@ -88,8 +119,31 @@ class Agreement(Result):
         return charts(self)
 
     def headline(self, statistic: str, scope: str = "mean") -> Row:
-        """The row of ``agreement`` for all raters and cases."""
-        return self.agreement.find(statistic, scope)
+        """The row of ``agreement`` for all raters and cases; of several labels, overlaps are macro means."""
+        row = TableIndex("agree/agreement.csv", self.agreement).row(statistic, scope)
+        return self.agreement.find(statistic, scope) if row is None else row
+
+    @property
+    def _facts(self) -> AgreementFacts:
+        study, labels = self.study, next(iter(self.tallies.values())).labels
+        conditions = {case: case_condition(t) for case, t in self.tallies.items()}
+        volumes = any(t.unit is not None and t.unit.name == "mm³" for t in self.tallies.values())
+        return AgreementFacts(
+            raters=len(study.rater_names), subjects=len(study.subjects),
+            subject_word=subject_word(study), pixel_word="voxel" if volumes else "pixel",
+            region=region_of(self.tallies), scale=self.settings.kappa_scale,
+            labels=tuple(labels.names[code] for code in labels.marks) if labels.several else (), doubt=self._doubt,
+            nothing_marked=tuple(case for case, found in conditions.items() if found == "nothing_marked"),
+            one_empty=tuple(case for case, found in conditions.items() if found == "one_empty"),
+            apart=self.raters is not None and len(self.raters.facts.components) > 1,
+        )  # fmt: skip
+
+    @property
+    def _doubt(self) -> Note | None:
+        copies = self.raters.dependence.copies if self.raters is not None else ()
+        pairs = [f"{copy.rater_a} and {copy.rater_b}" for copy in copies]
+        text = f"{'; '.join(pairs[:3])} drew nearly the same, so that they may not have worked alone"
+        return Note("masks_doubtful", text) if pairs else None
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
@@ -131,7 +185,6 @@ def agree(
     exclude_group: Sequence[str] = (),
     level: float = 0.95,
     seed: int = 0,
-    resamples: int = 2000,
     pictures: bool = True,
     window: int = 7,
     agreement_window: int = 3,
@@ -156,8 +209,8 @@ def agree(
         Groups to leave out of additional means.
     level : float
         Confidence level of intervals.
-    seed, resamples : int
-        Seed and number of resamples of the bootstrap over subjects.
+    seed : int
+        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
     window, agreement_window : int
@@ -183,7 +236,7 @@ def agree(
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
-    settings = Settings(seed, resamples, level, kappa_scale, tuple(exclude_group), jobs)
+    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
         base=rank_base, shift=rank_shift, largest=rank_largest,
@@ -216,22 +269,54 @@ def tabulate_agreement(
     tallies = study.gathered({name: case.tally for name, case in cases.items()})
     agreement = agreement_table(tallies, settings, {name: case.ranking_score for name, case in cases.items()})
     tables = [agreement, curve_table(tallies)]
+    suspicions = find_suspicions(study, {name: case.review for name, case in cases.items()})
     raters = None
     if not study.options.exchangeable:
-        tables.append(pairs_table(tallies, settings))
-        raters = raters_analysis(tallies, settings)
-        tables.append(raters.table)
-    if len(next(iter(tallies.values())).labels.marks) > 1:
+        raters = _analyse_raters(study, cases, tallies, settings, suspicions)
+        pairs = pairs_table(tallies, settings)
+        pairs.add(raters.pair_rows)
+        tables += [pairs, raters.table]
+    if next(iter(tallies.values())).labels.several:
         tables.append(confusion_table(tallies))
+    given = {name: case.references for name, case in cases.items()}
+    tables += [t for t in [reference_table(study, given, settings, methods=False)] if t.rows]
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
-    turns = tuple(turn for case in cases.values() for turn in case.turns)
+    tables += [suspicions_table(suspicions)] if suspicions else []
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement, raters), *_without_image(cases))
-    notes = (*edit_notes(study), *(turn.note for turn in turns), *moved.notes, *others)
+    others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
+    notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     maps = maps or MapOptions()
-    return Agreement(study, tallies, settings, Tables(tables), raters, notes, turns, moved, maps, files)
+    return Agreement(
+        study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
+        find_equal_masks(given), find_votes(given),
+    )  # fmt: skip
+
+
+def _analyse_raters(
+    study: Study,
+    cases: Mapping[str, CaseAgreement],
+    tallies: Tallies,
+    settings: Settings,
+    suspicions: Sequence[Suspicion],
+) -> RaterAnalysis:
+    """What is known of the raters, also against given references, with what claims about them must know."""
+    given = {name: case.references for name, case in cases.items()}
+    against = pool_by_reference(given)
+    found = raters_analysis(tallies, settings, against)
+    units = {t.unit.name for t in tallies.values() if t.unit}
+    facts = replace(
+        found.facts,
+        broken=tuple(dict.fromkeys(rater for suspicion in suspicions for rater in suspicion.raters)),
+        filled=tuple(r for s in suspicions if s.kind in ("all_marked", "inverted") for r in s.raters),
+        edited=frozenset(edited_pairs(study)),
+        own_references=frozenset(reference for reference, _ in find_equal_masks(given)) | frozenset(find_votes(given)),
+        subject=subject_word(study),
+        pixel="voxel" if "mm³" in units else "pixel",
+        sessions=bool(study.sessions),
+    )
+    return replace(found, facts=facts)
 
 
 def _analyse_cases(
@@ -241,13 +326,15 @@ def _analyse_cases(
     return {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
 
 
-def _without_image(cases: Mapping[str, CaseAgreement]) -> list[str]:
-    """Cases whose heatmap lacks its image: each, or the first and the number of others."""
+def _without_image(study: Study, cases: Mapping[str, CaseAgreement]) -> list[str]:
+    """Cases whose heatmap lacks its image: one note for all, or each, or the first and the number of others."""
     notes = [case.note for case in cases.values() if case.note]
+    if notes and not study.coded and not any(case.image is not None and has_file(case.image) for case in study):
+        return [f"heatmaps are without images: no file is where {study.options.images!r} says"]
     return notes if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
 
 
-def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis | None) -> Iterator[str]:
+def _notes(study: Study, tallies: Tallies, table: Table) -> Iterator[str]:
     if not any(t.marked.any() for t in tallies.values()):
         void = study.options.void
         asked = "" if void is None else f"; is void={void} the value of the marks?"
@@ -256,21 +343,9 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis |
         yield "pixels differ in size between cases: pooled numbers count pixels, not volume"
     bound = table.find("smyth_bound")
     if bound.value > SMYTH_LIMIT:
-        yield f"Smyth's bound is {bound.value:.1%}, above the recommended limit of {SMYTH_LIMIT:.0%}"
+        digits = 1 if bound.value >= SMYTH_LIMIT + 0.0005 else 3
+        yield f"Smyth's bound is {bound.value:.{digits}%}, above the recommended limit of {SMYTH_LIMIT:.0%}"
     if len(study.rater_names) == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
-    if raters is not None and raters.differences.outliers:
-        text = "one rater often exceeds mean + 1 SD even when all are equally good: inspect before excluding"
-        yield Note("outliers", text)
     if study.options.exchangeable:
         yield Note("exchangeable", "raters are exchangeable: nothing is said about one of them or about pairs")
-    if raters is not None:
-        edited = edited_pairs(study)
-        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in edited):
-            alike = f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit? "
-            yield Note("possible_copy", alike + "If so, say it under based_on in reads.csv (--reads)")
-    alpha = table.find("krippendorff_alpha")
-    if alpha.low is not None and not reason(alpha.low):
-        rule = interpret_alpha(alpha.low)
-        text = f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
-        yield Note("krippendorff_rule", text)

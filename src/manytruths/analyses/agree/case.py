@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,24 +14,23 @@ from numpy.typing import NDArray
 from ...agreement import (
     Correlation,
     common_heatmap,
-    dice,
+    dispute_heatmap,
     heatmap_score,
     image_feature_correlations,
-    pairwise,
     ranking_heatmap,
 )
-from ...core.columns import Column
 from ...core.errors import CallError
 from ...core.painting import paint
 from ...core.tally import Tally
-from ...core.undefined import Note
 from ...io import safe_name, write_map, write_picture
+from ...raters.broken_masks import MaskReview
 from ...shape import Region, find_regions
-from ...shape.alignment import UNLIKE, Turn, find_turn
 from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
+from ...study.suspicions import review_reading
 from .edits import Edit, edits_of
+from .references import count_references
 
 Array = NDArray[Any]
 
@@ -62,28 +61,6 @@ class MapOptions:
 
 
 @dataclass(frozen=True)
-class TurnedMask:
-    """A rater's mask that fits those of most others when it is turned."""
-
-    case: str
-    rater: str
-    way: Turn
-
-    @property
-    def words(self) -> str:
-        """What is the matter with the mask."""
-        return (
-            f"rater {self.rater}'s mask fits the others' when {self.way} (Dice {self.way.before:.2f} as it is, "
-            f"{self.way.after:.2f} then): probably it was saved the wrong way round"
-        )
-
-    @property
-    def note(self) -> Note:
-        """The same with the case."""
-        return Note("turned_mask", f"case {self.case}: {self.words}")
-
-
-@dataclass(frozen=True)
 class CaseAgreement:
     """What is kept of a case."""
 
@@ -93,10 +70,12 @@ class CaseAgreement:
     ranking_score: float | None = None
     note: str = ""
     files: tuple[Path, ...] = ()
-    turns: tuple[TurnedMask, ...] = ()
-    """Who fits another rater only when turned."""
+    review: MaskReview = field(default_factory=MaskReview)
+    """Masks that are probably broken, and what is kept to compare cases."""
     edits: tuple[Edit, ...] = ()
     """Reads that started from another's, beside what they started from."""
+    references: Mapping[str, Tally] = field(default_factory=dict)
+    """Raters and given references, by label; empty without references."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -107,43 +86,26 @@ def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
 def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     """The same of a case whose masks are in memory."""
     case, table = reading.case, reading.tally(judged=False)
-    edits = tuple(edits_of(case))
-    if not plan.looks:
-        return CaseAgreement(table, edits=edits)
+    edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
-    heat = np.asarray(reading.paint(common_heatmap(whole), whole))
+    review = review_reading(reading, whole)
+    if not plan.looks:
+        return CaseAgreement(table, review=review, edits=edits, references=references)
+    several = whole.labels.several
+    heat = np.asarray(reading.paint(dispute_heatmap(whole) if several else common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
     image, problem = reading.picture
     note = f"case {case.name}: heatmap without its image: {problem}" if problem else ""
     score, ranked = _ranking(reading, plan) if case.ranks else (None, None)
-    files = _write_heatmaps(reading, plan, heat, ranked) if plan.folder is not None else ()
+    shows = "raters who differ from the most frequent label" if several else "raters who marked it"
+    files = _write_heatmaps(reading, plan, heat, ranked, shows) if plan.folder is not None else ()
     inside = None if isinstance(reading.region, str) else np.asarray(reading.region) != 0
     shown = heat if ranked is None else ranked
     regions = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     features: Mapping[str, Correlation] = {}
     if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
-    return CaseAgreement(table, regions, features, score, note, files, tuple(_turns(reading, whole)), edits)
-
-
-def _turns(reading: Reading, table: Tally) -> Iterator[TurnedMask]:
-    """Masks that fit those of most others when flipped, and do not as they are."""
-    if table.exchangeable or table.labels.background is None or len(table.raters) < 2:
-        return
-    columns = [table.columns[i] for i in table.raters]
-    for column, fits in zip(columns, pairwise(dice, table.foreground()).values, strict=True):
-        # most fit as they are, and are not looked at
-        if column not in reading.masks or 2 * np.count_nonzero(fits < UNLIKE) < len(columns) - 1:
-            continue
-        mask, others = _marked(reading, column), [c for c in columns if c != column and c in reading.masks]
-        ways = [way for other in others if (way := find_turn(mask, _marked(reading, other)))]
-        if 2 * len(ways) > len(others):
-            yield TurnedMask(reading.case.name, column.name, max(ways, key=lambda way: way.after))
-
-
-def _marked(reading: Reading, column: Column) -> Array:
-    values, void = np.ma.getdata(reading.masks[column]), reading.case.options.void
-    return np.asarray((values != 0) & (values != void))
+    return CaseAgreement(table, regions, features, score, note, files, review, edits, references)
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:
@@ -158,10 +120,12 @@ def ranking_worth(reading: Reading, plan: MapOptions) -> NDArray[np.float64]:
         return ranking_heatmap(reading.rank_tally[0], plan.base, plan.shift, plan.largest)
 
 
-def _write_heatmaps(reading: Reading, plan: MapOptions, heat: Array, ranked: Array | None) -> tuple[Path, ...]:
+def _write_heatmaps(
+    reading: Reading, plan: MapOptions, heat: Array, ranked: Array | None, shows: str
+) -> tuple[Path, ...]:
     assert plan.folder is not None
     most = len({column.name for column in reading.masks})
-    files = _write_heatmap(plan.folder, reading, heat, most, "raters who marked it", discrete=True)
+    files = _write_heatmap(plan.folder, reading, heat, most, shows, discrete=True)
     if ranked is None:
         return files
     top = round(float(plan.base ** (1 - plan.shift)))

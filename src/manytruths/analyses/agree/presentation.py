@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...agreement import KAPPA_SCALES, interpret_kappa
 from ...charts import curve, dendrogram, matrix, strip
-from ...claims.sentences import number
-from ...core.undefined import reason
+from ...charts.curves import line_chart
+from ...claims.agreement import level_words
+from ...claims.claim import Claims
+from ...claims.masks import IDS, KINDS
+from ...claims.numbers import TableIndex
+from ...claims.raters import RaterFacts
+from ...claims.sentences import counted, number, there_are
+from ...claims.sessions import COUNTED
+from ...core.labels import MACRO
+from ...core.undefined import code, code_of, reason
 from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
+from .references import reference_grid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +39,8 @@ NAMES = {
     "smyth_bound": "Smyth's error bound",
 }
 """The statistics of the first table; all of them are in agreement.csv."""
+OVERLAPS = ("dice", "positive_agreement", "volume_difference")
+"""Of several labels, their macro means."""
 
 SCALES = {
     "landis_koch": "Landis and Koch's scale",
@@ -44,24 +54,44 @@ SCALES = {
 def print_agreement(result: Agreement, console: Console) -> None:
     """The headline numbers, groups, raters, disputed cases and notes."""
     console.print(f"[bold]{result.describe()}[/bold]; region counted: {region_of(result.tallies)}\n")
-    console.print(_headlines(result))
-    words = interpret_kappa(result.headline("fleiss_kappa").value, result.settings.kappa_scale)
-    scale = SCALES[result.settings.kappa_scale]
-    console.print(f"Agreement beyond chance is [bold]{words}[/bold] ({scale}, mean kappa).\n")
-    parts = (_groups(result), _raters(result), _within(result), _edits(result), _disputed(result))
-    print_parts(console, parts, (*_interval_note(result), *result.notes))
+    _print_broken_masks(result, console)
+    parts = (
+        _headlines(result), _labels(result), _groups(result), _raters(result), _within(result), _edits(result),
+        reference_grid(result.tables.get("reference_scores")), _disputed(result),
+    )  # fmt: skip
+    said = (*IDS, COUNTED.id)  # as notes
+    others = Claims(claim for claim in result.claims if claim.kind.id not in said)
+    notes = [note for note in result.notes if code_of(note) not in KINDS]
+    print_parts(console, parts, (*_interval_note(result), *notes), others)
+
+
+def _print_broken_masks(result: Agreement, console: Console) -> None:
+    """Masks that are probably broken, before every number."""
+    notes = [note for note in result.notes if code_of(note) in KINDS]
+    if notes:
+        console.print("[bold yellow]First of all[/bold yellow] (all numbers count these masks as they are):")
+        for note in notes:
+            console.print(f"• {note}", markup=False, highlight=False, soft_wrap=True)
+        console.print()
 
 
 def _headlines(result: Agreement) -> Any:
-    table, rows = result.agreement, []
-    for name, title in NAMES.items():
-        if table.all(name, "mean"):
-            mean, std, pooled = table.find(name, "mean"), table.find(name, "std"), table.find(name, "pooled")
+    table, rows = _index(result), []
+    several = result.tallies[next(iter(result.tallies))].labels.several
+    # of several labels, overlap comes first
+    for name in sorted(NAMES, key=lambda name: name not in OVERLAPS) if several else NAMES:
+        mean, std, pooled = (table.row(name, scope) for scope in ("mean", "std", "pooled"))
+        if mean is not None and std is not None and pooled is not None:
             undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
-            rows.append([title, with_interval(mean), number(std.value), with_interval(pooled), undefined])
-    header = ["", "mean over subjects", "± std", "pooled", "undefined"]
-    intervals = f", with {result.settings.level:.0%} intervals over subjects" if _has_intervals(table) else ""
-    return grid(f"Agreement{intervals}", header, rows)
+            title = NAMES[name].removesuffix(", mean of pairs") + ", macro mean" if mean.label == MACRO else NAMES[name]
+            both = interval_over_both(result.agreement, name, mean.label)
+            rows.append([title, with_interval(mean), both, number(std.value), with_interval(pooled), undefined])
+    header = ["", "mean over subjects", "over both", "± std", "pooled", "undefined"]
+    intervals = f", with {result.settings.level:.0%} intervals over subjects"
+    heading = f"Agreement{intervals if _has_intervals(result.agreement) else ''}"
+    if any(row[2] for row in rows):
+        return grid(f"{heading}; over both: other subjects and other raters", header, rows)
+    return grid(heading, [*header[:2], *header[3:]], [[*row[:2], *row[3:]] for row in rows])
 
 
 def _has_intervals(table: Table) -> bool:
@@ -71,46 +101,82 @@ def _has_intervals(table: Table) -> bool:
 
 
 def _interval_note(result: Agreement) -> list[str]:
+    """Why there are no intervals, or none of the macro means."""
+    dice, there = _index(result).row("dice"), len(result.study.subjects)
+    if there < MIN_SUBJECTS:
+        return [f"no intervals: they need at least {MIN_SUBJECTS} subjects, and {there_are(there)}"]
+    if dice is not None and dice.low is not None and code(dice.low) == "label_of_few_subjects":
+        return [f"macro means have no interval: {reason(dice.low)}"]
     if _has_intervals(result.agreement):
         return []
-    there = len(result.study.subjects)
-    if there < MIN_SUBJECTS:
-        return [f"no intervals: they need at least {MIN_SUBJECTS} subjects, and there are {there}"]
     return [f"no intervals: they need at least {MIN_SUBJECTS} subjects with defined values"]
 
 
+def _index(result: Agreement) -> TableIndex:
+    return TableIndex("agree/agreement.csv", result.agreement)
+
+
+def _labels(result: Agreement) -> Any:
+    """Each label against the rest."""
+    table, rows = _index(result), []
+    for row in table.all("dice", "mean", label=None):
+        if row.label not in ("", MACRO) and not row.group:
+            kappa = table.row("fleiss_kappa", label=row.label)
+            beyond = with_interval(kappa) if kappa is not None else "–"
+            rows.append([row.label, str(row.n), with_interval(row), beyond])
+    header = ["", "subjects with it", "Dice, mean of pairs", "Fleiss' kappa"]
+    return grid("By label, each against the rest, mean over subjects", header, rows) if rows else None
+
+
+def interval_over_both(table: Table, statistic: str, label: str = "") -> str:
+    """``0.37–0.50``: the interval of a mean over subjects and raters; empty where there is none."""
+    rows = [row for row in table.all(f"{statistic}_over_both", "mean") if row.label == label]
+    return with_interval(rows[0]).partition(" (")[2].removesuffix(")") if rows else ""
+
+
 def _groups(result: Agreement) -> Any:
-    table, rows = result.agreement, []
-    groups = [row.group for row in table.all("fleiss_kappa", "mean") if row.group and not row.label]
+    table, rows = _index(result), []
+    groups = [row.group for row in table.all("fleiss_kappa", "mean") if row.group]
     for group in dict.fromkeys(groups):
-        kappa, std = (table.find("fleiss_kappa", scope, group=group) for scope in ("mean", "std"))
-        dice = number(table.find("dice", "mean", group=group).value) if table.all("dice", "mean") else "–"
-        words = interpret_kappa(kappa.value, result.settings.kappa_scale)
-        rows.append([group, str(kappa.n), f"{number(kappa.value)} ± {number(std.value)}", words, dice])
+        kappa, std = (table.row("fleiss_kappa", scope, group=group) for scope in ("mean", "std"))
+        dice = table.row("dice", group=group)
+        if kappa is not None and std is not None:
+            overlap = number(dice.value) if dice is not None else "–"
+            spread = f"{with_interval(kappa)} ± {number(std.value)}"
+            rows.append([group, str(kappa.n), spread, level_words(kappa, result.settings.kappa_scale), overlap])
     return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
 
 
 def _raters(result: Agreement) -> Any:
     if result.raters is None:
         return None
-    table, differences, rows = result.raters.table, result.raters.differences, []
-    digits = dict.fromkeys(("sensitivity", "specificity", "ppv", "cohen_kappa", "cohen_kappa_against_others"), 3)
-    digits |= {"relative_area": 2, "mean_difference": 3}
-    for rater in differences.raters:
-        cells = [number(table.find(s, "pooled", rater=rater).value, places) for s, places in digits.items()]
-        rows.append([rater, *cells, "outlier" if rater in differences.outliers else ""])
-    header = ["", "sens.", "spec.", "PPV", "kappa", "kappa, others", "area", "Dice distance", ""]
-    return grid("Raters, against the 0.5 consensus, pooled (area: relative to the others' mean)", header, rows)
+    table, label, rows = result.raters.table, result.raters.facts.label, []
+    digits = dict.fromkeys(("sensitivity", "specificity", "ppv", "cohen_kappa"), 3)
+    digits = {f"{name}_against_others": places for name, places in digits.items()}
+    digits |= ({} if label else {"relative_area": 2}) | {"mean_difference": 3}
+    outliers = {claim.about for claim in result.claims.of("raters.outlier").made}
+    for rater in result.raters.differences.raters:
+        cells = [number(table.find(s, "pooled", rater=rater, label=label).value, d) for s, d in digits.items()]
+        rows.append([rater, *cells, "outlier" if rater in outliers else ""])
+    header = ["", "sens.", "spec.", "PPV", "kappa", *([] if label else ["area"]), "Dice distance", ""]
+    facts, explained = result.raters.facts, ["means over labels" if label else "area: relative to the others' mean"]
+    if facts.shared < facts.cases:
+        own = f"Dice distance over the {counted(facts.shared, 'case')} that all have, the others over each rater's own"
+        explained.append(own)
+    whom = "the other" if len(rows) == 2 else "the vote of the others"
+    return grid(f"Raters, against {whom}, pooled ({'; '.join(explained)})", header, rows)
 
 
 def _within(result: Agreement) -> Any:
-    pairs, rows = result.tables.get("pairs", Table("pairs")), []
-    for row in pairs.all("dice", "pooled"):
-        if row["relation"] == "within":
-            same = {name: row[name] for name in ("rater_a", "rater_b", "relation")}
-            kappa = pairs.find("cohen_kappa", **same).value
-            rows.append([f"{row['rater_a']} and {row['rater_b']}", number(row.value), number(kappa)])
-    return grid("The same rater twice, pooled", ["", "Dice", "Cohen's kappa"], rows) if rows else None
+    """Sessions of one rater: means over subjects, and over how many."""
+    pairs, rows = TableIndex("agree/pairs.csv", result.tables.get("pairs", Table("pairs"))), []
+    for row in pairs.all("dice", "mean"):
+        if row["relation"] == "within" and not row.group:
+            kappa = pairs.row("cohen_kappa", "mean", *row.extra)
+            beyond = with_interval(kappa) if kappa is not None else "–"
+            rows.append([f"{row['rater_a']} and {row['rater_b']}", with_interval(row), beyond, str(row.n)])
+    header = ["", "Dice", "Cohen's kappa", "n"]
+    return grid("The same rater twice, mean over subjects", header, rows) if rows else None
 
 
 def _edits(result: Agreement) -> Any:
@@ -142,24 +208,39 @@ def charts(result: Agreement) -> dict[str, str]:
     if result.raters is None:
         return svg
     differences, tree = result.raters.differences, result.raters.clustering
-    title = "Dice between raters, all cases pooled"
+    facts = result.raters.facts
+    title = f"Dice between raters, {'all' if facts.shared == facts.cases else 'shared'} cases pooled"
     svg["dice-between-raters"] = matrix(1 - differences.pairs.values, differences.raters, title)
     if len(tree.raters) > 1:
         svg["dendrogram"] = dendrogram(
             tree.linkage,
             tree.raters,
             groups=_first_property(result, tree.raters),
-            marked=differences.outliers,
-            axis_label="height of Ward's clustering of 1 − F1",
+            marked=[claim.about for claim in result.claims.of("raters.outlier").made],
+            axis_label="height of Ward's clustering of 1 − Dice",
         )
     return svg
 
 
+def pooled_cases(facts: RaterFacts) -> str:
+    """Over which cases distances between raters are pooled."""
+    if facts.shared == facts.cases:
+        return "all cases pooled"
+    return f"pooled over the {'cases that all of them read' if facts.shared else 'cases that both read'}"
+
+
 def _curve(result: Agreement) -> str:
-    rows = result.curve.all("agreement_curve", "pooled")
-    x, y = [float(r["raters"]) for r in rows], [r.value for r in rows]
-    title = "How many raters marked the same"
-    return curve(x, y, "at least so many raters", "share of marked items", title, ylim=(0, 1))
+    """A line, or one for each of several labels."""
+    lines: dict[str, tuple[list[float], list[float]]] = {}
+    for row in result.curve.all("agreement_curve", "pooled"):
+        x, y = lines.setdefault(row.label, ([], []))
+        x.append(float(row["raters"]))
+        y.append(float(row.value))
+    axes = ("at least so many raters", "share of what any rater marked")
+    if len(lines) < 2:
+        return curve(*next(iter(lines.values())), *axes, "How many raters marked the same", ylim=(0, 1))
+    most = max(max(x) for x, _ in lines.values())
+    return line_chart(lines, *axes, "How many raters gave the same label", xlim=(1.0, max(2.0, most)))
 
 
 def _kappas(result: Agreement) -> str:
@@ -167,10 +248,7 @@ def _kappas(result: Agreement) -> str:
     for row in result.agreement.all("fleiss_kappa", "case"):
         if not row.label:
             by_group.setdefault(row.group or "all cases", []).append(float(row.value))
-    tops = KAPPA_SCALES[result.settings.kappa_scale]
-    starts = [-math.inf, *(top for top, _ in tops[:-1])]
-    levels = [(start, name) for start, (_, name) in zip(starts, tops, strict=True)]
-    return strip(by_group, "Fleiss' kappa", "Agreement beyond chance, case by case", levels=levels)
+    return strip(by_group, "Fleiss' kappa", "Agreement beyond chance, case by case")
 
 
 def _first_property(result: Agreement, raters: tuple[str, ...]) -> list[str] | None:

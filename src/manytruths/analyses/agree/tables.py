@@ -6,8 +6,7 @@ The pooled rows of ``raters.csv`` hold what Lampert's tables show.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import agreement, raters
+from ... import agreement
 from ...agreement import MeanPairwise, PairStatistic
 from ...core.columns import Column
 from ...core.errors import InputError
-from ...core.labels import Labels
+from ...core.labels import MACRO, Labels
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import or_undefined
 from ...inference.intervals import confidence_interval
 from ...io.result_tables import Row, Table
+from ..label_rows import label_users, macro_rows, pooled_label_rows, pooled_macro_rows
 from ..tables import Series, Settings, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise
+from .populations import macro_over_both, over_both
 
 if TYPE_CHECKING:
     from .case import CaseAgreement
@@ -46,7 +46,10 @@ OF_MARKS = _by_name(
     agreement.positive_agreement, agreement.negative_agreement, agreement.prevalence_index, agreement.unanimous,
     agreement.heatmap_score, *map(MeanPairwise, (agreement.dice, agreement.iou, agreement.volume_difference)),
 )  # fmt: skip
-"""These want a background that marks stand out from."""
+"""These want a background that marks stand out from; of several labels, each is taken against the rest."""
+
+OF_LABELS = {name: OF_MARKS[name] for name in OF_MARKS if name not in ("prevalence_index", "heatmap_score")}
+"""What has a mean over labels."""
 
 OF_NUMBERS: dict[str, Statistic] = {
     "krippendorff_alpha_ordinal": partial(agreement.krippendorff_alpha, metric="ordinal"),
@@ -63,16 +66,11 @@ OF_PAIRS: tuple[PairStatistic, ...] = (
     agreement.cohen_kappa, agreement.dice, agreement.iou, agreement.volume_difference, agreement.bias_index,
 )  # fmt: skip
 
-PERFORMANCE: tuple[PairStatistic, ...] = (
-    agreement.sensitivity, agreement.specificity, agreement.ppv, agreement.npv, agreement.cohen_kappa, agreement.dice,
-    agreement.iou,
-)  # fmt: skip
-
 
 def statistics_for(tally: Tally) -> dict[str, Statistic]:
-    """The statistics that a table's labels allow."""
+    """The statistics that a table's labels allow; several labels are never united."""
     chosen = dict(BEYOND_CHANCE)
-    if tally.labels.background is not None:
+    if tally.labels.background is not None and not tally.labels.several:
         chosen |= OF_MARKS
     return chosen | OF_NUMBERS if len(tally.labels) > 2 else chosen
 
@@ -80,16 +78,21 @@ def statistics_for(tally: Tally) -> dict[str, Statistic]:
 def agreement_table(
     tallies: Tallies, settings: Settings, ranking_scores: Mapping[str, float | None] | None = None
 ) -> Table:
-    """Every statistic of all raters together: by case, subject, group; pooled; mean and deviation; by label."""
+    """Every statistic of all raters together: by case, subject, group; pooled; mean and deviation.
+
+    Of several labels, rows without label are about all of them at once (kappa, alpha); those of overlap are the macro
+    mean, and rows of each label against the rest.
+    """
     table = Table("agreement")
     whole = pool(tallies, mixed=True)
-    table.add(_label_rows(tallies, statistics_for(whole), "", settings))
-    for code in whole.labels.marks if len(whole.labels.marks) > 1 else ():
-        name = whole.labels.names[code]
-        marked = tallies.map(lambda t, name=name: t.only(name))
-        table.add(_label_rows(marked, statistics_for(pool(marked, mixed=True)), name, settings))
+    chosen = statistics_for(whole)
+    table.add(summarise(_series(tallies, chosen, ""), tallies, settings))
+    table.add(pooled_rows(_pooled(chosen), tallies, settings))
+    if whole.labels.several:
+        table.add(_label_rows(tallies, whole.labels, settings))
     table.add(_conditions(tallies, settings))
     table.add(_over_raters(whole, settings))
+    table.add(_over_both(whole, tallies, settings))
     scores = {case: score for case, score in (ranking_scores or {}).items() if score is not None}
     if scores:
         series = Series("ranking_heatmap_score", list(scores.values()))
@@ -97,11 +100,29 @@ def agreement_table(
     return table
 
 
-def _label_rows(tallies: Tallies, chosen: dict[str, Statistic], label: str, settings: Settings) -> Iterator[Row]:
-    series = [Series(name, [statistic(t) for t in tallies.values()], label) for name, statistic in chosen.items()]
-    yield from summarise(series, tallies, settings)
-    pooled = {name: statistic for name, statistic in chosen.items() if name not in NO_POOLED}
-    yield from pooled_rows(pooled, tallies, settings, label=label)
+def _series(tallies: Tallies, chosen: Mapping[str, Statistic], label: str) -> list[Series]:
+    return [Series(name, [statistic(t) for t in tallies.values()], label) for name, statistic in chosen.items()]
+
+
+def _pooled(chosen: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    return {name: statistic for name, statistic in chosen.items() if name not in NO_POOLED}
+
+
+def _label_rows(tallies: Tallies, labels: Labels, settings: Settings) -> Iterator[Row]:
+    """The macro means first, then each label against the rest."""
+    users, rows = label_users(tallies), list[Row]()
+    by_label: dict[str, list[Series]] = {}
+    for code in labels.marks:
+        name = labels.names[code]
+        marked = tallies.map(lambda t, name=name: t.only(name))
+        chosen = statistics_for(pool(marked, mixed=True))
+        series = _series(marked, chosen, name)
+        by_label[name] = [each for each in series if each.statistic in OF_LABELS]
+        rows += summarise(series, marked, settings)
+        rows += pooled_label_rows(_pooled(chosen), marked, settings, name, users.get(name, 0))
+    yield from macro_rows(by_label, tallies, settings)
+    yield from pooled_macro_rows(OF_LABELS, tallies, settings, users)
+    yield from rows
 
 
 def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
@@ -121,32 +142,52 @@ def _over_raters(whole: Tally, settings: Settings) -> Iterator[Row]:
     """How far the pooled headlines depend on who the raters happened to be: leave-one-rater-out jackknife."""
     if whole.exchangeable or len(whole.raters) < 3:
         return
+    each = [("", name, statistic) for name, statistic in statistics_for(whole).items()]
+    if whole.labels.several:
+        each += [(MACRO, name, agreement.MacroMean(statistic)) for name, statistic in OF_LABELS.items()]
+    for label, name, statistic in each:
+        if name in OVER_RATERS:
+            i = confidence_interval(statistic, [whole], over="raters", of="pooled", level=settings.level)
+            yield Row("pooled", f"{name}_over_raters", i.value, "", "", label, whole.region, (), i.low, i.high, i.n)
+
+
+def _over_both(whole: Tally, tallies: Tallies, settings: Settings) -> Iterator[Row]:
+    """The mean headlines with intervals over subjects and raters; of overlaps of several labels, the macro means."""
     for name, statistic in statistics_for(whole).items():
         if name in OVER_RATERS:
-            i = confidence_interval(statistic, [whole], over="raters", level=settings.level)
-            yield Row("pooled", f"{name}_over_raters", i.value, "", "", "", whole.region, (), i.low, i.high, i.n)
+            yield from over_both(name, statistic, tallies, settings)
+    if whole.labels.several:
+        names = [whole.labels.names[code] for code in whole.labels.marks]
+        by_label = {label: tallies.map(lambda t, label=label: t.only(label)) for label in names}
+        for name in (name for name in OF_LABELS if name in OVER_RATERS):
+            yield from macro_over_both(name, OF_LABELS[name], by_label, settings)
 
 
 def curve_table(tallies: Tallies) -> Table:
-    """Â(n): of the items that anybody marked, the share that at least n raters marked; pooled and by group."""
+    """Â(n): of the items that anybody marked, the share that at least n raters marked; pooled and by group.
+
+    Of several labels, each has a curve of its own.
+    """
     table = Table("curve", ("raters",))
     for group, cases in ({"": list(tallies)} | groups_of(tallies)).items():
-        curve = agreement.agreement_curve(pool(tallies.select(cases), mixed=True))
-        for n, share in zip(curve.raters.tolist(), curve.share.tolist(), strict=True):
-            scope = "group" if group else "pooled"
-            table.append(Row(scope, "agreement_curve", share, group=group, region=region_of(tallies), extra=(n,)))
+        whole, scope = pool(tallies.select(cases), mixed=True), "group" if group else "pooled"
+        parts = agreement.label_tallies(whole) if whole.labels.several else {"": whole}
+        for label, part in parts.items():
+            curve = agreement.agreement_curve(part)
+            for n, share in zip(curve.raters.tolist(), curve.share.tolist(), strict=True):
+                table.append(Row(scope, "agreement_curve", share, "", group, label, region_of(tallies), (n,)))
     return table
 
 
 def confusion_table(tallies: Tallies) -> Table:
-    """Same place, other label: how often two raters marked an item, and gave it which labels."""
+    """Which labels two raters gave to the same item, background included: how many items, over all pairs of raters."""
     table = Table("confusions", ("label_a", "label_b"))
     whole = pool(tallies, mixed=True)
     tables, names = agreement.contingency(whole), whole.labels.names
     if len(tables) < 2:
         raise InputError("labels are compared between two raters; there is one")
     pairs = tables[np.tril_indices(len(tables), -1)].sum(axis=0)
-    for a, b in combinations_with_replacement(whole.labels.marks, 2):
+    for a, b in combinations_with_replacement(range(len(whole.labels)), 2):
         count = float(pairs[a, a] if a == b else pairs[a, b] + pairs[b, a])
         table.append(Row("pooled", "same_place", count, region=region_of(tallies), extra=(names[a], names[b])))
     return table
@@ -177,11 +218,15 @@ def features_table(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Tabl
 
 
 def pairs_table(tallies: Tallies, settings: Settings) -> Table:
-    """Pair statistics by case, pooled, mean and deviation; between raters, and within one between sessions."""
+    """Pair statistics by case, pooled, mean and deviation; between raters, and within one between sessions.
+
+    Of several labels, Dice and its relatives are macro means; those of each label are pooled, and means over subjects.
+    """
     table = Table("pairs", ("rater_a", "rater_b", "relation"))
     whole, region = pool(tallies, mixed=True), region_of(tallies)
-    pairs = column_pairs(whole)
-    chosen = [s for s in OF_PAIRS if whole.labels.background is not None or s is agreement.cohen_kappa]
+    pairs, several = column_pairs(whole), whole.labels.several
+    united = whole.labels.background is not None and not several
+    chosen = [s for s in OF_PAIRS if united or s is agreement.cohen_kappa]
     counts = np.stack([_pair_counts(t, pairs) for t in tallies.values()])
     each = [(s, k, _pair_names(pair)) for k, pair in enumerate(pairs) for s in chosen]
     series = [Series(s.__name__, _values(s, counts[:, k], whole.labels), extra=names) for s, k, names in each]
@@ -190,7 +235,31 @@ def pairs_table(tallies: Tallies, settings: Settings) -> Table:
     for s, k, names in each:
         value = s.value(total[k], whole.labels)
         table.append(Row("pooled", s.__name__, value, region=region, extra=names, n=int(total[k].sum())))
+    if several:
+        of_labels = [s for s in OF_PAIRS if s is not agreement.cohen_kappa]
+        for k, pair in enumerate(pairs):
+            for s in of_labels:
+                table.add(_label_pair_rows(s, counts[:, k], whole.labels, _pair_names(pair), tallies, settings))
     return table
+
+
+def _label_pair_rows(
+    statistic: PairStatistic, tables: NDArray[np.float64], labels: Labels, names: tuple[object, ...], tallies: Tallies,
+    settings: Settings,
+) -> Iterator[Row]:  # fmt: skip
+    """A statistic of one pair: the macro mean, then each label without its cases."""
+    name, region, n = statistic.__name__, region_of(tallies), int(tables.sum())
+    parts = {labels.names[code]: agreement.one_label_tables(tables, code) for code in labels.marks}
+    by_label = {
+        label: Series(name, _values(statistic, part, agreement.ONE_LABEL), label, names)
+        for label, part in parts.items()
+    }
+    pooled = {label: statistic.value(part.sum(axis=0), agreement.ONE_LABEL) for label, part in parts.items()}
+    yield from macro_rows({label: [series] for label, series in by_label.items()}, tallies, settings)
+    yield Row("pooled", name, agreement.mean_over_labels(pooled.values()), "", "", MACRO, region, names, n=n)
+    for label, series in by_label.items():
+        yield from mean_rows([series], tallies, list(tallies), "", settings)
+        yield Row("pooled", name, pooled[label], "", "", label, region, names, n=n)
 
 
 def column_pairs(tally: Tally) -> list[tuple[Column, Column]]:
@@ -215,89 +284,3 @@ def _values(statistic: PairStatistic, tables: NDArray[np.float64], labels: Label
     """The statistic of each table, with the reason where it is undefined."""
     values = statistic.of(tables, labels).tolist()
     return [statistic.value(t, labels) if np.isnan(v) else v for t, v in zip(tables, values, strict=True)]
-
-
-# -- raters ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RaterAnalysis:
-    """The table ``raters``, and what charts are made of."""
-
-    table: Table
-    differences: raters.RaterDifferences
-    dependence: raters.RaterDependence
-    whole: Tally
-
-    @property
-    def clustering(self) -> raters.RaterClustering:
-        """The dendrogram, made when it is drawn: SciPy's clustering takes a while to import."""
-        return raters.cluster_raters(self.whole)
-
-
-def raters_analysis(tallies: Tallies, settings: Settings) -> RaterAnalysis:
-    """Everything about each rater, pooled; performance also by case, with mean and deviation over subjects."""
-    whole = pool(tallies, mixed=True)
-    differences, dependence = raters.rater_differences(whole), raters.rater_dependence(whole)
-    table = Table("raters", ("rater",))
-    table.add(_performance(whole))
-    table.add(_differences(differences, whole.region))
-    table.add(_tendencies(whole))
-    table.add(_dependence(dependence, whole.region))
-    by_case = [raters.rater_performance(t) for t in tallies.values()]
-    series = [
-        Series(s.__name__, [performance.value(rater, s) for performance in by_case], extra=(rater,))
-        for rater in whole.rater_names
-        for s in PERFORMANCE
-    ]
-    table.add(summarise(series, tallies, settings))
-    return RaterAnalysis(table, differences, dependence, whole)
-
-
-def _performance(whole: Tally) -> Iterator[Row]:
-    """Against the 0.5 consensus of all raters, then against that of the others."""
-    for against, suffix in (("consensus", ""), ("others", "_against_others")):
-        performance = raters.rater_performance(whole, against)
-        for rater, table in zip(performance.raters, performance.tables, strict=True):
-            for s in PERFORMANCE:
-                value, n = performance.value(rater, s), int(table.sum())
-                yield Row("pooled", s.__name__ + suffix, value, region=whole.region, extra=(rater,), n=n)
-
-
-def _differences(differences: raters.RaterDifferences, region: str) -> Iterator[Row]:
-    names, n = differences.raters, len(differences.raters)
-    yield from _each("mean_difference", names, differences.mean_difference, "rater_not_comparable", region)
-    outlier = [float(rater in differences.outliers) for rater in names]
-    yield from _each("outlier", names, outlier, "rater_not_comparable", region)
-    for scope, value in (("mean", differences.mean), ("std", differences.std)):
-        yield Row(scope, "mean_difference", value, region=region, extra=("",), n=n)
-    yield Row("pooled", "outlier_threshold", differences.threshold, region=region, extra=("",), n=n)
-
-
-def _tendencies(whole: Tally) -> Iterator[Row]:
-    tendency, index = raters.rater_tendency(whole), raters.williams_index(whole)
-    for name, values, code in (
-        ("relative_area", tendency.relative_area, "others_empty"),
-        ("misses", tendency.misses, "others_agree_on_nothing"),
-        ("extra", tendency.extra, "rater_marked_nothing"),
-        ("williams_index", index.index, "no_two_others_comparable"),
-    ):
-        yield from _each(name, tendency.raters, values, code, whole.region)
-
-
-def _dependence(dependence: raters.RaterDependence, region: str) -> Iterator[Row]:
-    names, fit = dependence.raters, dependence.fit
-    yield from _each("staple_sensitivity", names, fit.sensitivity, "staple_no_true_item", region)
-    yield from _each("staple_specificity", names, fit.specificity, "staple_no_other_item", region)
-    for name, value in (
-        ("effective_raters", dependence.effective_raters),
-        ("error_correlation", dependence.mean_correlation),
-        ("possible_copies", float(len(dependence.copies))),
-    ):
-        yield Row("pooled", name, value, region=region, extra=("",), n=len(names))
-
-
-def _each(statistic: str, names: Iterable[str], values: Iterable[float], code: str, region: str) -> Iterator[Row]:
-    """A row for each rater; ``code`` says why a value is NaN."""
-    for rater, value in zip(names, values, strict=True):
-        yield Row("pooled", statistic, or_undefined(value, code), region=region, extra=(rater,))

@@ -85,7 +85,8 @@ class LabelCounts:
     """The raters, with labels as they are."""
     diagonal: float
     """Of the image, in mm or pixels."""
-    axes: int
+    pixel: float
+    """The shortest side of a pixel, in mm or 1."""
     notes: tuple[str, ...] = ()
 
 
@@ -111,7 +112,7 @@ def _count(label: LabelMarks) -> LabelCounts:
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
         label.joint, distances, _soft_scores(label.base, label.estimates), absent, first_readings(whole.table),
-        diagonal, len(grid.shape), tuple(label.notes),
+        diagonal, min(grid.spacing or (1.0,)), tuple(label.notes),
     )  # fmt: skip
 
 
@@ -261,6 +262,21 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
             return float(np.mean(defined))
     alike = perfect or len(set(codes)) == 1
     return undefined_like(values[0]) if values and alike else Undefined(AGAINST_ALL)
+
+
+def average_labels(values: Iterable[float], statistic: str, diagonal: float) -> float:
+    """The mean of a case's values over labels, without those that neither of the two used.
+
+    A distance to or from an empty mask counts as the worst.
+    """
+    values = list(values)
+    codes = [code(v) for v in values]
+    if NO_PREDICTION in codes:
+        return Undefined(NO_PREDICTION)
+    worst = worst_score(statistic, diagonal)
+    counted = [worst if c == UNMARKED else v for c, v in zip(codes, values, strict=True)]
+    defined = [v for v in counted if not math.isnan(v)]
+    return float(np.mean(defined)) if defined else undefined_like(values[0])
 
 
 def fill_missing(

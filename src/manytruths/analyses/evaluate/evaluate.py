@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ...claims.algorithms import (
+    consider_algorithm_failures,
+    consider_equal_references,
+    consider_interchangeability,
+    consider_orders,
+    consider_voted_references,
+)
+from ...claims.claim import ClaimLog, Claims
+from ...claims.numbers import TableIndex
 from ...claims.sentences import counted
+from ...claims.sessions import session_notes
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
+from ...core.labels import MACRO
+from ...core.tally import Tally
 from ...evaluation.grading import GradeScale
 from ...evaluation.intensity_curves import mask_intensity
+from ...evaluation.interchangeability import check_margin
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction
 from ...fusion.registry import estimator, options_by_name, parse_methods
@@ -22,11 +35,13 @@ from ...io.result_tables import DataTable, PlainTable, Row, Table
 from ...study import Case, Progress, Study
 from ...study.case import Reading
 from ...study.case_files import find_cases
+from ...study.consensus import default_methods
 from ...study.options import merged
+from ..agree.references import Equal, count_given, find_equal_masks, find_votes
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
-from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of
+from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
-from .case_scores import LabelCounts, count_labels
+from .case_scores import NAMES, LabelCounts, count_labels
 from .grading import (
     WRITTEN,
     Graded,
@@ -39,15 +54,15 @@ from .grading import (
     write_sheet,
 )
 from .intensity_curves import SubjectCurves, tabulate_intensities
+from .interchangeability import InterchangeabilityResult, tabulate_interchangeability
 from .marks import CaseMarks, EvaluatePlan, Missing
-from .mask_scores import MaskScores, human_range_charts, rank_masks, tabulate_masks
+from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
 from .printing import notes, paper_table, print_evaluation
 from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 
-MASKS = ("vote:0.5", "staple")
 PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
-"""Methods of consensus by default: curves are bounded by what any and what three quarters of the raters marked."""
+"""Methods of consensus by default for curves: they are bounded by what any and what three quarters of raters marked."""
 Orders = Mapping[tuple[str, str], ReferenceRankings]
 """Rankings under every reference standard, by label and metric."""
 SHEET = "grading"
@@ -63,7 +78,7 @@ class Evaluation(Result):
     study : Study
         The study with its predictions.
     settings : Settings
-        Seed and size of the resampling, and the confidence level.
+        Confidence level, and seed of the test that permutes raters.
     plan : EvaluatePlan
         The options of the evaluation.
     mask_scores : MaskScores or None
@@ -73,7 +88,8 @@ class Evaluation(Result):
     orders : mapping
         Rankings under every reference standard, by label and metric.
     tables : Tables
-        ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
+        ``scores``, ``rankings``, ``interchangeability``, ``human``, ``beside_raters``, …, ``cases``, ``by_truth`` and
+        ``orders``, as in the files.
     notes : tuple of str
         What limits the numbers.
     second_look : Looks or None
@@ -84,6 +100,8 @@ class Evaluation(Result):
         Metrics against experts' grades.
     moved : Moved
         Cases whose masks were resampled.
+    interchangeability : InterchangeabilityResult or None
+        Whether algorithms agree with the raters as these do with each other.
     """
 
     command: ClassVar[str] = "evaluate"
@@ -100,6 +118,7 @@ class Evaluation(Result):
     intensity_curves: SubjectCurves | None = None
     graded: Graded | None = None
     moved: Moved = NOTHING_MOVED
+    interchangeability: InterchangeabilityResult | None = None
 
     @property
     def missing(self) -> Missing:
@@ -118,6 +137,55 @@ class Evaluation(Result):
         drawn |= curve_charts(self.probability_scores) if self.probability_scores else {}
         drawn |= self.intensity_curves.charts() if self.intensity_curves else {}
         return drawn | ({"grades": grading_chart(self.graded)} if self.graded else {})
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What is said about the algorithms, and what was considered and not said."""
+        log = ClaimLog()
+        if self.interchangeability is not None:
+            file = "evaluate/interchangeability.csv"
+            compared = TableIndex(file, self.interchangeability.table)
+            consider_interchangeability(log, compared, self.interchangeability.every, subject_word(self.study))
+        if self.mask_scores is not None:
+            scores = TableIndex("evaluate/scores.csv", self.table("scores"))
+            labels = [part.label for part in self.mask_scores.parts]
+            lacks = {a.name: self._counts_missing(a) for a in self.mask_scores.parts[0].algorithms}
+            each = subject_word(self.study)
+            consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
+        consider_equal_references(log, self.equal_references, count_given(self.study))
+        consider_voted_references(log, find_votes(self._beside_references))
+        metric = "pbar_area" if self.mask_scores is None else "dice"
+        label = self.mask_scores.parts[0].label if self.mask_scores else ""
+        consider_orders(log, self.orders.get((label, metric)), NAMES[metric])
+        return log.settle(primary=self.study.options.primary)
+
+    @property
+    def main_reference(self) -> str:
+        """The reference standard that comes first: a given one, else the first consensus, else the mean of raters."""
+        given = [column.name for case in self.study for column in case.references]
+        return next(iter((*given, *self.plan.consensus)), MEAN.name)
+
+    def _counts_missing(self, algorithm: Column) -> bool:
+        """Whether an algorithm has no prediction in some cases, which count as the worst."""
+        return self.missing == "worst" and any(algorithm in case.missing for case in self.study)
+
+    @property
+    def equal_references(self) -> Equal:
+        """Cases in which a given reference is a rater's mask, by reference and rater."""
+        return {} if self.study.options.exchangeable else find_equal_masks(self._beside_references)
+
+    @property
+    def _beside_references(self) -> dict[str, dict[str, Tally]]:
+        """Raters and given references of each case, by label; nothing without references."""
+        # the tables of the macro mean unite the labels
+        parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
+        given = {c for case in self.study for c in case.references}
+        cases: dict[str, dict[str, Tally]] = {}
+        for part in parts if given else ():
+            for case, table in part.tallies.items():
+                others = [c for c in table.columns if c.role != "rater" and c not in given]
+                cases.setdefault(case, {})[part.label] = table.without(*others)
+        return cases
 
     def describe(self) -> str:
         """What was evaluated, in one line."""
@@ -155,7 +223,7 @@ class Evaluation(Result):
         return draw_places(folder / "second_look", looks, names) if looks is not None else []
 
     def print(self, console: Any = None) -> None:
-        """Print scores, verdicts, rankings and notes."""
+        """Print scores, interchangeability, rankings, claims and notes."""
         print_evaluation(self, console_or_stdout(console))
 
 
@@ -173,6 +241,7 @@ def evaluate(
     distances: bool = True,
     surfaces: Literal["elements", "pixels"] = "elements",
     tolerance: float | None = None,
+    margin: float | None = None,
     boundaries: Literal["outlines", "lines"] | None = None,
     boundary_share: float = 0.0075,
     missing: Missing = "worst",
@@ -190,7 +259,6 @@ def evaluate(
     grading_per_subject: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    resamples: int = 2000,
     pictures: bool = True,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -210,7 +278,8 @@ def evaluate(
         that the study was opened with.
     consensus : str or sequence of str, optional
         Methods of consensus to evaluate against, beside the raters and the given references; by default
-        ``vote:0.5,staple``, and for probability maps also ``vote:any,vote:0.75``.
+        ``vote:0.5,staple``, of several labels ``plurality,staple``, and for probability maps
+        ``vote:any,vote:0.5,vote:0.75,staple``.
     prior : float or str
         Prior of STAPLE: ``"prevalence"``, ``"marked"``, ``"estimated"`` or a number.
     simple_alpha : float
@@ -226,7 +295,11 @@ def evaluate(
     surfaces : {"elements", "pixels"}
         What a surface is: elements between pixels, weighted by their area, or border pixels.
     tolerance : float, optional
-        Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95% distances.
+        Tolerance of surface Dice, in mm (or pixels); by default the median distance between raters' outlines,
+        at least a pixel and at most half the width of what they mark.
+    margin : float, optional
+        Largest difference of Dice that does not matter, such as 0.05: within it, an algorithm agrees with a rater as
+        another rater would. By default that of the study, and without any there is no verdict.
     boundaries : {"outlines", "lines"}, optional
         Match boundaries one to one (2-D): outlines of masks, or lines where masks are lines already.
     boundary_share : float
@@ -257,8 +330,9 @@ def evaluate(
         Put so many random cases of each subject on the sheet instead of all.
     level : float
         Confidence level of intervals.
-    seed, resamples : int
-        Seed and number of resamples of the bootstrap over subjects.
+    seed : int
+        Seed of the test that permutes raters to find who differs from the others, and of the cases, order and codes of
+        the grading sheet.
     pictures : bool
         Whether to draw charts and pictures of second-look places.
     jobs : int
@@ -284,16 +358,16 @@ def evaluate(
     >>> result = mt.evaluate("masks/{rater}/{case}.png", predictions="unet/{case}.png")  # doctest: +SKIP
     >>> result.tables["scores"].to_frame()  # doctest: +SKIP
     """
-    settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
+    settings = Settings(seed=seed, level=level, jobs=jobs)
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
     study = _open(study, predictions)
-    by_default = PROBABILITY_MAPS if study.options.probability else MASKS
-    methods = by_default if consensus is None else parse_methods(consensus)
+    methods = _default_methods(study) if consensus is None else parse_methods(consensus)
     options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
+        margin=margin,
     )  # fmt: skip
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
@@ -327,6 +401,10 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
     return Study(find_cases(options)[0], options, study.properties, left_out=study.left_out)
 
 
+def _default_methods(study: Study) -> tuple[str, ...]:
+    return PROBABILITY_MAPS if study.options.probability else default_methods(study)
+
+
 def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> EvaluatePlan:
     """The plan as it fits a study, or an error; ``wanted`` are parts that need masks."""
     for method in plan.consensus:
@@ -339,7 +417,9 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
         raise CallError(f"{wanted[0]}: probability maps have no masks; cut them with --threshold")
     if plan.intensity_curves and study.options.images is None:
         raise CallError("intensity curves need the images; give them with --images")
-    return replace(plan, second_look=plan.second_look and len(study.algorithms) > 1)
+    margin = study.options.margin if plan.margin is None else plan.margin
+    check_margin(margin)
+    return replace(plan, margin=margin, second_look=plan.second_look and len(study.algorithms) > 1)
 
 
 def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
@@ -446,13 +526,14 @@ def tabulate_evaluation(
     scores = Table("scores", ("algorithm", "against"))
     rankings = Table("rankings", ("against", "metric", "rank", "algorithm"))
     orders: dict[tuple[str, str], ReferenceRankings] = {}
-    tables = [scores, rankings]
+    tables, compared = [scores, rankings], None
     if masks is not None:
         scores.add(masks.scores.rows)
         orders = rank_masks(masks, plan.missing)
         rankings.add(_ranking_rows("mean", orders, region_of(masks.parts[0].tallies)))
-        # slots of exchangeable raters are nobody: there is no human range
-        tables += [t for t in (masks.human, masks.verdicts, masks.differences) if t.rows]
+        compared = tabulate_interchangeability(study, masks.parts, plan, settings)
+        # slots of exchangeable raters are nobody: no single one is scored
+        tables += [t for t in (compared.table, masks.human, masks.beside_raters, masks.differences) if t.rows]
     if probabilities is not None:
         scores.add(probabilities.scores.rows)
         by_area = {("", "pbar_area"): probabilities.orders} if probabilities.orders else {}
@@ -465,14 +546,16 @@ def tabulate_evaluation(
     moved = mark_resampled(study, tables, judged=True)
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
-        *moved.notes, *notes(study, plan, masks, probabilities), *(looks.notes if looks else ()),
+        *session_notes(study), *moved.notes, *notes(study, plan, masks, probabilities),
+        *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
         *sheet_notes(study, plan, without_image),
     )  # fmt: skip
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
     return Evaluation(
-        study, settings, plan, masks, probabilities, orders, Tables(every), messages, looks, curves, graded, moved
-    )
+        study, settings, plan, masks, probabilities, orders, Tables(every), messages, looks, curves, graded, moved,
+        compared,
+    )  # fmt: skip
 
 
 def _ranking_rows(scope: str, orders: Orders, region: str) -> Iterator[Row]:

@@ -153,10 +153,7 @@ def grade_metrics(
     """
     scale, settings = scale or GradeScale(), settings or Settings()
     graders = list(dict.fromkeys(g.grader for g in grades))
-    roc = partial(
-        metric_roc, grades=grades, scale=scale, subjects=subjects,
-        resamples=settings.resamples, level=settings.level, seed=settings.seed,
-    )  # fmt: skip
+    roc = partial(metric_roc, grades=grades, scale=scale, subjects=subjects, level=settings.level)
     rocs = tuple(
         roc(name, values, algorithm=algorithm, grader=grader)
         for name, values in metrics.items()

@@ -11,6 +11,7 @@ from ...core.columns import Column, natural_key
 from ...core.undefined import Undefined
 from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
 from ...inference.intervals import mean_intervals
+from ...inference.scales import scale_of
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ..tables import Settings
@@ -87,7 +88,7 @@ def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Set
     values = np.array([[row.get(key, np.nan) for key in keys] for row in rows], np.float64)
     if not values.size:
         return
-    means = mean_intervals(values, "bca", settings.resamples, settings.level, settings.seed)
+    means = mean_intervals(values, [scale_of(name) for _, name in keys], level=settings.level)
     for k, ((column, name), mean) in enumerate(zip(keys, means, strict=True)):
         extra = None, None, column.name, column.role
         undefined = len(values) - mean.n

@@ -71,6 +71,8 @@ class EvaluatePlan:
     """Folder for the pictures of a grading sheet."""
     tickets: tuple[Ticket, ...] = ()
     """The lines of that sheet."""
+    margin: float | None = None
+    """Largest difference of Dice distances that does not matter; without it there is no verdict on algorithms."""
 
     @property
     def by_pattern(self) -> list[str]:

@@ -1,10 +1,9 @@
 """Scores of masks over a study: algorithms against every rater and reference standard, and beside the raters.
 
-**The human range.** For every rater, the rater and the algorithm are scored against the same: the other raters, the
+**Beside the raters.** For every rater, the rater and the algorithm are scored against the same: the other raters, the
 consensus of the others, or a given reference. The difference is taken case by case, so that an easy case is easy for
-both. ``above``: better than every rater, whichever way the metric goes; ``below``: worse than every rater; ``inside``:
-neither. It is certain where the intervals of the differences say so: all on one side of 0, or, inside, some rater on
-either side. Of k raters and one more like them, the one more lies above or below all in about 2 / (k + 1) of studies.
+both. This describes; it gives no verdict, as the range of the raters' own means ends at the worst of them. Whether an
+algorithm agrees with the raters as these do with each other is judged by ``interchangeability``.
 
 **Rankings** under every reference standard go by the same means as those of ``rank``.
 """
@@ -21,6 +20,7 @@ import numpy as np
 from ...charts import rater_difference_chart
 from ...core.columns import Column
 from ...core.errors import InputError, LabelError
+from ...core.labels import MACRO
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined, code
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
@@ -50,6 +50,7 @@ from .case_scores import (
     LabelCounts,
     Values,
     average,
+    average_labels,
     count_labels,
     excluded_cases,
     fill_missing,
@@ -64,17 +65,13 @@ MEAN = Column("mean of raters", "reference")
 """Against each of the raters, on average."""
 OTHERS = "raters"
 """What a rater is against in the human range: each of the other raters, on average."""
-LEAST_RATERS = 3
-"""Fewer raters make no range."""
-TIED = 1e-12
-"""Values that differ by rounding alone are equal."""
 DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
-"""What is drawn beside the human range; all of it is in ``verdicts.csv``."""
+"""What is drawn beside the human range; all of it is in ``differences.csv``."""
 
 
 @dataclass(frozen=True)
 class LabelScores:
-    """The scores of one label, or of all together, in every case."""
+    """The scores of one label, or the macro mean of several, in every case."""
 
     label: str
     tallies: Tallies
@@ -82,8 +79,8 @@ class LabelScores:
     tolerance: float
     diagonals: Mapping[str, float]
     """Of each case's image: the largest possible distance."""
-    radius: float = math.nan
-    """Half the thickness of what raters mark, in the median."""
+    half_width: float = math.nan
+    """Half the width of what raters mark, in the median."""
     given: frozenset[Column] = frozenset()
     """Given references, against which raters are scored too."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -184,10 +181,10 @@ class MaskScores:
     """Scores of masks, with the human range."""
 
     parts: tuple[LabelScores, ...]
-    """All labels together first, then each."""
+    """The one label, or the macro mean of several and then each."""
     scores: Table
     human: Table
-    verdicts: Table
+    beside_raters: Table
     differences: Table
     ranges: Mapping[tuple[str, str, str], HumanRange]
     """By label, what they are against, and statistic."""
@@ -199,17 +196,17 @@ def tabulate_masks(
     """The tables of masks that were counted case by case."""
     parts, missing = score_labels(study, cases, plan.tolerance), plan.missing
     scores, human = Table("scores", ("algorithm", "against")), Table("human", ("rater", "against"))
-    verdicts = Table("verdicts", ("algorithm", "against", "human_low", "human_high", "verdict", "certain"))
+    beside = Table("beside_raters", ("algorithm", "against", "human_low", "human_high"))
     ranges: dict[tuple[str, str, str], HumanRange] = {}
     for part in parts:
         for reference in [*part.references, MEAN]:
             scores.add(_score_rows(part, reference, missing, settings))
         raters = [] if study.options.exchangeable else part.raters
         human.add(summarise(list(_human_series(part, raters)), part.tallies, settings))
-        verdicts.add(_verdict_rows(part, raters, missing, settings, ranges))
+        beside.add(_beside_rows(part, raters, missing, settings, ranges))
     differences = Table("differences", ("algorithm", "rater", "against"))
     differences.add(_difference_rows(ranges, region_of(parts[0].tallies)))
-    return MaskScores(parts, scores, human, verdicts, differences, ranges)
+    return MaskScores(parts, scores, human, beside, differences, ranges)
 
 
 def score_masks(
@@ -228,19 +225,39 @@ def _count_case(case: Case, plan: EvaluatePlan) -> dict[str, LabelCounts]:
 def score_labels(
     study: Study, cases: Mapping[str, Mapping[str, LabelCounts]], tolerance: float | None = None
 ) -> tuple[LabelScores, ...]:
-    """The scores of all cases, label by label: all together, then, where there are several, each.
-
-    Without background, there are only those of each label.
-    """
+    """The scores of all cases: of the one label or, where there are several, their macro mean, then each label."""
     study.gathered({case: labels[""].raters for case, labels in cases.items()})  # refuses one's 1 beside another's 255
     if study.options.labels is None:
         _refuse_classes(cases)
     named = list(dict.fromkeys(label for labels in cases.values() for label in labels if label))
-    names = [""] if len(named) < 2 else ["", *named]
-    tables = [labels[""].tally for labels in cases.values()]
-    if len(named) > 1 and not any((t.patterns[:, t.raters] == 0).any() for t in tables):
-        names = named
-    return tuple(_score_label(study, cases, label, tolerance) for label in names)
+    if len(named) < 2:
+        return (_score_label(study, cases, "", tolerance),)
+    parts = tuple(_score_label(study, cases, label, tolerance) for label in named)
+    return (_macro_scores(study, cases, parts), *parts)
+
+
+def _macro_scores(
+    study: Study, cases: Mapping[str, Mapping[str, LabelCounts]], parts: Sequence[LabelScores]
+) -> LabelScores:
+    """The mean over labels in every case: uniting labels would call the wrong label right."""
+    tallies = study.gathered({case: labels[""].tally for case, labels in cases.items()})
+    diagonals = {case: labels[""].diagonal for case, labels in cases.items()}
+    scores = {
+        case: _mean_scores([p.scores[case] for p in parts if case in p.scores], diagonals[case]) for case in cases
+    }
+    return LabelScores(MACRO, tallies, scores, math.nan, diagonals, given=parts[0].given)
+
+
+def _mean_scores(by_label: Sequence[Mapping[Key, Values]], diagonal: float) -> dict[Key, Values]:
+    keys = dict.fromkeys(key for scores in by_label for key in scores)
+    found = {key: [scores[key] for scores in by_label if key in scores] for key in keys}
+    return {
+        key: {
+            name: average_labels([values[name] for values in each if name in values], name, diagonal)
+            for name in dict.fromkeys(name for values in each for name in values)
+        }
+        for key, each in found.items()
+    }
 
 
 def _refuse_classes(cases: Mapping[str, Mapping[str, LabelCounts]]) -> None:
@@ -270,35 +287,38 @@ def _score_label(
     study: Study, cases: Mapping[str, Mapping[str, LabelCounts]], label: str, tolerance: float | None
 ) -> LabelScores:
     here = {case: labels[label] for case, labels in cases.items() if label in labels}
-    within = _tolerance(here.values()) if tolerance is None else tolerance
+    half_width = _half_width(here.values())
+    within = _tolerance(list(here.values()), half_width) if tolerance is None else tolerance
     tallies = study.gathered({case: counts.tally for case, counts in here.items()})
     scores = {case: score_label(counts, within) for case, counts in here.items()}
     diagonals = {case: counts.diagonal for case, counts in here.items()}
     given = frozenset(column for case in study for column in case.references)
     notes = {case: counts.notes for case, counts in here.items() if counts.notes}
-    return LabelScores(label, tallies, scores, within, diagonals, _radius(here.values()), given, notes)
+    return LabelScores(label, tallies, scores, within, diagonals, half_width, given, notes)
 
 
-def _tolerance(cases: Iterable[LabelCounts]) -> float:
-    """The median, over cases and pairs of raters, of the distance within which 95% of their outlines lie.
+def _tolerance(cases: Sequence[LabelCounts], half_width: float) -> float:
+    """The median, over cases and pairs of raters, of the median distance between their outlines.
 
-    The percentile of all distances together would be that of the one rater who marks something else.
+    At most half the width of what they mark, beyond which any outline inside would match; but at least a pixel, as
+    masks are no finer. Percentiles near 100 would be set by what one rater marked and the other did not.
     """
     pairs = [d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater"]
-    tolerances = [rater_tolerance([d]) for d in pairs]
-    defined = [t for t in tolerances if not np.isnan(t)]
-    return float(np.median(defined)) if defined else Undefined("no_two_raters_marked")
+    medians = [m for m in (rater_tolerance([d], 50) for d in pairs) if not math.isnan(m)]
+    if not medians:
+        return Undefined("no_two_raters_marked")
+    return max(min(float(np.median(medians)), half_width), float(np.median([counts.pixel for counts in cases])))
 
 
-def _radius(cases: Iterable[LabelCounts]) -> float:
-    """The median, over cases and raters, of axes × volume / surface: the radius of a ball, the width of a thin line."""
-    radii = []
+def _half_width(cases: Iterable[LabelCounts]) -> float:
+    """The median, over cases and raters, of volume / surface: half the width of a line or sheet, less of others."""
+    widths = []
     for counts in cases:
         pixel = counts.tally.unit.size if counts.tally.unit else 1.0
         for (a, b), distances in counts.distances.items():
             if a.role == b.role == "rater" and not distances.undefined:
-                radii.append(counts.axes * _count_marked(counts.tally, a) * pixel / distances.a_to_b.size)
-    return float(np.median(radii)) if radii else math.nan
+                widths.append(_count_marked(counts.tally, a) * pixel / distances.a_to_b.size)
+    return float(np.median(widths)) if widths else math.nan
 
 
 def _score_rows(part: LabelScores, reference: Column, missing: Missing, settings: Settings) -> list[Row]:
@@ -341,33 +361,6 @@ class HumanRange:
     def _defined(self) -> list[float]:
         return [v for v in self.raters.values() if not math.isnan(v)]
 
-    def verdict(self, algorithm: str) -> str:
-        """``above`` every rater, ``below`` every one, or ``inside``; empty where there are too few raters to tell."""
-        differences = [d.value for d in self._known_differences(algorithm)]
-        if len(differences) < LEAST_RATERS:
-            return ""
-        if all(d > TIED for d in differences):
-            return "above"
-        return "below" if all(d < -TIED for d in differences) else "inside"
-
-    def certain(self, algorithm: str) -> bool | None:
-        """Whether the intervals say the same; None where there is none."""
-        differences = self._known_differences(algorithm)
-        if len(differences) < LEAST_RATERS or any(math.isnan(d.low) for d in differences):
-            return None
-        better, worse = [d.low > 0 for d in differences], [d.high < 0 for d in differences]
-        return {"above": all(better), "below": all(worse)}.get(self.verdict(algorithm), any(better) and any(worse))
-
-    def _known_differences(self, algorithm: str) -> list[Interval]:
-        return [d for d in self.differences[algorithm].values() if not math.isnan(d.value)]
-
-    def describe(self, algorithm: str) -> str:
-        """``better than every rater``, and whether that is certain."""
-        verdict = self.verdict(algorithm)
-        words = {"above": "better than every rater", "below": "worse than every rater", "inside": "among the raters"}
-        sure = {True: "", False: " (not certain)", None: " (too few for intervals)"}[self.certain(algorithm)]
-        return words[verdict] + sure if verdict else "no verdict"
-
 
 def find_human_range(
     part: LabelScores, raters: Sequence[Column], against: str, statistic: str, settings: Settings, excluded: list[int]
@@ -377,13 +370,13 @@ def find_human_range(
     scores = np.array([[part.mean_score(c, r, against, statistic, r.name) for r in raters] for c in cases], np.float64)
     scores[excluded] = np.nan
     sign = 1 if direction(statistic) == "higher" else -1
-    means = mean_intervals(subject_values(tallies, scores), resamples=1)
+    means = mean_intervals(subject_values(tallies, scores))
     differences = {}
     for algorithm in part.algorithms:
         better = np.array([[_difference(part, c, algorithm, r, against, statistic) for r in raters] for c in cases])
         better[excluded] = np.nan
         by_subject = subject_values(tallies, better * sign)
-        intervals = mean_intervals(by_subject, "bca", settings.resamples, settings.level, settings.seed)
+        intervals = mean_intervals(by_subject, level=settings.level)
         differences[algorithm.name] = {r.name: d for r, d in zip(raters, intervals, strict=True)}
     return HumanRange(statistic, against, {r.name: m.value for r, m in zip(raters, means, strict=True)}, differences)
 
@@ -411,11 +404,11 @@ def _human_series(part: LabelScores, raters: Sequence[Column]) -> Iterator[Serie
                 yield Series(name, part.series(rater, reference, name), part.label, (rater.name, against))
 
 
-def _verdict_rows(
+def _beside_rows(
     part: LabelScores, raters: Sequence[Column], missing: Missing, settings: Settings,
     ranges: dict[tuple[str, str, str], HumanRange],
 ) -> Iterator[Row]:  # fmt: skip
-    """Each algorithm's mean beside those of the raters, and whether it lies among them."""
+    """Each algorithm's mean beside the lowest and the highest of the raters' own."""
     algorithms = part.algorithms
     for against in _bases(part) if raters else ():
         reference = next((r for r in part.references if r.name == against), MEAN)
@@ -430,9 +423,7 @@ def _verdict_rows(
             series = [Series(name, v, part.label, (a.name,)) for a, v in filled]
             for row in mean_rows(series, part.tallies, list(part.tallies), "", settings):
                 if row.scope == "mean":
-                    algorithm = str(row.extra[0])
-                    certain = {True: "yes", False: "no", None: ""}[human.certain(algorithm)]
-                    row.extra = (algorithm, against, *ends, human.verdict(algorithm), certain)
+                    row.extra = (row.extra[0], against, *ends)
                     yield row
 
 
@@ -465,9 +456,8 @@ def human_range_charts(masks: MaskScores) -> Iterator[tuple[str, str]]:
             ends = {a: {r: (d.value, d.low, d.high) for r, d in by.items()} for a, by in human.differences.items()}
             unit = f", {part.unit}" if is_distance(statistic) else ""
             title = part.title(f"{NAMES[statistic]}: algorithms against each rater, both judged by the other raters")
-            verdicts = {a: human.describe(a) for a in ends}
             label = f"better by ({NAMES[statistic]}{unit})"
-            yield f"human-{statistic}{suffix}", rater_difference_chart(ends, label, title, verdicts=verdicts)
+            yield f"human-{statistic}{suffix}", rater_difference_chart(ends, label, title)
 
 
 # -- rankings ----------------------------------------------------------------------------------------

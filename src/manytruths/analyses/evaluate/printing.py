@@ -1,4 +1,4 @@
-"""What ``evaluate`` prints: scores, verdicts and rankings, notes on what limits them, and scores as in a paper."""
+"""What ``evaluate`` prints: scores, algorithms beside raters, rankings, notes on their limits; scores as in a paper."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ...agreement import contingency
 from ...claims.sentences import counted, number
 from ...core.columns import Column
 from ...core.errors import few
-from ...core.labels import VOID
+from ...core.labels import MACRO, VOID
 from ...core.undefined import Note
 from ...evaluation.extended_dice import SATURATED
+from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction, is_distance
 from ...io.result_tables import Row, Table
@@ -24,8 +25,9 @@ from ...study.problems import find_unknown_cases
 from ..printing import grid, with_interval
 from .case_scores import EVERYBODY, NAMES
 from .grading import graded_grids
+from .interchangeability import GAMMA, SMALLEST, InterchangeabilityResult
 from .marks import EvaluatePlan
-from .mask_scores import LEAST_RATERS, OTHERS, LabelScores, MaskScores
+from .mask_scores import OTHERS, LabelScores, MaskScores
 from .probability_maps import ProbabilityScores
 
 if TYPE_CHECKING:
@@ -34,13 +36,22 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
 
 
-ONE_MORE = "one_more_rater"
-"""The code of the note that says how often a further rater lies outside."""
-
 COUNTED = {
     "worst": "they get the worst score in means and rankings (--missing exclude leaves these cases out for all)",
     "exclude": "means and rankings exclude these cases for every algorithm",
 }
+
+
+CONSENSUS_BY_LABEL = (
+    "the consensus of each label is estimated from that label against the rest, and may differ from the masks of fuse, "
+    "which decide about all labels at once"
+)
+
+
+MACRO_BY_CASE = (
+    "macro means are over the labels of each case, then over subjects: a label that only some cases have weighs less "
+    "than in agree, where all labels weigh the same"
+)
 
 
 def notes(
@@ -52,11 +63,18 @@ def notes(
         yield from probabilities.notes
     if masks is None:
         return
-    for part in masks.parts:
+    # the tables of the macro mean unite the labels
+    parts = [part for part in masks.parts if part.label != MACRO]
+    yield from _copies(parts)
+    for part in parts:
         about = f"label {part.label}: " if part.label else ""
-        of_masks = (*_copies(part), *_empty_masks(part), *_unscored_predictions(study, part))
+        of_masks = (*_empty_masks(part), *_unscored_predictions(study, part))
         yield from (about + note for note in (*of_masks, *_saturation(part), *_tolerance(part, plan)))
-    yield from _consensus(masks.parts)
+    yield from _consensus(parts)
+    if len(parts) > 1 and plan.consensus:
+        yield Note("consensus_by_label", CONSENSUS_BY_LABEL)
+    if len(parts) > 1 and not all(_is_everywhere(part, len(study)) for part in parts):
+        yield Note("macro_by_case", MACRO_BY_CASE)
     yield from _few_raters(study, plan)
 
 
@@ -74,7 +92,7 @@ def _absences(study: Study, plan: EvaluatePlan) -> Iterator[str]:
     for rater in study.rater_names:
         cases = [case.name for case in study if rater not in {column.name for column in case.masks}]
         if cases:
-            yield f"rater {rater} did not mark {_listed(cases, len(study))}"
+            yield f"rater {rater} has no mask of {_listed(cases, len(study))}"
 
 
 def _listed(cases: Sequence[str], of: int | None = None) -> str:
@@ -83,18 +101,26 @@ def _listed(cases: Sequence[str], of: int | None = None) -> str:
     return f"{count} ({few(cases, 3)})"
 
 
-def _copies(part: LabelScores) -> Iterator[str]:
-    """Predictions that are identical to a rater's mask."""
+def _copies(parts: Sequence[LabelScores]) -> Iterator[str]:
+    """Predictions that are identical to a rater's mask, in every label."""
     copies: dict[tuple[str, str], list[str]] = {}
-    for case, table in part.tallies.items():
-        for algorithm in table.role("algorithm"):
-            for i in table.raters:
-                pair = contingency(table, [table.position(algorithm), i])[0, 1]
-                if pair[1, 1] > 0 and pair[0, 1] == 0 == pair[1, 0]:
-                    copies.setdefault((str(algorithm), table.columns[i].name), []).append(case)
-    for (name, rater), cases in copies.items():
-        where = _listed(cases, len(part.tallies))
-        yield f"{name} is identical to rater {rater} in {where}: its scores are too good"
+    every = dict.fromkeys(case for part in parts for case in part.tallies)
+    for case in every:
+        tables = [part.tallies[case] for part in parts if case in part.tallies]
+        for algorithm in tables[0].role("algorithm"):
+            for rater in (tables[0].columns[i] for i in tables[0].raters):
+                pairs = [contingency(t, [t.position(algorithm), t.position(rater)])[0, 1] for t in tables]
+                differ = any(pair[0, 1] or pair[1, 0] for pair in pairs)
+                if not differ and any(pair[1, 1] > 0 for pair in pairs):
+                    copies.setdefault((str(algorithm), rater.name), []).append(case)
+    for (name, rater_name), cases in copies.items():
+        where = _listed(cases, len(every))
+        yield f"{name} is identical to rater {rater_name} in {where}: its scores are too good"
+
+
+def _is_everywhere(part: LabelScores, cases: int) -> bool:
+    """Whether some rater used the label in every case."""
+    return sum(bool((t.patterns[:, list(t.raters)] == 1).any()) for t in part.tallies.values()) == cases
 
 
 def _empty_masks(part: LabelScores) -> Iterator[str]:
@@ -149,10 +175,10 @@ def _saturation(part: LabelScores) -> Iterator[str]:
 def _tolerance(part: LabelScores, plan: EvaluatePlan) -> Iterator[str]:
     if plan.distances and not np.isnan(part.tolerance):
         yield f"surface Dice at a tolerance of {part.tolerance:.3g} {part.unit}"
-        if part.tolerance > part.radius:
+        if part.tolerance > part.half_width:
             yield (
-                f"that is more than the radius of what raters mark, about {part.radius:.3g} {part.unit}: they differ "
-                "by whole objects, and surface Dice is not informative; give a tolerance (--tolerance)"
+                f"that is more than half the width of what raters mark, about {part.half_width:.3g} {part.unit}: "
+                "outlines that lie anywhere inside match, so that surface Dice is not informative"
             )
 
 
@@ -171,11 +197,8 @@ def _few_raters(study: Study, plan: EvaluatePlan) -> Iterator[str]:
     """What depends on how many raters and subjects there are."""
     raters = len(study.rater_names)
     if raters < LEAST_RATERS:
-        yield Note("no_human_range", f"{raters} raters are too few for a human range: no verdict is given")
-    elif not study.options.exchangeable:
-        chance = 2 / (raters + 1)
-        text = f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
-        yield Note(ONE_MORE, text)
+        text = f"{raters} raters are too few to say whether an algorithm agrees with them as a rater would"
+        yield Note("too_few_raters", text)
     if raters == 2 and "vote:0.5" in plan.consensus:
         yield Note("vote_of_two", "vote:0.5 of two raters is what either of them marked: half of the votes is enough")
     if len(study) > 1 and len(study.subjects) == len(study) and all(c.subject == c.name for c in study):
@@ -192,14 +215,17 @@ FEW_RATERS = 3
 
 
 def print_evaluation(result: Evaluation, console: Console) -> None:
-    """Scores against every reference standard, the human range, rankings, and notes."""
+    """Scores against every reference standard, algorithms beside the raters, rankings, claims and notes."""
     console.print(f"[bold]{result.describe()}[/bold]\n")
     parts = result.mask_scores.parts if result.mask_scores else ()
-    grids = [*(_score_grid(result, part) for part in parts), *verdict_grids(result)]
+    grids = [*(_score_grid(result, part) for part in parts), *rater_grids(result)]
     if result.probability_scores is not None:
         grids.append(_area_grid(result.probability_scores))
     for shown in (*grids, *order_grids(result), *(graded_grids(result.graded) if result.graded else ())):
         console.print(shown)
+    claims = [claim.text for claim in result.claims.spell_intervals(f"{result.settings.level:.0%} CI").made]
+    for line in claims:
+        console.print(line, markup=False, highlight=False)
     for line in (*_separations(result), *result.notes):
         console.print(f"• {line}", markup=False, highlight=False)
 
@@ -234,24 +260,43 @@ def scores_by_key(scores: Table, scope: str) -> dict[tuple[str, str, str, str], 
     }
 
 
-def verdict_grids(result: Evaluation) -> list[Any]:
-    """Algorithms beside the human range, label by label, both judged by the other raters."""
-    masks, verdicts = result.mask_scores, result.table("verdicts").rows
-    if masks is None or not verdicts:
-        return []
+def rater_grids(result: Evaluation) -> list[Any]:
+    """How far algorithms are from the raters, and raters from each other; then means beside the raters' own."""
+    masks, compared = result.mask_scores, result.interchangeability
     grids = []
-    for part in masks.parts:
+    if compared is not None and compared.table.rows:
+        grids.append(_interchangeability_grid(compared))
+    rows_of_raters = result.table("beside_raters").rows
+    for part in masks.parts if masks is not None and rows_of_raters else ():
         rows = []
-        for row in verdicts:
-            algorithm, against, statistic = str(row["algorithm"]), str(row["against"]), row.statistic
+        for row in rows_of_raters:
+            against, statistic = str(row["against"]), row.statistic
             wanted = (against == OTHERS and statistic in (*SHOWN, "cohen_kappa")) or statistic == "extended_dice"
             if row.label == part.label and wanted:
                 ends = f"{number(row['human_low'])}–{number(row['human_high'])}"
-                verdict = masks.ranges[part.label, against, statistic].describe(algorithm)
-                rows.append([algorithm, NAMES[statistic], with_interval(row), ends, verdict])
-        title = "Beside the raters: each and the algorithm judged by the other raters, case by case"
-        grids.append(grid(part.title(title), ["", "", "mean", "raters", "verdict"], rows))
+                rows.append([str(row["algorithm"]), NAMES[statistic], with_interval(row), ends, str(row.n)])
+        title = "Means against the raters, and the lowest and highest of the raters' own against each other"
+        grids.append(grid(part.title(title), ["", "", "mean", "raters' means", "n"], rows))
     return grids
+
+
+def _interchangeability_grid(compared: InterchangeabilityResult) -> Any:
+    """γ of every algorithm, with all raters and without outliers."""
+    rows, outliers = [], "; ".join(compared.outliers)
+    for name in compared.every:
+        found = {
+            (r.statistic, r["without"]): r
+            for r in compared.table.rows
+            if r["algorithm"] == name and not r["rater"] and not r.label
+        }
+        gamma = found[GAMMA, ""]
+        sides = [number(found[s, ""].value) for s in ("distance_to_raters", "distance_between_raters")]
+        rest = [with_interval(found[GAMMA, outliers])] if outliers and (GAMMA, outliers) in found else []
+        rows.append([name, *sides, with_interval(gamma), number(found[SMALLEST, ""].value), str(gamma.n), *rest])
+    header = ["", "to raters", "between raters", "difference γ", "smallest margin", "n"]
+    header += [f"γ without {', '.join(compared.outliers)}"] if any(len(row) > len(header) for row in rows) else []
+    title = "Dice distance of algorithms to the raters, minus that between raters (interchangeability)"
+    return grid(title, header, [row + ["–"] * (len(header) - len(row)) for row in rows])
 
 
 def _area_grid(probabilities: ProbabilityScores) -> Any:

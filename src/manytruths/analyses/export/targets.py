@@ -15,7 +15,6 @@ from ...core.errors import CallError, LabelError
 from ...core.labels import Labels
 from ...fusion import Consensus
 from ...fusion.registry import estimator
-from ...fusion.result import BINARY
 from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
@@ -147,13 +146,7 @@ class Targets:
 
     def consensus(self, method: str) -> Consensus:
         """Estimate the consensus by a method of ``fuse``."""
-        consensus = self.readings.estimate(method)
-        if consensus.labels == BINARY and len(self.numbering.values) > 1:
-            raise CallError(
-                f"--consensus {method} only tells marked from not, but there are labels "
-                f"{', '.join(self.numbering.names)}; take staple or plurality, or unite them (--foreground any)"
-            )
-        return consensus
+        return self.readings.estimate(method)
 
 
 def check_consensus(method: str) -> None:

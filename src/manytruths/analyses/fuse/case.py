@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import manytruths
 
+from ...agreement import label_tallies, mean_over_labels
 from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
@@ -22,6 +23,7 @@ from ...core.undefined import Note, Undefined, code, code_of, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
+from ...fusion.vote import OpenItems, Vote
 from ...io import Location, safe_name, write_map, write_picture
 from ...io.files import suffix_of
 from ...io.results import fingerprint, link_or_copy, load_checkpoint, save_checkpoint
@@ -30,11 +32,10 @@ from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
 from ..agree.case import draw_map
+from ..agree.references import count_references
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
-
-UNITED = "labels are united: 1 in its mask means any of them"
 
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 """Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
@@ -74,8 +75,12 @@ class Convergence:
     ended: str
     iterations: int
     notes: tuple[str, ...]
-    united: bool = False
-    """Whether it only tells marked from not, where there are several labels."""
+    left_out: tuple[str, ...] = ()
+    """Raters whom the method left out of the consensus."""
+    tied: int = 0
+    """Of several labels, items that two of them share."""
+    gaps: int = 0
+    """Of several labels, items that none of them wins."""
 
     @property
     def note(self) -> str:
@@ -95,7 +100,12 @@ class CaseFusion:
     regions: tuple[tuple[str, float, float], ...]
     """Method, Dice and changed share between the whole image and the modified background."""
     complexity: Complexity
+    """Undefined where there are several labels."""
+    complexity_by_label: Mapping[str, Complexity] = field(default_factory=dict)
+    """Of each of several labels against the rest."""
     files: tuple[Path, ...] = ()
+    references: Mapping[str, Tally] = field(default_factory=dict)
+    """Raters, consensuses and given references, by label; empty without references."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ class CaseMaps:
     estimates: Mapping[str, Consensus]
     maps: Mapping[str, tuple[Array, Array]]
     decided: Mapping[str, Array]
-    """The hard maps in the labels of the masks, also of methods that unite them."""
+    """The hard maps in the labels of the masks."""
 
 
 def on_modified_background(method: str) -> str:
@@ -153,18 +163,26 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         for method in plan.methods
     }
     maps = {method: readings.paint(estimated) for method, estimated in estimates.items()}
-    convergence, decided = [], {}
+    convergence, decided = [], {method: hard for method, (hard, _) in maps.items()}
     for method, estimated in estimates.items():
-        united, hard = readings.is_united(estimated), maps[method][0]
-        notes = (*estimated.notes, UNITED) if united else estimated.notes
         rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
-        convergence.append(Convergence(method, estimated.convergence, int(rounds), notes, united))
-        # what only tells marked from not gives the first of the table's labels
-        decided[method] = np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if united else hard
+        left_out = tuple(name for name in dropped_raters(estimated) if name in table.rater_names)
+        items, notes = getattr(estimated, "items", OpenItems()), estimated.notes
+        ended = (method, estimated.convergence, int(rounds), notes, left_out, items.tied, items.gaps)
+        convergence.append(Convergence(*ended))
     soft = tuple(row for method, estimated in estimates.items() for row in _soft_measures(table, method, estimated))
     regions = tuple(row for method in plan.methods for row in _regions(table, method, plan))
-    kept = CaseFusion(_joint(readings, decided), tuple(convergence), soft, regions, _complexity(readings))
+    complexity, by_label = _complexity(readings)
+    references = count_references(reading, table, decided)
+    kept = CaseFusion(
+        _joint(readings, decided), tuple(convergence), soft, regions, complexity, by_label, references=references
+    )
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
+
+
+def dropped_raters(estimated: Consensus) -> tuple[str, ...]:
+    """The raters whom a method left out: outliers of ``excl``, those dropped by ``simple``."""
+    return estimated.excluded if isinstance(estimated, Vote) else getattr(estimated, "dropped", ())
 
 
 def _fingerprint(reading: Reading, plan: FusePlan) -> str:
@@ -172,10 +190,11 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    elsewhere = (*PATHS, "exclude", "exclude_rater")  # visible in the masks themselves
+    # visible in the masks themselves, or of no effect
+    elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
-    content = [reading.grid, reading.region, *reading.masks.values()]
+    content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
@@ -239,15 +258,17 @@ def rater_table(case: Case) -> Tally:
     return FirstReadings.of(case.read()).table
 
 
-def _complexity(readings: FirstReadings) -> Complexity:
-    """Of the image, or of the part of it that counts; a union alone lacks the background."""
+def _complexity(readings: FirstReadings) -> tuple[Complexity, dict[str, Complexity]]:
+    """Of the image, or of the part of it that counts, and of each of several labels; a union lacks the background."""
     reading, whole = readings.inside, readings.table
     if whole.region not in ("whole", "mask"):
         whole = first_readings(reading.tally("whole", judged=False))
-    if whole.labels.background is not None:
-        return case_complexity(whole)
-    none = Undefined("no_background")
-    return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
+    if whole.labels.background is not None and not whole.labels.several:
+        return case_complexity(whole), {}
+    none = Undefined("several_labels" if whole.labels.several else "no_background")
+    unknown = Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
+    labels = label_tallies(whole) if whole.labels.several else {}
+    return unknown, {name: case_complexity(table) for name, table in labels.items()}
 
 
 def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
@@ -272,9 +293,11 @@ def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
 
 
 def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tuple[str, str, str, float]]:
-    """Gordon's measures of every rater, where the probability is one a pattern of this very table."""
+    """Gordon's measures of every rater, where the probability is one a pattern of this very table, and of one label."""
     if estimated.tally is None or table.exchangeable or estimated.tally is not table or table.labels.background is None:
         return []
+    if table.labels.several:
+        return []  # they judge a mark against its probability
     return [
         (method, rater, name, or_undefined(value, "rates_unknown"))
         for name, measure in SOFT.items()
@@ -291,19 +314,25 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
     else:
         cut = table.restrict("modified_background")
         both = [estimate(t, method, **plan.options_of(method)) for t in (table, cut)]
-    a, b = (_is_marked(estimated, table) for estimated in both)
-    changed = float(table.counts[a != b].sum())
-    size = float(table.counts @ (a.astype(np.int64) + b))
-    overlap = 1 - changed / size if size else Undefined("both_empty")
+    a, b = (_values(estimated, table) for estimated in both)
+    changed, labels = float(table.counts[a != b].sum()), table.labels
+    overlaps = [_overlap(table, a == value, b == value) for value in (labels.values[code] for code in labels.marks)]
+    overlap = overlaps[0] if len(overlaps) == 1 else mean_over_labels(overlaps)
     return [(method, overlap, changed / table.items if table.items else 0.0)]
 
 
-def _is_marked(estimated: Consensus, table: Tally) -> NDArray[np.bool_]:
-    """Whether a consensus marks each pattern of a table that has all of its patterns, and perhaps more."""
+def _overlap(table: Tally, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
+    """Dice of what two consensuses mark."""
+    size = float(table.counts @ (a.astype(np.int64) + b))
+    return 1 - float(table.counts[a != b].sum()) / size if size else Undefined("both_empty")
+
+
+def _values(estimated: Consensus, table: Tally) -> NDArray[np.int64]:
+    """What a consensus gives each pattern of a table that has all of its patterns, and perhaps more."""
     assert estimated.tally is not None
     where = find_rows(estimated.tally, table.relabel(estimated.tally.labels).patterns)
-    values = np.asarray(estimated.values) > 0
-    return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
+    values = np.asarray(estimated.values)
+    return np.where(where < 0, 0, values[where]) if len(values) else np.zeros(len(where), np.int64)
 
 
 def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[str, str, str, float]]) -> None:
@@ -330,8 +359,14 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "convergence": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
         "soft": [[m, r, s, _stored(v)] for m, r, s, v in result.soft],
         "regions": [[m, _stored(d), c] for m, d, c in result.regions],
-        "complexity": {k: _stored(v) for k, v in vars(result.complexity).items()},
+        "complexity": _stored_complexity(result.complexity),
+        "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
+        "references": {label: table.to_csv() for label, table in result.references.items()},
     }
+
+
+def _stored_complexity(complexity: Complexity) -> dict[str, Any]:
+    return {k: _stored(v) for k, v in vars(complexity).items()}
 
 
 def _stored(value: Any) -> Any:
@@ -341,15 +376,26 @@ def _stored(value: Any) -> Any:
 
 def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     """The case back from JSON."""
-    case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
     return CaseFusion(
         Tally.from_csv(kept["tally"]),
-        tuple(Convergence(**{**e, "notes": tuple(map(_restore_note, e["notes"]))}) for e in kept["convergence"]),
+        tuple(map(_restore_convergence, kept["convergence"])),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
-        Complexity(**case),
+        _restore_complexity(kept["complexity"]),
+        {name: _restore_complexity(each) for name, each in kept["complexity_by_label"].items()},
         files,
+        {label: Tally.from_csv(text) for label, text in kept["references"].items()},
     )
+
+
+def _restore_complexity(kept: dict[str, Any]) -> Complexity:
+    fields: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept.items()}
+    return Complexity(**fields)
+
+
+def _restore_convergence(kept: dict[str, Any]) -> Convergence:
+    texts = {"notes": tuple(map(_restore_note, kept["notes"])), "left_out": tuple(kept["left_out"])}
+    return Convergence(**{**kept, **texts})
 
 
 def _restore_note(kept: list[str]) -> str:

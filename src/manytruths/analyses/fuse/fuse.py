@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
@@ -14,18 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import (
+    ONE_LABEL,
     MeanPairwise,
     PairStatistic,
     contingency,
     dice,
     iou,
+    mean_over_labels,
+    one_label_tables,
     sensitivity,
     specificity,
     volume_difference,
 )
-from ...claims.sentences import counted
+from ...claims.algorithms import consider_equal_references, consider_voted_references
+from ...claims.claim import ClaimLog, Claims
+from ...claims.consensus import consider_left_out
+from ...claims.numbers import TableIndex
+from ...claims.sentences import counted, join_names
+from ...claims.sessions import session_notes
 from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
+from ...core.labels import MACRO, VOID, Labels
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Note, Undefined, code_of, ratio, reason
 from ...evaluation.ranking.standings import fractional_ranks
@@ -37,12 +46,16 @@ from ...io import write_text
 from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
 from ...study import Progress, Study
+from ...study.consensus import default_methods
+from ..agree.references import count_given, find_equal_masks, find_votes, reference_table
+from ..label_rows import macro_rows
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import (
     NOTHING_MOVED,
     Moved,
     Series,
     Settings,
+    group_names,
     mark_resampled,
     marked_rows,
     mean_rows,
@@ -56,6 +69,8 @@ HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
 
 LEAST_CASES = 10
 """Fewer cases make no groups."""
+SAID_OTHERWISE = (MARKED_NOTHING, "tied_labels", "label_gaps")
+"""Codes of notes on a case that are counted over all cases, or that ``check`` reports."""
 COMPLEXITY = "complexity"
 """The code of a note about complexity, not about a method."""
 
@@ -72,7 +87,7 @@ class Fusion(Result):
     study : Study
         The study that was analysed.
     settings : Settings
-        Resampling of intervals.
+        Level of intervals, and seed of k-means.
     plan : FusePlan
         The methods and their options.
     methods : tuple of str
@@ -82,7 +97,8 @@ class Fusion(Result):
     tallies : Tallies
         The tables of all cases.
     tables : Tables
-        ``performance``, ``differences``, ``complexity`` and ``convergence``, as in the files.
+        ``performance``, ``differences``, ``complexity``, ``left_out`` (where a method leaves raters out) and
+        ``convergence``, as in the files.
     groups : GroupClassifier or None
         Groups of cases by complexity; None with few cases.
     notes : tuple of str
@@ -124,6 +140,23 @@ class Fusion(Result):
         return cast(Table, self.tables["complexity"])
 
     @property
+    def left_out(self) -> Table:
+        """The table ``left_out``: whom ``excl`` and ``simple`` left out; empty where no method does that."""
+        return cast(Table, self.tables.get("left_out", Table("left_out", LEFT_OUT)))
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What is said about the consensus, and what was considered and not said."""
+        log = ClaimLog()
+        consider_left_out(log, TableIndex("fuse/left_out.csv", self.left_out), self.methods)
+        given = {name: case.references for name, case in self.cases.items()}
+        for of in ("rater", "consensus"):
+            equal = find_equal_masks(given, "algorithm" if of == "consensus" else "rater")
+            consider_equal_references(log, equal, count_given(self.study), of=of)
+        consider_voted_references(log, find_votes(given))
+        return log.settle(primary=self.study.options.primary)
+
+    @property
     def map_files(self) -> tuple[Path, ...]:
         """The maps that were written while the cases were read."""
         return tuple(path for case in self.cases.values() for path in case.files)
@@ -139,7 +172,7 @@ class Fusion(Result):
         """Versions, settings and the numbers of the tables, as ``summary.json`` has them."""
         return summary_of(
             "fuse",
-            (self.performance, self.differences, self.complexity),
+            (self.performance, self.differences, self.complexity, *([self.left_out] if self.left_out.rows else [])),
             methods=list(self.methods),
             cases=len(self.study),
             subjects=len(self.study.subjects),
@@ -197,7 +230,7 @@ def fuse(
     study: Study | str | Path,
     *,
     out: str | Path | None = None,
-    consensus: str | Sequence[str] = ("vote:0.5", "staple"),
+    consensus: str | Sequence[str] | None = None,
     prior: Prior | str = "prevalence",
     rates: Literal["case", "pooled"] = "case",
     unanimous: Literal["keep", "exclude"] = "keep",
@@ -207,7 +240,6 @@ def fuse(
     length_penalty: float = 2.0,
     pictures: bool = True,
     seed: int = 0,
-    resamples: int = 2000,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Fusion:
@@ -222,8 +254,9 @@ def fuse(
     out : str or Path, optional
         Folder for the results, written to ``out/fuse/``; by default nothing is written. A run that was interrupted
         continues there: cases that are done with the same settings are not done again.
-    consensus : str or sequence of str
-        One or more of :func:`manytruths.consensus_methods`, as a list or separated by commas.
+    consensus : str or sequence of str, optional
+        One or more of :func:`manytruths.consensus_methods`, as a list or separated by commas; by default
+        ``vote:0.5,staple``, and of several labels ``plurality,staple``.
     prior : {"prevalence", "marked", "estimated"} or float
         Prior of STAPLE; see :func:`manytruths.staple`.
     rates : {"case", "pooled"}
@@ -240,8 +273,8 @@ def fuse(
         Length penalty of the level-set methods.
     pictures : bool
         Whether to write pictures of the probability maps, and charts.
-    seed, resamples : int
-        Seed and number of resamples of the bootstrap over subjects.
+    seed : int
+        Seed of k-means, which groups the cases by complexity.
     jobs : int
         Number of worker processes. Results do not depend on it.
     progress : callable, optional
@@ -262,15 +295,17 @@ def fuse(
     >>> print(f"{result.tables['differences'].find('dice', 'pooled').value:.3f}")
     0.857
     """
-    methods = parse_methods(consensus, smoothing=smoothing)
+    if consensus is not None:
+        parse_methods(consensus, smoothing=smoothing)  # refused before the study is opened
     options = options_by_name(
         prior=prior, unanimous=unanimous, map_prior=map_prior, smoothing=smoothing,
         simple_alpha=simple_alpha, length_penalty=length_penalty,
     )  # fmt: skip
     if rates not in ("case", "pooled"):
         raise CallError(f"rates is 'case' or 'pooled'; got {rates!r}")
-    settings = Settings(seed=seed, resamples=resamples, jobs=jobs)
+    settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
+    methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
         plan = FusePlan(methods, options, folder, pictures, earlier)
@@ -306,12 +341,21 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     complexity, groups = _complexity(cases, tallies, settings)
     performance = _performance(cases, tallies, plan.methods, settings)
     differences = _differences(cases, tallies, plan.methods, settings)
-    moved = mark_resampled(study, (performance, differences, complexity))
-    rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
-    header, touched = ("case", "method", "ended", "iterations", "note"), [row[0] in moved.cases for row in rows]
-    convergence = PlainTable("convergence", *marked_rows(rows, header, touched))
-    tables = Tables([performance, differences, complexity, convergence])
-    notes = (*moved.notes, *_notes(cases, groups))
+    left_out = _left_out(cases, tallies, plan.methods)
+    moved = mark_resampled(study, (performance, differences, complexity, left_out))
+    rows = [
+        (name, e.method, e.ended, e.iterations, "; ".join(e.left_out), e.tied, e.gaps, e.note)
+        for name, case in cases.items()
+        for e in case.convergence
+    ]
+    header = ("case", "method", "ended", "iterations", "left_out", "tied", "gaps", "note")
+    convergence = PlainTable("convergence", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
+    given = {name: case.references for name, case in cases.items()}
+    scores = reference_table(study, given, settings, methods=True)
+    more = [table for table in (left_out, scores) if table.rows]
+    tables = Tables([performance, differences, complexity, *more, convergence])
+    notes = (*session_notes(study), *_absences(study, tallies), *moved.notes, *_tied_votes(tallies, plan.methods),
+             *_notes(cases, groups))  # fmt: skip
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 
@@ -339,34 +383,84 @@ def _performance(
     cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
 ) -> Table:
     """Each rater against each consensus; where raters are exchangeable, their mean in each case."""
-    table, whole, absent = Table("performance", ("method", "rater")), pool(tallies, mixed=True), Undefined("absent")
+    table, whole = Table("performance", ("method", "rater")), pool(tallies, mixed=True)
+    labels = [whole.labels.names[code] for code in whole.labels.marks] if whole.labels.several else [""]
+    parts = {label: tallies.map(lambda t, label=label: t.only(label)) if label else tallies for label in labels}
     for method in methods:
-        column = consensus_column(method)
-        if whole.exchangeable:
-            means = {s.__name__: [_mean_over_raters(t, t.position(column), s) for t in tallies.values()] for s in HARD}
-            series = [Series(name, values, extra=(method, "")) for name, values in means.items()]
-            table.add(summarise(series, tallies, settings))
-            continue
-        by_case = [rater_performance(t, column) for t in tallies.values()]
-        pooled = rater_performance(whole, column)
-        each = [(rater, s) for rater in pooled.raters for s in HARD]
-        series = [
-            Series(s.__name__, [p.value(r, s) if r in p.raters else absent for p in by_case], extra=(method, r))
-            for r, s in each
-        ]
-        series += _soft_series(cases, method, pooled.raters)
-        table.add(summarise(series, tallies, settings))
-        for rater, s in each:
-            row = Row("pooled", s.__name__, pooled.value(rater, s), region=whole.region, extra=(method, rater))
-            table.append(row)
+        by_label = {label: _performance_series(part, method, label) for label, part in parts.items()}
+        if whole.labels.several:
+            table.add(macro_rows(by_label, tallies, settings))
+            table.add(_pooled_performance(parts, method))
+        for label, series in by_label.items():
+            soft = [] if whole.exchangeable or label else _soft_series(cases, method, whole.rater_names)
+            table.add(summarise([*series, *soft], tallies, settings))
+            table.add(_pooled_performance({label: parts[label]}, method))
     if "staple" in methods and not whole.exchangeable:
         table.add(_dependence(first_readings(whole)))
     return table
 
 
+def _performance_series(tallies: Tallies, method: str, label: str) -> list[Series]:
+    """Each rater against a consensus by case; the raters' mean where they are exchangeable."""
+    column, absent = consensus_column(method), Undefined("absent")
+    if next(iter(tallies.values())).exchangeable:
+        means = {s.__name__: [_mean_over_raters(t, t.position(column), s) for t in tallies.values()] for s in HARD}
+        return [Series(name, values, label, (method, "")) for name, values in means.items()]
+    by_case = [rater_performance(t, column) for t in tallies.values()]
+    raters = pool(tallies, mixed=True).rater_names
+    return [
+        Series(s.__name__, [p.value(r, s) if r in p.raters else absent for p in by_case], label, (method, r))
+        for r in raters
+        for s in HARD
+    ]
+
+
+def _pooled_performance(parts: Mapping[str, Tallies], method: str) -> Iterator[Row]:
+    """Each rater against a consensus, all cases as one; of several parts, the mean over these labels."""
+    wholes = {label: pool(part, mixed=True) for label, part in parts.items()}
+    first = next(iter(wholes.values()))
+    if first.exchangeable:
+        return
+    pooled = {label: rater_performance(whole, consensus_column(method)) for label, whole in wholes.items()}
+    for rater in first.rater_names:
+        for s in HARD:
+            values = [performance.value(rater, s) for performance in pooled.values()]
+            value, label = (values[0], next(iter(pooled))) if len(values) == 1 else (mean_over_labels(values), MACRO)
+            yield Row("pooled", s.__name__, value, "", "", label, first.region, (method, rater))
+
+
+LEFT_OUT = ("method", "rater")
+LEAVES_OUT = ("excl", "simple")
+"""Methods that may leave raters out."""
+
+
+def _left_out(cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str]) -> Table:
+    """Whether each rater was left out by a method in each case that they marked, and in how many."""
+    table = Table("left_out", LEFT_OUT)
+    if next(iter(tallies.values())).exchangeable:
+        return table  # a slot is nobody
+    for method in [m for m in methods if estimator(m)[0].name in LEAVES_OUT]:
+        gone = {name: e.left_out for name, case in cases.items() for e in case.convergence if e.method == method}
+        for rater in pool(tallies, mixed=True).rater_names:
+            here = [name for name, t in tallies.items() if rater in _present(t)]
+            flags = [float(rater in gone[name]) for name in here]
+            extra = (method, rater)
+            for name, flag in zip(here, flags, strict=True):
+                group = group_names(tallies, name)
+                table.append(Row("case", "left_out", flag, name, group, "", tallies[name].region, extra))
+            table.append(Row("pooled", "left_out", sum(flags), "", "", "", region_of(tallies), extra, n=len(here)))
+    return table
+
+
+def _present(tally: Tally) -> list[str]:
+    """The raters who rated anything, in their first reading."""
+    here = np.atleast_1d((tally.patterns[:, tally.raters] != VOID).any(axis=0))
+    return [name for name, present in zip(tally.rater_names, here.tolist(), strict=True) if present]
+
+
 def _dependence(whole: Tally) -> Iterator[Row]:
     """Whether the raters make errors together; STAPLE assumes that they do not."""
-    if whole.labels.background is None:
+    if whole.labels.background is None or whole.labels.several:
         return
     result = rater_dependence(whole)
     values = {"effective_raters": result.effective_raters, "error_correlation": result.mean_correlation}
@@ -393,19 +487,48 @@ def _differences(
 ) -> Table:
     """Method against method, and each against itself on the modified background."""
     table = Table("differences", ("method_a", "method_b"))
-    region, united = region_of(tallies), {e.method for f in cases.values() for e in f.convergence if e.united}
+    labels = next(iter(tallies.values())).labels
     for a, b in combinations(methods, 2):
-        # what only tells marked from not gives no label that could differ
-        tables = [t.foreground() if united & {a, b} else t for t in tallies.values()]
-        pairs, labels = [_pair(t, a, b) for t in tables], tables[0].labels
-        statistics = {s.__name__: partial(s.value, labels=labels) for s in BETWEEN} | {"changed": _changed}
-        series = [Series(name, [value(p) for p in pairs], extra=(a, b)) for name, value in statistics.items()]
-        table.add(summarise(series, tallies, settings))
-        whole = np.sum(pairs, axis=0)
-        table.add(Row("pooled", name, value(whole), region=region, extra=(a, b)) for name, value in statistics.items())
+        pairs = np.stack([_pair(t, a, b) for t in tallies.values()])
+        if labels.several:
+            table.add(_label_differences(pairs, labels, tallies, (a, b), settings))
+        else:
+            statistics = {s.__name__: partial(s.value, labels=labels) for s in BETWEEN}
+            table.add(_difference_rows(pairs, statistics, tallies, (a, b), settings))
+        table.add(_difference_rows(pairs, {"changed": _changed}, tallies, (a, b), settings))
     for method in methods:
-        table.add(summarise(_region_series(cases, method), tallies, settings))
+        table.add(summarise(_region_series(cases, method, labels), tallies, settings))
     return table
+
+
+def _difference_rows(
+    pairs: NDArray[np.float64], statistics: Mapping[str, Callable[[NDArray[np.float64]], float]], tallies: Tallies,
+    methods: tuple[str, str], settings: Settings, label: str = "",
+) -> Iterator[Row]:  # fmt: skip
+    """How two methods differ by case, over subjects, and with all cases as one."""
+    series = [Series(name, [value(p) for p in pairs], label, methods) for name, value in statistics.items()]
+    yield from summarise(series, tallies, settings)
+    whole = pairs.sum(axis=0)
+    for name, value in statistics.items():
+        yield Row("pooled", name, value(whole), "", "", label, region_of(tallies), methods)
+
+
+def _label_differences(
+    pairs: NDArray[np.float64], labels: Labels, tallies: Tallies, methods: tuple[str, str], settings: Settings
+) -> Iterator[Row]:
+    """The macro means, then each label against the rest."""
+    statistics = {s.__name__: partial(s.value, labels=ONE_LABEL) for s in BETWEEN}
+    parts = {labels.names[code]: one_label_tables(pairs, code) for code in labels.marks}
+    by_label = {
+        label: [Series(name, [value(p) for p in part], label, methods) for name, value in statistics.items()]
+        for label, part in parts.items()
+    }
+    yield from macro_rows(by_label, tallies, settings)
+    for name, value in statistics.items():
+        pooled = mean_over_labels(value(part.sum(axis=0)) for part in parts.values())
+        yield Row("pooled", name, pooled, "", "", MACRO, region_of(tallies), methods)
+    for label, part in parts.items():
+        yield from _difference_rows(part, statistics, tallies, methods, settings, label)
 
 
 def _pair(tally: Tally, a: str, b: str) -> NDArray[np.float64]:
@@ -419,14 +542,15 @@ def _changed(pair: NDArray[np.float64]) -> float:
     return ratio(float(pair.sum() - np.trace(pair)), float(pair.sum()), "no_item_decided_by_both")
 
 
-def _region_series(cases: Mapping[str, CaseFusion], method: str) -> list[Series]:
+def _region_series(cases: Mapping[str, CaseFusion], method: str, labels: Labels) -> list[Series]:
     """Each case's Dice and changed share, where the method reads the table of the whole image."""
     regions = [next((r[1:] for r in f.regions if r[0] == method), None) for f in cases.values()]
     if not any(regions):
         return []
     extra, none = (method, on_modified_background(method)), (Undefined("other_region"),) * 2
-    values = zip(*(r or none for r in regions), strict=True)
-    return [Series(name, each, extra=extra) for name, each in zip(("dice", "changed"), values, strict=True)]
+    overlaps, changed = zip(*(r or none for r in regions), strict=True)
+    of = MACRO if labels.several else ""
+    return [Series("dice", overlaps, of, extra), Series("changed", changed, extra=extra)]
 
 
 def _complexity(
@@ -441,7 +565,8 @@ def _complexity(
             groups = fit_complexity_groups(list(values.values()), seed=settings.seed)
     classes = {name: groups.classify(value) if groups else "" for name, value in values.items()}
     series = [Series(s, [getattr(value, s) for value in values.values()], extra=("",)) for s in STATISTICS]
-    overlap = Series("dice", [_pair_dice(tally) for tally in tallies.values()], extra=("",))
+    of = MACRO if next(iter(tallies.values())).labels.several else ""
+    overlap = Series("dice", [_pair_dice(tally) for tally in tallies.values()], of, ("",))
     esm = next(s for s in series if s.statistic == "esm")
     rows = summarise([*series, overlap], tallies, settings)
     for row in rows:
@@ -455,14 +580,25 @@ def _complexity(
         means = mean_rows([replace(s, extra=(name,)) for s in (esm, overlap)], tallies, members, "", settings)
         table.add(row for row in means if row.scope == "mean")
     table.append(_correlation(esm, overlap, tallies))
+    table.add(_label_complexity(cases, tallies, settings))
     return table, groups
+
+
+def _label_complexity(cases: Mapping[str, CaseFusion], tallies: Tallies, settings: Settings) -> Iterator[Row]:
+    """The complexity of each of several labels; cases are not grouped by it."""
+    unused = Undefined("nobody_marked")
+    labels = dict.fromkeys(label for case in cases.values() for label in case.complexity_by_label)
+    for label in labels:
+        by_case = [case.complexity_by_label.get(label) for case in cases.values()]
+        series = [Series(s, [getattr(c, s) if c else unused for c in by_case], label, ("",)) for s in STATISTICS]
+        for row in summarise(series, tallies, settings):
+            row.region = "modified_background"
+            yield row
 
 
 def _pair_dice(tally: Tally) -> float:
     """Mean Dice of every two raters, and over labels where there are several."""
     raters = first_readings(tally)
-    if raters.labels.background is None:
-        return Undefined("no_background")
     by_label = [MeanPairwise(dice)(raters.only(raters.labels.names[mark])) for mark in raters.labels.marks]
     known = [value for value in by_label if not reason(value)]
     return float(np.mean(known)) if known else by_label[0] if by_label else Undefined("nobody_marked")
@@ -479,6 +615,36 @@ def _correlation(esm: Series, overlap: Series, tallies: Tallies) -> Row:
     return Row("pooled", "esm_dice_correlation", value, region=region_of(tallies), extra=("",), n=n)
 
 
+def _absences(study: Study, tallies: Tallies) -> Iterator[str]:
+    """Raters without a mask of some cases, whose means are over other cases than those of the others."""
+    named = () if study.options.exchangeable else study.rater_names
+    # of raters with several sessions this is said with their sessions
+    for name in (name for name in named if name not in study.sessions):
+        gaps = [case for case, tally in tallies.items() if not _rated(tally, name)]
+        if 0 < len(gaps) < len(tallies):
+            rest = f"their means are over the other {counted(len(tallies) - len(gaps), 'case')}"
+            yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {rest}")
+
+
+def _rated(tally: Tally, rater: str) -> bool:
+    if rater not in tally.rater_names:
+        return False
+    column = tally.patterns[:, tally.raters[tally.rater_names.index(rater)]]
+    return bool(((column != VOID) & (tally.counts > 0)).any())
+
+
+def _tied_votes(tallies: Tallies, methods: Sequence[str]) -> Iterator[str]:
+    """With an even number of raters, half of them are enough for vote:0.5."""
+    panels = {len(tally.raters) for tally in tallies.values()}
+    if "vote:0.5" not in methods or next(iter(tallies.values())).labels.several or all(n % 2 for n in panels):
+        return
+    if panels == {2}:
+        text = "vote:0.5 of two raters is what either of them marked: half of the votes is enough"
+        yield Note("vote_of_two", text)
+    else:
+        yield Note("vote_of_half", "vote:0.5 marks what half of the raters marked, also where the other half did not")
+
+
 def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> Iterator[str]:
     """Each note once, with the methods and cases it applies to; empty masks are reported by ``check``."""
     # dicts that keep the order and hold everything once
@@ -486,12 +652,29 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
     for name, case in cases.items():
         for convergence in case.convergence:
             notes = [f"ended: {convergence.ended}"] if convergence.ended in ("stopped", "vanished") else []
-            notes += [note for note in convergence.notes if code_of(note) != MARKED_NOTHING]
+            notes += [note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE]
             for note in notes:
                 methods, names = applies.setdefault(note, ({}, {}))
                 methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():
         where = ", ".join(list(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield f"{', '.join(methods)}: {note} ({where})"
+    yield from _open_notes(cases)
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")
+
+
+def _open_notes(cases: Mapping[str, CaseFusion]) -> Iterator[str]:
+    """Ties and gaps of votes among several labels, over all cases."""
+    methods = dict.fromkeys(e.method for case in cases.values() for e in case.convergence)
+    tied = "two labels, or a label and background, are tied (the lower value was taken)"
+    if next(iter(cases.values())).tally.labels.background is None:
+        tied = "two labels are tied (the lower value was taken)"
+    texts = {"tied": tied, "gaps": "no label has enough votes"}
+    for method in methods:
+        ends = [(case.tally.items, e) for case in cases.values() for e in case.convergence if e.method == method]
+        for what, text in texts.items():
+            shares = [getattr(e, what) / items for items, e in ends if getattr(e, what)]
+            if shares:
+                many = f"{len(shares)} of {counted(len(ends), 'case')}"
+                yield Note(f"label_{what}", f"{method}: {text} in {many}, for up to {max(shares):.2%} of the pixels")

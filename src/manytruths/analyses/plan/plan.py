@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...claims.claim import ClaimLog, Claims
+from ...claims.numbers import TableIndex
+from ...claims.planning import consider_planning
 from ...claims.sentences import counted
 from ...core.errors import CallError
-from ...core.tally import Tallies
+from ...core.tally import Tallies, Tally
+from ...core.undefined import Note
 from ...io.result_tables import Table
 from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
-from ...study import Study
+from ...study import Case, Study
 from ..printing import grid, print_parts
 from ..reliability.reliability import names_masks
-from ..result import Result, Tables, console_or_stdout, results_folder, summary_of
+from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, mark_all, mark_resampled
 from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic
 from .pilot import NAME as PILOT
-from .pilot import pilot_topic
+from .pilot import item_word, pilot_topic
 from .topics import EXTRA, PlanSettings, Topic
 
 NOTHING = (
@@ -52,6 +57,21 @@ class Plan(Result):
     tables: Tables[Table]
     moved: Moved = NOTHING_MOVED
     """Which masks of the pilot were resampled."""
+    doubt: Note | None = None
+    """Why the masks of the pilot are doubtful, so that nothing is claimed."""
+    item: str = ""
+    """The word for what the pilot counts: case, pixel or voxel."""
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What is said about more raters, from a pilot."""
+        log, index = ClaimLog(), TableIndex("plan/plan.csv", self.table)
+        for topic in self.topics:
+            if topic.pilot is not None:
+                consider_planning(
+                    log, index, topic.pilot, item=self.item, wanted=self.settings.wanted, doubt=self.doubt
+                )
+        return log.settle()
 
     @property
     def table(self) -> Table:
@@ -61,7 +81,10 @@ class Plan(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The answers in words."""
-        return tuple(words for topic in self.topics for words in topic.sentences)
+        return tuple(words for topic in self.topics for words in self._answers(topic))
+
+    def _answers(self, topic: Topic) -> Sequence[str]:
+        return topic.sentences if topic.pilot is None else [claim.text for claim in self.claims.made]
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -86,7 +109,7 @@ class Plan(Result):
         """Print answers, their tables and the notes."""
         console = console_or_stdout(console)
         for topic in self.topics:
-            for words in topic.sentences:
+            for words in self._answers(topic):
                 console.print(words, style="bold", markup=False, highlight=False)
             console.print()
             print_parts(console, (grid(part.title, part.header, part.rows) for part in topic.grids), ())
@@ -119,7 +142,7 @@ def plan(
     kappa_width: float | None = None,
     n_cases: int | None = None,
     max_raters: int = 15,
-    gain: float = 0.01,
+    gain: float | None = None,
     level: float = 0.95,
     seed: int = 0,
     resamples: int = 1000,
@@ -176,12 +199,13 @@ def plan(
         Number of cases, for the width of kappa's interval.
     max_raters : int
         Largest panel to compute.
-    gain : float
-        Without costs: two more raters are worth it if they add at least this accuracy.
+    gain : float, optional
+        Margin for a pilot: two more raters are worth it if they add at least this accuracy. Without a margin, nothing
+        is said about whether the raters are enough.
     level : float
-        Confidence level of intervals.
+        Confidence level of intervals, and of a pilot's allowance for its subjects and raters.
     seed, resamples : int
-        Seed and number of resamples of the pilot's subjects.
+        Seed and number of resamples of the pilot's raters.
     pictures : bool
         Whether to write charts.
 
@@ -234,17 +258,30 @@ def _read_pilot(
         if unused:
             name = pilot if isinstance(pilot, str | Path) else "a study"
             raise CallError(f"{unused} is for reading a table of ratings, but the pilot {name} has masks")
-        study = pilot if isinstance(pilot, Study) else Study.open(pilot, foreground="any")
-        return study.tally(region="union"), mark_resampled(study, ())
+        study = open_raters(pilot)
+        return study.gathered({case.name: t for case, t in study.map(_count_raters)}), mark_resampled(study, ())
     given = {name: value for name, value in reading.items() if value is not None}
     return open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 
 
+def _count_raters(case: Case) -> Tally:
+    """The table of a case; predictions, which are not used, are not read."""
+    return case.read().tally(judged=False)
+
+
 def compute_plan(
-    settings: PlanSettings, pilot: Ratings | Tallies | None = None, *, moved: Moved = NOTHING_MOVED
+    settings: PlanSettings,
+    pilot: Ratings | Tallies | None = None,
+    *,
+    moved: Moved = NOTHING_MOVED,
+    doubt: Note | None = None,
 ) -> Plan:
-    """Answer every question that the settings ask; ``moved`` tells which masks of the pilot were resampled."""
-    topics = tuple(_topics(settings, pilot))
+    """Answer every question that the settings ask.
+
+    ``moved`` tells which masks of the pilot were resampled, ``doubt`` why nothing can be claimed about them.
+    """
+    item = item_word(pilot)
+    topics = tuple(_topics(settings, pilot, item))
     _check_unused(settings, {topic.name for topic in topics})
     if not topics:
         raise CallError(NOTHING)
@@ -253,10 +290,10 @@ def compute_plan(
         if topic.name == PILOT and moved.cases:
             mark_all([Table(topic.name, rows=list(topic.rows))])
         table.add(topic.rows)
-    return Plan(settings, topics, Tables((table,)), moved)
+    return Plan(settings, topics, Tables((table,)), moved, doubt, item)
 
 
-def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None) -> Iterator[Topic]:
+def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None, item: str) -> Iterator[Topic]:
     reported, actual = settings.reported_accuracy is not None, settings.wanted_actual is not None
     if settings.agreement is not None and settings.rho is not None:
         raise CallError("--agreement and --rho are alternatives; give one of them")
@@ -268,7 +305,7 @@ def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None) -> Iterator
     if entered or (actual and (reported or settings.rater_accuracy)):
         yield nomogram_topic(settings)
     if pilot is not None:
-        yield pilot_topic(settings, pilot)
+        yield pilot_topic(settings, pilot, item)
     if any(x is not None for x in (settings.kappa, settings.prevalence, settings.kappa_width, settings.n_cases)):
         yield kappa_topic(settings)
 
@@ -283,6 +320,7 @@ def _check_unused(settings: PlanSettings, topics: set[str]) -> None:
         "wanted_actual": ({"nomogram"}, "--reported-accuracy, --agreement, --rho or --rater-accuracy"),
         "cost_rater": ({"pilot"}, "--pilot"),
         "cost_error": ({"pilot"}, "--pilot"),
+        "gain": ({"pilot"}, "--pilot"),
         "n_raters": ({"majority", "nomogram", "kappa"}, "--rater-accuracy, --agreement, --rho or --kappa"),
     }
     if not topics:

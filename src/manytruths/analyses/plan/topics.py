@@ -11,6 +11,7 @@ from ...core.labels import MAX_LABELS
 from ...inference.intervals import MAX_RESAMPLES
 from ...io.result_tables import Row
 from ...ratings.planning.panels import MAX_PLURALITY_PANEL
+from ...ratings.planning.pilot import PilotPlan
 
 MAX_RATERS = 999
 """Largest number of raters of one panel."""
@@ -41,7 +42,7 @@ class PlanSettings:
     cost_rater: float | None = None
     cost_error: float | None = None
     max_raters: int = 15
-    gain: float = 0.01
+    gain: float | None = None
     level: float = 0.95
     seed: int = 0
     resamples: int = 1000
@@ -102,6 +103,8 @@ class Topic:
     notes: tuple[str, ...] = ()
     charts: Callable[[], dict[str, str]] = field(default=dict)
     """Makes SVG by name, when needed."""
+    pilot: PilotPlan | None = None
+    """The plan from a pilot, about which there are claims instead of sentences."""
 
 
 def plan_row(topic: str, statistic: str, value: float, raters: object = "", **more: object) -> Row:

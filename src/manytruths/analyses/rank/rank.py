@@ -12,7 +12,8 @@ same file. Its fields:
 ``winner``, ``verdict``
     A name or null, and a sentence.
 ``algorithms``
-    Best first, each with ``name``, ``rank``, ``low`` and ``high`` (an interval of the rank; null where it is refused),
+    Best first, each with ``name``, ``rank``, ``low`` and ``high`` (the simultaneous confidence set of the rank),
+    ``resampled_low`` and ``resampled_high`` (a bootstrap range of the rank; all four null with few subjects),
     ``first_share`` (of the resamples; a shared first place counts in equal parts), ``missing``, ``undefined`` and
     ``both_empty`` (how many scores), and ``scores`` (metric, truth, value, low, high, rank).
 ``groups``, ``distinct_rankings``, ``notes``
@@ -23,11 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...claims.algorithms import consider_winner
+from ...claims.claim import ClaimLog, Claims
+from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, number
 from ...core.errors import CallError
 from ...core.undefined import Note, reason
@@ -38,6 +43,7 @@ from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
 from ...io import write_json
 from ...io.result_tables import Table
+from ..evaluate.case_scores import NAMES
 from ..printing import grid
 from ..result import SCHEMA, Result, Tables, console_or_stdout, results_folder, summary_of
 from ..tables import mark_all
@@ -65,7 +71,7 @@ class RankResult(Result):
     Attributes
     ----------
     ranking : Ranking
-        The ranking with its verdict, groups and intervals.
+        The ranking with its verdict, groups and sets of ranks.
     settings : RankSettings
         Title, treatment of missing scores, and resampling.
     tables : Tables
@@ -85,6 +91,13 @@ class RankResult(Result):
     def charts(self) -> dict[str, str]:
         """Charts as SVG by name."""
         return charts(self.ranking)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """Whether there is a winner."""
+        log = ClaimLog()
+        consider_winner(log, self.ranking, TableIndex("rank/pairs.csv", self.tables["pairs"]), NAMES)
+        return log.settle(alpha=self.ranking.alpha)
 
     @property
     def leaderboard(self) -> dict[str, Any]:
@@ -139,7 +152,7 @@ class RankResult(Result):
         return [path]
 
     def print(self, console: Any = None) -> None:
-        """Print the order with intervals, distinct rankings, the verdict, groups and notes."""
+        """Print the order with sets of ranks, distinct rankings, the verdict, groups and notes."""
         print_ranking(self, console_or_stdout(console))
 
 
@@ -192,7 +205,7 @@ def rank(
     against : str or sequence of str, optional
         Reference standards to rank under; by default all.
     label : str or sequence of str, optional
-        Labels to rank by; by default all labels together.
+        Labels to rank by; by default the macro mean of all labels, or else the scores of all labels together.
     title : str
         Title of the leaderboard.
     alpha : float
@@ -200,7 +213,7 @@ def rank(
     level : float
         Confidence level of intervals.
     seed, resamples : int
-        Seed and number of resamples of the bootstrap over subjects.
+        Seed and number of resamples of the subjects, for the stability of ranks and intervals of medians.
     pictures : bool
         Whether to write charts.
 
@@ -268,7 +281,7 @@ def _method(ranking: Ranking) -> dict[str, Any]:
 
 def _leaderboard_entry(ranking: Ranking, i: int) -> dict[str, Any]:
     overall = ranking.overall
-    low, high = overall.interval
+    (low, high), (start, end) = ranking.rank_sets(), overall.resampled_range
     kinds = ("missing", "undefined", "both_empty")
     gaps = {kind: int(sum(getattr(b, kind)[i] for b in ranking.boards)) for kind in kinds}
     scores = [
@@ -281,6 +294,8 @@ def _leaderboard_entry(ranking: Ranking, i: int) -> dict[str, Any]:
         "rank": overall.places[i],
         "low": low[i],
         "high": high[i],
+        "resampled_low": start[i],
+        "resampled_high": end[i],
         "first_share": overall.first_share[i],
         **gaps,
         "scores": scores,
@@ -297,7 +312,7 @@ def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
         )
     yield from _gap_notes(ranking, missing)
     if ranking.overall.refusal:
-        yield f"no intervals of ranks: {ranking.overall.refusal.reason}"
+        yield f"no sets of ranks: {ranking.overall.refusal.reason}"
     yield from _notes_without_references(ranking)
     yield from _agreement_notes(ranking)
 
@@ -363,7 +378,7 @@ MOST_GROUPS = 4
 
 
 def print_ranking(result: RankResult, console: Console) -> None:
-    """The order with intervals, ranks under each reference standard, distinct rankings, the verdict and notes."""
+    """The order with sets of ranks, ranks under each reference standard, distinct rankings, the verdict and notes."""
     ranking = result.ranking
     console.print(f"[bold]{result.describe()}[/bold]\n")
     for shown in (_order_grid(result), _reference_grid(ranking), _distinct_grid(ranking)):
@@ -378,7 +393,7 @@ def print_ranking(result: RankResult, console: Console) -> None:
 
 def _order_grid(result: RankResult) -> Any:
     ranking, overall = result.ranking, result.ranking.overall
-    low, high = overall.interval
+    (low, high), (start, end) = ranking.rank_sets(), overall.resampled_range
     columns = _score_columns(ranking)
     rows = []
     for i in best_first(overall.ranks, ranking.algorithms):
@@ -386,11 +401,12 @@ def _order_grid(result: RankResult) -> Any:
         place = f"{overall.places[i]} ({low[i]:.0f}–{high[i]:.0f})" if known else str(overall.places[i])
         gaps = sum(int(b.missing[i] + b.undefined[i]) for b in ranking.boards)
         first = f"{overall.first_share[i]:.0%}" if known and not overall.refusal else "–"
-        rows.append([ranking.algorithms[i], place, first, *(cells[i] for cells in columns.values()), str(gaps)])
+        drawn = f"{start[i]:.0f}–{end[i]:.0f}" if known else "–"
+        rows.append([ranking.algorithms[i], place, drawn, first, *(cells[i] for cells in columns.values()), str(gaps)])
     scheme = {"mean": ranking.aggregate, "rank": "mean rank in the cases", "test": "significant wins"}[ranking.scheme]
     combined = ", mean of ranks over metrics and references" if len(ranking.boards) > 1 else ""
-    intervals = "" if overall.refusal else f", with {result.settings.level:.0%} intervals over subjects"
-    return grid(f"By {scheme}{combined}{intervals}", ["", "rank", "first in", *columns, "gaps"], rows)
+    sets = "" if overall.refusal else f", with simultaneous {1 - ranking.alpha:.0%} sets of ranks"
+    return grid(f"By {scheme}{combined}{sets}", ["", "rank", "in resamples", "first in", *columns, "gaps"], rows)
 
 
 def _score_columns(ranking: Ranking) -> dict[str, list[str]]:

@@ -1,7 +1,9 @@
 """The tables and charts of ``rank``: rankings, pairs of algorithms, and how far rankings agree.
 
-Scope ``ranking`` is one metric against one reference standard; in scope ``overall`` an empty metric or reference
-standard stands for all of them; in scope ``without_truth`` the reference standard named is left out.
+The ends of ``rank`` are its simultaneous set (see ``Ranking.rank_sets``), those of ``resampled_rank`` a bootstrap
+range, which is no confidence interval. Scope ``ranking`` is one metric against one reference standard; in scope
+``overall`` an empty metric or reference standard stands for all of them; in scope ``without_truth`` the reference
+standard named is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from itertools import permutations
 import numpy as np
 
 from ...charts.rankings import rank_blobs, rank_table, rank_whiskers, significance_map
-from ...core.undefined import Undefined
+from ...core.undefined import Undefined, or_undefined
 from ...evaluation.ranking.ranking import Ranking, best_first
 from ...evaluation.ranking.scores import Values
 from ...evaluation.ranking.standings import Standing, competition_ranks
@@ -24,7 +26,7 @@ MOST_BOARDS = 24
 
 
 def rankings_table(ranking: Ranking) -> Table:
-    """Ranks with intervals, what they go by, shares of first places, and gaps."""
+    """Ranks with their simultaneous sets, what they go by, ranks in resamples, shares of first places, and gaps."""
     table = Table("rankings", ("scheme", "against", "metric", "rank", "algorithm"))
     for standing in ranking.standings:
         table.add(_standing_rows(ranking, standing))
@@ -48,9 +50,10 @@ def scope_of(standing: Standing) -> str:
 
 
 def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
-    """Ranks, the scores that they go by, and shares of first places."""
+    """Ranks, the scores that they go by, ranks in resamples, and shares of first places."""
     scope, n, undefined = scope_of(standing), standing.subjects, standing.undefined
-    low, high = (_ends(end, standing.refusal) for end in standing.interval)
+    low, high = (_ends(end, standing.refusal) for end in ranking.rank_sets(standing.truth, standing.metric))
+    start, end = (_ends(each, standing.refusal) for each in standing.resampled_range)
     name = "wins" if standing.scheme == "test" and scope == "ranking" else "mean_rank"
     scores = standing.score.tolist()
     lows: list[float | None] = [None] * len(low)
@@ -63,15 +66,16 @@ def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
     for i in best_first(standing.ranks, ranking.algorithms):
         place, first_share = int(standing.places[i]), float(standing.first_share[i])
         extra = (standing.scheme, standing.truth, standing.metric, place, ranking.algorithms[i])
+        yield Row(scope, "rank", float(place), extra=extra, low=low[i], high=high[i], n=n)
         yield Row(
-            scope, "rank", float(place), extra=extra, low=low[i], high=high[i], n=n, n_undefined=undefined
+            scope, "resampled_rank", float(place), extra=extra, low=start[i], high=end[i], n=n, n_undefined=undefined
         )  # fmt: skip
         yield Row(scope, name, scores[i], extra=extra, low=lows[i], high=highs[i], n=n)
         yield Row(scope, "first_share", first_share, extra=extra, n=n, n_undefined=undefined)
 
 
 def _ends(values: Values, refusal: Undefined | None) -> list[float]:
-    return [float(value) if refusal is None else refusal for value in values]
+    return [or_undefined(value, "no_spread") if refusal is None else refusal for value in values]
 
 
 def pairs_table(ranking: Ranking) -> Table:
@@ -145,9 +149,9 @@ def charts(ranking: Ranking) -> dict[str, str]:
 
 
 def _rank_charts(ranking: Ranking, name: str, title: str, truth: str, metric: str) -> dict[str, str]:
-    """The ranks with their intervals and groups, and the tests of all pairs."""
+    """The ranks with their simultaneous sets and groups, and the tests of all pairs."""
     standing = ranking.find(truth, metric)
-    low, high = standing.interval
+    low, high = ranking.rank_sets(truth, metric)
     order = best_first(standing.ranks, ranking.algorithms)
     names = [ranking.algorithms[i] for i in order]
     rows = {ranking.algorithms[i]: (float(standing.places[i]), float(low[i]), float(high[i])) for i in order}

@@ -24,7 +24,7 @@ from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, si
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
-from ..printing import grid, print_parts, with_interval
+from ..printing import grid, print_parts, with_count, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
 from ..tables import Series, Settings, mark_resampled, pooled_rows, region_of, summarise
 
@@ -94,7 +94,7 @@ class MaskReliability(Result):
     lesions : LesionRatings
         The lesions of all cases, and who found them.
     settings : Settings
-        Level and resampling of intervals.
+        Level of intervals.
     tables : Tables
         ``mask_reliability``, ``detection`` and ``lesions``, as in the files.
     notes : tuple of str
@@ -149,8 +149,9 @@ class MaskReliability(Result):
         console = console_or_stdout(console)
         console.print(f"[bold]{self.describe()}[/bold]\n")
         title = f"Pixel by pixel (region: {region_of(self.tallies)}), with intervals over subjects"
-        lesions = _means_grid("Lesion by lesion: found or missed", self.detection)
-        print_parts(console, (_means_grid(title, self.masks), lesions, _raters_grid(self)), self.notes)
+        n = len(self.tallies.by_subject())
+        lesions = _means_grid("Lesion by lesion: found or missed", self.detection, n)
+        print_parts(console, (_means_grid(title, self.masks, n), lesions, _raters_grid(self)), self.notes)
 
 
 def mask_reliability(
@@ -184,7 +185,7 @@ def mask_reliability(
 def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally, LesionRatings]:
     reading = case.read()
     region = case.region(reading.grid)
-    table = reading.tally(region)  # first, since its error messages are the best
+    table = reading.tally(region, judged=False)  # first, since its error messages are the best
     lesions = lesion_ratings(
         {**reading.masks, **dict.fromkeys(case.absent)},
         min_size=min_size,
@@ -309,15 +310,15 @@ def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
 def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iterator[str]:
     if region_of(tallies) == "whole":
         yield (
-            "pixels that nobody marked count as agreement: on the whole image σ, ρ and the raters' accuracies are "
-            "close to 1; use --region union"
+            "pixels that nobody marked count as agreement, which raises σ, ρ and the raters' accuracies on the whole "
+            "image; use --region union"
         )
     if given.confidence is None:
         yield "without confidences σ equals percent agreement, and ρ is the part of it that is right"
     elif isinstance(given.chance, Mapping):
         yield "the shares of --chance are those of pixels; for lesions, found and missed are equally likely by chance"
     if not isinstance(given.accuracy, Mapping):
-        yield "the interval of the mean ρ over subjects treats accuracies as known; that of the pooled ρ does not"
+        yield "the interval of the mean ρ over subjects treats the raters' accuracies as known"
     if len(lesions):
         yield FLOOR
     if lesions.bridged:
@@ -329,17 +330,18 @@ def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iter
         yield f"{lesions.specks} components were too small to count as lesions"
 
 
-def _means_grid(title: str, table: Table) -> Any:
+def _means_grid(title: str, table: Table, subjects: int) -> Any:
     def row(name: str, scope: str) -> Row | None:
         rows = [r for r in table.all(name, scope) if not r.group and not r.label and not any(r.extra)]
         return rows[0] if rows else None
 
     cells = []
     for name, words in MASK_STATISTICS.items():
-        both = [row(name, scope) for scope in ("mean", "pooled")]
-        if any(both):
-            cells.append([words, *("–" if r is None else with_interval(r) for r in both)])
-    return grid(title, ["", "mean over subjects", "all together"], cells)
+        mean, pooled = (row(name, scope) for scope in ("mean", "pooled"))
+        if mean or pooled:
+            shown = "–" if mean is None else with_count(mean, subjects)
+            cells.append([words, shown, "–" if pooled is None else with_interval(pooled)])
+    return grid(title, ["", f"mean over {counted(subjects, 'subject')}", "all together"], cells)
 
 
 def _raters_grid(result: MaskReliability) -> Any:

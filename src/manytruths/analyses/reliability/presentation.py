@@ -12,10 +12,10 @@ from ...charts.pairs import matrix
 from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
 from ...charts.svg import shorten
 from ...claims.sentences import counted, number
-from ...core.undefined import reason, undefined_like
+from ...core.undefined import code, reason, undefined_like
 from ...ratings.accuracy import Majorities, binomial_tail
 from ..printing import grid, print_parts, with_interval
-from .intervals import LEVELS, TITLES
+from .intervals import LEVELS, TITLES, Source
 from .ratings_tables import ConfidenceLevels, conspicuous_raters, operating_points
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ LONGEST = 18
 """Longest name of a rater that is printed in full."""
 SHORT = {"reference": "reference", "majority": "others", "given": "given", "rasch": "Rasch"}
 MAX_NAMES = 6
+NO_INTERVAL_OF_RHO = ("few_judged_subjects", "few_subjects_by_majority", "no_spread")
+"""Reasons that do not hold for sigma, too."""
 
 
 def print_reliability(result: Reliability, console: Console) -> None:
@@ -72,9 +74,19 @@ def _sources_grid(result: Reliability) -> Any:
         known = source.accuracy[~np.isnan(source.accuracy)]
         spread = f"{number(float(known.min()), 2)}–{number(float(known.max()), 2)}" if len(known) else "–"
         mean = number(float(known.mean()), 2) if len(known) else "–"
-        rows.append([source.title, with_interval(result.headline[f"rho {source.name}"]), mean, spread])
-    header = ["competence by", "rho", "mean accuracy", "of raters"]
+        cases = str(source.rho.n) if source.rho is not None else "–"
+        rho = with_interval(result.headline[f"rho {source.name}"])
+        rows.append([source.title, rho, cases, mean, spread, judged_cases(source)])
+    header = ["competence by", "rho", "cases", "mean accuracy", "of raters", "judged on cases"]
     return grid("rho: genuine and right agreement, by where the raters' competence comes from", header, rows)
+
+
+def judged_cases(source: Source) -> str:
+    """On how many cases the accuracies rest: ``6``, ``6–12``; a dash where they are given."""
+    counts = source.n[~np.isnan(source.accuracy)].astype(int).tolist()
+    if source.name == "given" or not counts:
+        return "–"
+    return "–".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
 
 
 def _raters_grid(result: Reliability) -> Any:
@@ -111,11 +123,15 @@ def list_notes(result: Reliability) -> Iterator[str]:
         yield f"every rating is {label}, so chance agreement is complete; list all possible labels with --labels"
     alpha = headline["krippendorff_alpha"]
     if not reason(alpha.low):
-        yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {interpret_alpha(alpha.low)}"
+        rule = interpret_alpha(alpha.low, alpha.high)
+        yield f"Krippendorff's rule, by the interval of alpha ({alpha.low:.3f} to {alpha.high:.3f}): {rule}"
+    few = code(headline["sigma"].low) == "too_few_subjects"
     if reason(headline["sigma"].low):
-        yield f"no intervals: {reason(headline['sigma'].low)}"
+        yield f"no {'intervals' if few else 'interval of sigma'}: {reason(headline['sigma'].low)}"
     elif any(source.rasch is not None for source in result.sources):
         yield "the interval of rho by a Rasch model treats its abilities and difficulties as known"
+    if reason(alpha.low) and not reason(alpha.value) and not few:
+        yield f"no interval of alpha and kappas: {reason(alpha.low)}"
     odd = conspicuous_raters(ratings)
     if odd["one_label"] and len(ratings.labels) > 1:
         yield f"warning: only one label from {_first_names(odd['one_label'])}"
@@ -143,7 +159,10 @@ def _source_notes(result: Reliability) -> Iterator[str]:
         if source.rho.undefined:
             pairs = counted(source.rho.undefined, "pair")
             why = "a rater who is always right agrees with one who never is"
-            yield f"by {source.title}: {pairs} of ratings left out, because {why}"
+            rests = f"rho rests on {source.rho.n} of {counted(result.majorities.n, 'case')}"
+            yield f"by {source.title}: {pairs} of ratings left out, because {why}; {rests}"
+        if code(headline_low := result.headline[f"rho {source.name}"].low) in NO_INTERVAL_OF_RHO:
+            yield f"no interval of rho by {source.title}: {reason(headline_low)}"
         unknown = [r for r, a in zip(result.ratings.raters, source.accuracy.tolist(), strict=True) if np.isnan(a)]
         if unknown:
             yield f"by {source.title}: no accuracy of {_first_names(tuple(unknown))}, left out of that rho"

@@ -121,14 +121,19 @@ def _pair_statistics(ratings: Ratings) -> dict[str, Values]:
 
 def _case_rows(result: Reliability) -> Iterator[Row]:
     ratings, m = result.ratings, result.ratings.rated
-    disagreements = m * m - (ratings.votes**2).sum(axis=1)
-    columns = [("percent_agreement", "", 1 - divide(disagreements, m * (m - 1)))]
+    columns = [("percent_agreement", "", agreement_by_case(ratings))]
     columns += [(statistic, source, score.by_case) for statistic, source, score in _scores(result)]
     columns += [("difficulty", s.name, s.rasch.difficulty) for s in result.sources if s.rasch is not None]
     for statistic, source, values in columns:
         for case, value, n in zip(ratings.cases, values.tolist(), m.tolist(), strict=True):
             known = or_undefined(value, ONE_RATER if n < 2 else UNDEFINED[statistic])
             yield Row("case", statistic, known, case, extra=(source, "", ""), n=n)
+
+
+def agreement_by_case(ratings: Ratings) -> Values:
+    """Share of the pairs of raters of each case who agree; nan with fewer than two raters."""
+    m = ratings.rated
+    return 1 - divide(m * m - (ratings.votes**2).sum(axis=1), m * (m - 1))
 
 
 def majorities_table(result: Reliability) -> Table:

@@ -20,13 +20,14 @@ from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from ..tables import Settings
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
 from .masks import Assumptions, MaskReliability, mask_reliability
 from .ratings_tables import (
     KINDS,
     ConfidenceLevels,
+    agreement_by_case,
     confidence_levels,
     confidence_table,
     majorities_table,
@@ -147,8 +148,6 @@ def reliability(
     lesion_min_size: int | None = None,
     lesion_overlap: float | None = None,
     level: float = 0.95,
-    seed: int = 0,
-    resamples: int = 2000,
     pictures: bool = True,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -204,8 +203,6 @@ def reliability(
         For masks: share of a lesion that a rater must mark to have found it; by default one pixel.
     level : float
         Confidence level of intervals.
-    seed, resamples : int
-        Seed and number of resamples of the bootstrap over subjects.
     pictures : bool
         Whether to write charts.
     jobs : int
@@ -242,10 +239,10 @@ def reliability(
         check_options_of_masks({**reading, "partial": partial, "positive": positive}, data)
         if isinstance(confidence, str | Path):
             raise CallError(f"for masks, confidence must be one number for all raters or for each; got {confidence}")
-        settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
+        settings = Settings(level=level, jobs=jobs)
         assumptions = Assumptions(confidence, chance, accuracy or "majority")
         min_size = 1 if lesion_min_size is None else lesion_min_size
-        study = open_study(data)
+        study = open_raters(data)
         with results_folder(out, "reliability", jobs=jobs) as folder:
             masks = mask_reliability(
                 study, settings=settings, assumptions=assumptions, min_size=min_size, overlap=lesion_overlap,
@@ -256,7 +253,7 @@ def reliability(
         return masks
     _check_unused(of_masks, f"masks; {_describe(data)} ratings")
     rating_settings = ReliabilitySettings(
-        seed=seed, resamples=resamples, level=level, chance=chance, partial=partial, accuracy=accuracy or None,
+        level=level, chance=chance, partial=partial, accuracy=accuracy or None,
         positive=positive,
     )  # fmt: skip
     ratings, notes = _read_ratings(data, confidence, reading)
@@ -339,7 +336,7 @@ def _headline(
     ratings: Ratings, plain: Concordance, sources: list[Source], won: Majorities, settings: ReliabilitySettings
 ) -> dict[str, Interval]:
     """All numbers of the data set, with intervals."""
-    values: dict[str, Values] = {"sigma": plain.by_case}
+    values: dict[str, Values] = {"sigma": plain.by_case, "percent_agreement": agreement_by_case(ratings)}
     values |= {f"rho {source.name}": source.rho.by_case for source in sources if source.rho is not None}
     for kind, name in KINDS.items():
         base = won.judged if kind.startswith("wrong") else won.counted
@@ -348,7 +345,7 @@ def _headline(
     for source in sources:
         if source.rho is None:
             nothing = undefined_like(source.value)
-            headline[f"rho {source.name}"] = Interval(nothing, nothing, nothing, settings.level, "bca", 0)
+            headline[f"rho {source.name}"] = Interval(nothing, nothing, nothing, settings.level, "jackknife", 0)
         elif source.name in ("reference", "majority"):
             headline[f"rho {source.name}"] = rho_interval(
                 ratings, source.name, source.rho, settings.chance, settings.partial, settings

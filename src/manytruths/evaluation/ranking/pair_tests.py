@@ -243,8 +243,8 @@ def _rows(table: Array, where: NDArray[np.intp], into: Array) -> Array:
     return np.take(table, where, axis=0, out=into[: len(where)], mode="clip")
 
 
-def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Estimates:
-    """Mean differences, row less column, between all rows of algorithms × subjects, with BCa intervals over subjects.
+def mean_differences(values: Values, level: float = 0.95) -> Estimates:
+    """Mean differences, row less column, of all rows of algorithms × subjects, with Student's t intervals.
 
     >>> mean_differences(np.array([[0.9, 0.8], [0.7, 0.8]])).value.round(3)
     array([[ 0. ,  0.1],
@@ -259,7 +259,7 @@ def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95,
     if refusal is not None:
         nothing = np.full_like(means, np.nan)
         return Estimates(means, nothing, nothing, refusal)
-    intervals = mean_intervals(differences.T, "bca", resamples, level, seed)
+    intervals = mean_intervals(differences.T, level=level)
     low[first, second], high[first, second] = [i.low for i in intervals], [i.high for i in intervals]
     low[second, first], high[second, first] = -high[first, second], -low[first, second]
     return Estimates(means, low, high)

@@ -117,6 +117,23 @@ def best_first(ranks: Values, algorithms: Sequence[str]) -> list[int]:
     return sorted(range(len(algorithms)), key=lambda i: (ranks[i], algorithms[i]))
 
 
+def rank_sets(p: Values, alpha: float) -> tuple[Values, Values]:
+    """The smallest and largest rank of each algorithm, from adjusted p values of "the row is better than the column".
+
+    Where no true difference is declared, or its direction is wrong, with a probability above ``alpha``, the sets of all
+    algorithms together hold their ranks with a probability of at least 1 − ``alpha``.
+
+    Mogstad M, Romano JP, Shaikh AM, Wilhelm D. Inference for ranks with applications to mobility across neighbourhoods
+    and academic achievement across countries. Rev Econ Stud 2024;91:476–518. doi:10.1093/restud/rdad006
+
+    >>> p = np.array([[1, 0.01, 0.2], [1, 1, 1], [1, 0.3, 1]])
+    >>> rank_sets(p, 0.05)
+    (array([1., 2., 1.]), array([2., 3., 3.]))
+    """
+    better = p < alpha
+    return 1.0 + better.sum(axis=-2), p.shape[-1] - 0.0 - better.sum(axis=-1)
+
+
 def find_groups(evidence: Evidence) -> tuple[Group, ...]:
     """The longest runs of neighbours in which no pair is told apart; two runs may overlap."""
     order = evidence.order
@@ -161,10 +178,11 @@ def _not_apart(evidence: Evidence, first: int, rivals: list[int]) -> str:
 
 def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
     name, share = evidence.algorithms[first], evidence.least_first[first]
-    claim = f"significantly better than every other, such as {evidence.algorithms[second]}"
-    claim = f"{claim} {_evidence(evidence, first, second)}"
+    every = "every other, such as " if len(evidence.algorithms) > 2 else ""
+    claim = f"significantly better than {every}{evidence.algorithms[second]} {_evidence(evidence, first, second)}"
     if evidence.refusal:
-        return Verdict(None, f"{name} is first and {claim}, but no winner is declared: {evidence.refusal.reason}.")
+        # nothing is called significant where too few subjects allow no verdict
+        return Verdict(None, f"{name} is first, but no winner is declared: {evidence.refusal.reason}.")
     if not share >= SURE:
         few = f"in only {share:.0%} of the resamples under one of the reference standards"
         return Verdict(None, f"{name} is {claim}, but first {few}: no winner is declared below {SURE:.0%}.")
@@ -304,6 +322,19 @@ class Ranking:
             np.min(shares, axis=0), self.alpha, standing.refusal,
         )  # fmt: skip
 
+    def rank_sets(self, truth: str = "", metric: str = "") -> tuple[Values, Values]:
+        """The smallest and largest rank of each algorithm, simultaneously with confidence 1 − α.
+
+        From the tests under every metric and reference standard of the ranking; nan with too few subjects.
+        """
+        standing, evidence = self.find(truth, metric), self.evidence(truth, metric)
+        if standing.refusal:
+            nothing = np.full(len(self.algorithms), np.nan)
+            return nothing, nothing
+        low, high = rank_sets(evidence.p, self.alpha)
+        # tests by ranks of differences may order two algorithms unlike their means
+        return np.minimum(low, standing.places), np.maximum(high, standing.places)
+
     @cached_property
     def verdict(self) -> Verdict:
         """Whether there is a winner, in a sentence."""
@@ -334,7 +365,7 @@ class Ranking:
     @cached_property
     def mean_differences(self) -> tuple[Estimates, ...]:
         """On every board, the mean paired difference of every two, with its interval."""
-        return tuple(mean_differences(b.subject_values, self.resamples, self.level, self.seed) for b in self.boards)
+        return tuple(mean_differences(b.subject_values, self.level) for b in self.boards)
 
     @cached_property
     def taus(self) -> tuple[Tau, ...]:
@@ -436,7 +467,7 @@ def rank_scores(
         scores.algorithms, tuple(t for t in scores.references if any(b.truth == t for b in boards)),
         tuple(m for m in chosen if any(b.metric == m for b in boards)), subjects, len(scores.cases),
         tuple(boards), tuple(tests), tuple(all_standings(parts)),
-        tuple(board_means(board, aggregate, weights, level, seed) for board in boards),
+        tuple(board_means(board, aggregate, weights, level) for board in boards),
         scheme, aggregate, alpha, level, resamples, seed, (*scores.notes, *notes),
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.errors import CallError, FormatError, few
+from ...core.labels import MACRO
 from ...io.sheets import GAPS, MOST_SHOWN, Faults, find_columns, has_decimal_comma, is_numeric, parse_number
 from ...io.tables import check_listed, check_names, parse_csv, read_table, read_text, subjects_of
 from ...shape.alignment import RESAMPLED
@@ -94,8 +95,8 @@ def read_scores(
         distances; empty where unknown) or both. By default the ``cases.csv`` that ``evaluate`` writes beside its
         ``scores.csv``; else every case is a subject of its own, and no diagonal is known.
     labels : sequence of str, optional
-        The labels to read from a table that has some; by default the rows of all labels together, else each label as
-        a metric of its own, such as ``dice [tumour]``.
+        The labels to read from a table that has some; by default the macro mean, else the rows of all labels
+        together, else each label as a metric of its own, such as ``dice [tumour]``.
 
     Returns
     -------
@@ -270,10 +271,11 @@ def _choose_labels(sheet: ScoreSheet, labels: Sequence[str] | None, notes: list[
             known = ", ".join(filter(None, present)) or "none"
             raise CallError(f"{sheet.path}: no scores of the label {absent[0]!r}; there are: {known}")
         return list(labels)
-    if "" in present and len(present) > 1:
-        others = ", ".join(sorted(set(present) - {""}))
-        notes.append(f"ranked by the scores of all labels together; --label chooses single ones ({others})")
-        return [""]
+    for main, words in ((MACRO, "the macro mean of all labels"), ("", "the scores of all labels together")):
+        if main in present and len(present) > 1:
+            others = ", ".join(sorted(set(present) - {main}))
+            notes.append(f"ranked by {words}; --label chooses single ones ({others})")
+            return [main]
     return present
 
 

@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.undefined import Undefined
 from ...inference.intervals import mean_intervals, too_few_subjects
+from ...inference.scales import scale_of
 from .missing_scores import Board, by_subject
 from .pair_tests import Estimates, PairTests, resampled_wins
 from .scores import Values
@@ -212,8 +213,11 @@ class Standing:
         return competition_ranks(self._known)
 
     @cached_property
-    def interval(self) -> tuple[Values, Values]:
-        """The places between which each algorithm lies in ``level`` of the resamples; nan with too few subjects."""
+    def resampled_range(self) -> tuple[Values, Values]:
+        """The places between which each algorithm lies in ``level`` of the resamples; nan with too few subjects.
+
+        This is no confidence interval: near ties it holds the true rank less often than ``level``.
+        """
         if self.refusal or not len(self._known):
             return np.full(len(self.ranks), np.nan), np.full(len(self.ranks), np.nan)
         tails = [(1 - self.level) / 2, (1 + self.level) / 2]
@@ -222,7 +226,7 @@ class Standing:
 
     @property
     def refusal(self) -> Undefined | None:
-        """Why there is no interval; None where there is one."""
+        """Why there is no range; None where there is one."""
         return too_few_subjects(self.subjects)
 
     @cached_property
@@ -317,14 +321,14 @@ def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Sta
     )  # fmt: skip
 
 
-def board_means(board: Board, aggregate: Aggregate, weights: Values, level: float, seed: int) -> Estimates:
-    """Each algorithm's mean (BCa interval, as everywhere in the package) or median (percentiles of the resamples)."""
+def board_means(board: Board, aggregate: Aggregate, weights: Values, level: float) -> Estimates:
+    """Each algorithm's mean (Student's t, as everywhere in the package) or median (percentiles of the resamples)."""
     value, refusal = aggregate_scores(board, aggregate), too_few_subjects(len(board.subjects))
     if refusal is not None:
         nothing = np.full(len(value), np.nan)
         return Estimates(value, nothing, nothing, refusal)
     if aggregate == "mean":
-        intervals = mean_intervals(board.subject_values.T, resamples=len(weights), level=level, seed=seed)
+        intervals = mean_intervals(board.subject_values.T, scale_of(board.metric), level=level)
         return Estimates(value, np.array([i.low for i in intervals]), np.array([i.high for i in intervals]))
     low, high = np.nanquantile(resampled_medians(board, weights), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Estimates(value, low, high)

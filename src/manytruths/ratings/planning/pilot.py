@@ -1,65 +1,57 @@
-"""How many raters are worth their cost, from a pilot study.
+"""What larger panels would decide, from a pilot study.
 
-Cases are not equally difficult, so the raters' errors are correlated, and a plan from their mean accuracy alone is too
-optimistic. The votes of a case are therefore modelled as Dirichlet-multinomial, which is beta-binomial for two
-outcomes. There are two sources:
+A pilot of R raters shows how many of them marked each item, and nothing else: R + 1 shares. What the majority of more
+raters would do depends on p, the share of all such raters who would mark an item, whose distribution these shares do
+not determine. So every answer is an identified range (:mod:`manytruths.inference.mixing`), with allowance for the
+subjects and the raters that happened to be there, and a point estimate that lies in it. There are two sources:
 
 reference
-    Outcomes are right and wrong; p, the accuracy in a case, is Beta-distributed with mean a and correlation ρ of
-    errors.
+    p is the share of raters who are right about an item. The accuracy of the majority of k ≤ R raters is determined.
 panel
-    There is no reference standard. Outcomes are the labels, q their shares among all possible raters, and the label
-    that most of these would give counts as right. Errors that most raters share cannot be detected: interpret the
-    numbers as stability, not as accuracy.
+    There is no reference standard. What most raters would say counts as right. Errors that most raters share cannot be
+    detected: interpret the numbers as stability, not as accuracy.
 
-a (or the shares of the labels) are those among the ratings; ρ maximises the likelihood. The accuracy of the majority of
-k raters follows in closed form; for more than two labels without a reference standard it is simulated. Raters count as
-a random sample; intervals are percentile bootstraps over subjects, with a new fit in each resample.
+In masks an item is a pixel, and the pixels that at least one of the R raters marked are asked about; several labels are
+planned one by one, each against the rest. In tables of ratings an item is a case; with two labels all cases count, with
+more those to which anybody gave the label.
 
-Without costs, the plan is the smallest odd panel to which two more raters would add less than ``gain``; with costs, the
-panel with the lowest cost of a case, k × the cost of a rating + (1 − accuracy) × the cost of an error.
+Items that fewer than R raters rated are left out, and where some were rated by more, R of them are drawn: R is the
+largest number of raters that at least half of the items have.
 
-With T_ci the number of cases in which outcome c got more than i votes, U_i the number with more than i raters, and p_c
-the share of the outcome, the log-likelihood of ρ is ::
-
-    Σ T_ci log(p_c (1 − ρ) + i ρ) − Σ U_i log(1 − ρ + i ρ)
-
-It is linear in T and U, so a resample of subjects is fitted from sums over its subjects.
-
-Mosimann JE. Biometrika 1962;49:65–82. doi:10.1093/biomet/49.1-2.65
+With two raters the range is all there is: no point estimate is given.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.columns import Column
 from ...core.errors import CallError, InputError
-from ...core.labels import VOID
-from ...core.tally import Tallies, Tally
-from ...core.undefined import Undefined, or_undefined
+from ...core.tally import Tallies, Tally, pool
+from ...core.undefined import Undefined, or_undefined, reason
 from ...inference.intervals import Interval, check_resamples, too_few_subjects
+from ...inference.mixing import RaterDraws, TargetRange, VoteTable, identified_ranges, resample_raters, thin_votes
 from ..ratings import MISSING, Ratings, Values
-from .panels import MAX_PLURALITY_PANEL, beta_binomial_votes, win_probability
+from .panels import MAX_PLURALITY_PANEL, win_probability
+from .targets import accuracy_target, match_target, tie_target
 
 Counts = NDArray[np.int64]
 
 NO_TRUTH = "no_reference"
 MANY_LABELS = "counted_for_two_labels"
-PATTERNS = "patterns_not_cases"
 LAST = "next_panel_not_computed"
-MAX_CORRELATION = 1 - 1e-6
-"""If all votes of every case agree, the likelihood increases up to a correlation of 1."""
-GOLDEN = (5**0.5 - 1) / 2
-SIMULATED, RESIMULATED = 20_000, 2_000
-"""Number of simulated cases where there is no closed form: for the pilot itself, and for each resample."""
-MIN_CORRELATION = 1e-5
-"""With a lower ρ, cases count as equally difficult."""
+TWO_RATERS = "open_with_two_raters"
+NO_MARGIN = "no_margin"
+METHOD = "identified"
+MOST_VOTES = 20_000_000
+"""Votes of resampled raters that are counted: rows times resamples."""
 
 
 @dataclass(frozen=True)
@@ -71,61 +63,132 @@ class Panel:
     n_raters : int
         Size of the panel.
     accuracy : Interval
-        Of its majority.
+        Of its majority: how often it is right, or decides as that of all such raters. ``low`` and ``high`` are the
+        identified range; ``value`` is one of many values that fit equally well.
     observed : float
         Mean accuracy over all panels of this size made of the pilot's own raters; needs a reference standard.
-    gain : float
-        What two more raters add; with more than two labels, where even panels improve too, what one more adds.
-    cost : float
-        Of ratings and errors, for each case.
+    gain : Interval
+        What the next larger odd panel adds; with more than two labels and a reference, the next larger one.
+    tied : Interval
+        Share of items in which an even panel ties.
+    cost : Interval
+        Of ratings and errors, for each item.
     """
 
     n_raters: int
     accuracy: Interval
     observed: float
-    gain: float
-    cost: float
+    gain: Interval
+    tied: Interval
+    cost: Interval
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class LabelPlan:
+    """What panels of each size are worth for one label against the rest.
+
+    Attributes
+    ----------
+    label : str
+        The label; empty where there is only one question.
+    n_items, n_left_out : int
+        Number of items that count, and of those that too few raters rated.
+    n_raters : int
+        R, the number of the pilot's raters by item.
+    panels : tuple of Panel
+        For 1, 2, … raters.
+    correlation : Interval
+        Of the outcomes of two raters in one item.
+    best : Interval
+        Number of raters to take, by the margin or the costs that were given.
+    p_enough : float
+        p value of "the next larger odd panel would add at least the margin"; NaN without a margin.
+    """
+
+    label: str
+    n_items: int
+    n_left_out: int
+    n_raters: int
+    panels: tuple[Panel, ...]
+    correlation: Interval
+    best: Interval
+    p_enough: float
+
+    @property
+    def now(self) -> Panel:
+        """The panel of as many raters as the pilot has."""
+        return self.panels[min(self.n_raters, len(self.panels)) - 1]
+
+
+@dataclass(frozen=True, eq=False)
 class PilotPlan:
-    """Result of :func:`plan_from_pilot`: how many raters are worth their cost.
+    """Result of :func:`plan_from_pilot`: what panels of each size are worth.
 
     Attributes
     ----------
     source : {"reference", "panel"}
         What counts as right.
-    n_labels, n_cases, n_subjects : int
+    unit : {"case", "pixel"}
+        What an item is.
+    given_marked : bool
+        Whether only items count that at least one of the pilot's raters marked.
+    n_labels, n_subjects : int
         Size of the pilot.
-    n_raters : int
-        Largest number of raters of one case of the pilot.
-    accuracy : Interval
-        Mean accuracy of a rater.
-    correlation : Interval
-        Of the outcomes of two raters; without a reference standard this is what Fleiss' kappa estimates.
-    panels : tuple of Panel
-        For 1, 2, … raters.
-    best : Interval
-        Number of raters to take.
+    labels : tuple of LabelPlan
+        One for each label; a single one with two labels, or with a reference standard.
     rule : str
-        How it was chosen.
+        How the number of raters was chosen; empty without a margin or costs.
+    gain : float or None
+        The margin that was given.
     """
 
     source: str
+    unit: str
+    given_marked: bool
     n_labels: int
-    n_cases: int
     n_subjects: int
-    n_raters: int
-    accuracy: Interval
-    correlation: Interval
-    panels: tuple[Panel, ...]
-    best: Interval
+    labels: tuple[LabelPlan, ...]
     rule: str
+    gain: float | None
+
+    @cached_property
+    def worst(self) -> LabelPlan:
+        """The label for which the majority of the pilot's raters may be worst."""
+        return min(self.labels, key=lambda p: (_or(p.now.accuracy.low, p.now.accuracy.value), p.now.accuracy.high))
 
     @property
-    def additional_raters(self) -> int:
-        """Number of raters to add to those of the pilot."""
-        return max(0, int(self.best.value) - self.n_raters)
+    def n_raters(self) -> int:
+        """Number of raters of the pilot, by item."""
+        return self.worst.n_raters
+
+    @property
+    def n_items(self) -> int:
+        """Number of items; of the worst label where there are several."""
+        return self.worst.n_items
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """What panels of 1, 2, … raters are worth, for the worst label."""
+        return self.worst.panels
+
+    @property
+    def accuracy(self) -> Interval:
+        """Accuracy of one rater, for the worst label."""
+        return self.worst.panels[0].accuracy
+
+    @property
+    def correlation(self) -> Interval:
+        """Correlation of the outcomes of two raters, for the worst label."""
+        return self.worst.correlation
+
+    @property
+    def best(self) -> Interval:
+        """Number of raters to take, for the worst label."""
+        return self.worst.best
+
+
+def _or(value: float, instead: float) -> float:
+    return instead if math.isnan(value) else value
 
 
 @dataclass(frozen=True)
@@ -133,7 +196,7 @@ class PilotRule:
     """How the number of raters is chosen; see :func:`plan_from_pilot`."""
 
     max_raters: int = 15
-    gain: float = 0.01
+    gain: float | None = None
     cost_rater: float | None = None
     cost_error: float | None = None
     resamples: int = 1000
@@ -147,16 +210,18 @@ class PilotRule:
             if not 0 <= (getattr(self, name) or 0) < math.inf:
                 raise CallError(f"{name} must be 0 or more; got {getattr(self, name):g}")
         for name in ("level", "gain"):
-            if not 0 < getattr(self, name) < 1:
-                raise CallError(f"{name} must be between 0 and 1; got {getattr(self, name):g}")
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1:
+                raise CallError(f"{name} must be between 0 and 1; got {value:g}")
         check_resamples(self.resamples)
         if not 3 <= self.max_raters <= MAX_PLURALITY_PANEL:
             raise CallError(f"max_raters must be from 3 to {MAX_PLURALITY_PANEL}; got {self.max_raters}")
 
     def __str__(self) -> str:
-        if self.cost_rater is None:
-            return f"the smallest panel to which two more raters would add less than {self.gain:.1%}"
-        return f"the lowest cost of a case, with {self.cost_rater:g} for a rating and {self.cost_error:g} for an error"
+        if self.cost_rater is not None:
+            costs = f"{self.cost_rater:g} for a rating and {self.cost_error:g} for an error"
+            return f"the lowest cost of an item, with {costs}"
+        return "" if self.gain is None else f"the smallest panel to which two more raters add less than {self.gain:.1%}"
 
 
 def plan_from_pilot(
@@ -165,51 +230,52 @@ def plan_from_pilot(
     source: Literal["reference", "panel"] | None = None,
     reference: str | None = None,
     max_raters: int = 15,
-    gain: float = 0.01,
+    gain: float | None = None,
     cost_rater: float | None = None,
     cost_error: float | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> PilotPlan:
-    """Number of raters that are worth their cost, from the ratings or masks of a pilot study.
+    """What the majorities of larger panels would decide, from the ratings or masks of a pilot study.
 
     Parameters
     ----------
     pilot : Ratings, Tally or mapping of str to Tally
-        Ratings, or tallies of masks, whose pixels count as cases. The region that was counted matters: in the whole
-        image nearly all pixels are easy.
+        Ratings, or tallies of masks: of the whole image, or of the pixels that any rater marked.
     source : {"reference", "panel"}, optional
         What counts as right: the reference standard, the default if there is one, or what most raters would say.
     reference : str, optional
         For tallies, the name of the column that is the reference standard.
     max_raters : int
         Largest panel to compute, from 3 to 99.
-    gain : float
-        Without costs: two more raters are worth it if they add at least this accuracy.
+    gain : float, optional
+        Margin: two more raters are worth it if they add at least this accuracy. Without it, nothing is said about
+        whether the raters are enough.
     cost_rater, cost_error : float, optional
         Costs of one rating and of one wrong label, in the same currency.
     level : float
-        Confidence level of the intervals.
+        Confidence level of the allowance for subjects and raters.
     resamples, seed : int
-        Of the bootstrap over subjects.
+        Of the resampling of raters; all resamples are used where there are not more.
 
     Returns
     -------
     PilotPlan
-        The number of raters to take, and the accuracy of panels of each size.
+        The identified range of the accuracy of panels of each size, by label.
 
     References
     ----------
-    Mosimann JE. Biometrika 1962;49:65–82. doi:10.1093/biomet/49.1-2.65
+    Lindsay BG. Mixture Models: Theory, Geometry and Applications. 1995. doi:10.1214/cbms/1462106013
 
     Examples
     --------
     >>> from manytruths.ratings import Ratings
-    >>> ratings = {"A": [1, 0, 1, 1, 0, 0], "B": [1, 0, 1, 0, 0, 0], "C": [1, 1, 1, 0, 0, 0]}
-    >>> plan = plan_from_pilot(Ratings.of(ratings, reference=[1, 0, 1, 0, 0, 0]))
-    >>> plan.source, plan.n_raters, plan.best.value
-    ('reference', 3, 5.0)
+    >>> ratings = {"A": [1, 0, 1, 1, 0] * 4, "B": [1, 0, 1, 0, 0] * 4, "C": [1, 1, 1, 0, 0] * 4}
+    >>> plan = plan_from_pilot(Ratings.of(ratings))
+    >>> three = plan.panels[2].accuracy
+    >>> plan.source, plan.unit, f"{three.low:.2f} to {three.high:.2f}"
+    ('panel', 'case', '0.62 to 0.99')
     """
     rule = PilotRule(max_raters, gain, cost_rater, cost_error, resamples, level, seed)
     if isinstance(pilot, Ratings):
@@ -227,11 +293,14 @@ def _plan_from_ratings(ratings: Ratings, rule: PilotRule, source: str | None) ->
         raise CallError(f"source must be 'reference' or 'panel'; got {source!r}")
     if source == "reference" and ratings.reference is None:
         raise CallError("there is no reference; give one, or use source='panel'")
-    outcomes = _outcomes(ratings.votes, ratings.reference if source == "reference" else None)
+    # a pattern of masks is not a subject that could be left out
+    patterns = ratings.weights is not None
     place = {name: i for i, name in enumerate(dict.fromkeys(ratings.subjects))}
-    owner = np.array([place[name] for name in ratings.subjects], np.int64)
-    refusal = None if ratings.weights is None else Undefined(PATTERNS)
-    return _plan(outcomes, ratings.items, owner, source, len(ratings.labels), rule, refusal)
+    owner = np.array([0 if patterns else place[name] for name in ratings.subjects], np.int64)
+    answers = ratings.reference if source == "reference" else None
+    unit = "pixel" if patterns else "case"
+    votes = _Votes(ratings.codes, owner, np.asarray(ratings.items, np.int64), answers, ratings.labels, unit=unit)
+    return _plan(votes, rule)
 
 
 def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, reference: str | None) -> PilotPlan:
@@ -241,241 +310,298 @@ def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, re
     sizes = {len(t.labels) for t in tables.values()}
     if len(sizes) > 1:
         raise CallError(f"the tallies have different numbers of labels: {sorted(sizes)}; use the same labels for all")
+    whole = pool([_first_sessions(t, reference) for t in tables.values()], mixed=True)
+    parts = [_spread_codes(t, whole, reference) for t in tables.values()]
     place = {name: i for i, name in enumerate(tables.by_subject())}
-    outcomes = np.concatenate([_outcomes(t.votes, _reference_codes(t, reference)) for t in tables.values()])
-    owner = np.concatenate([np.full(len(t.counts), place[tables.subjects[case]]) for case, t in tables.items()])
+    owner = np.repeat([place[tables.subjects[case]] for case in tables], [len(t.counts) for t in tables.values()])
+    codes = np.concatenate(parts)
     weights = np.concatenate([t.counts for t in tables.values()])
-    return _plan(outcomes, weights, owner, "reference" if reference else "panel", sizes.pop(), rule)
-
-
-def _reference_codes(tally: Tally, reference: str | None) -> Counts | None:
-    if reference is None:
-        return None
-    codes = tally.patterns[:, tally.position(reference)].astype(np.int64)
-    return np.where(codes == VOID, MISSING, codes)
-
-
-def _outcomes(votes: Counts, answers: NDArray[np.integer] | None) -> Counts:
-    """(rows, outcomes) votes: by label, or right and wrong; none where the reference label is unknown."""
-    if answers is None:
-        return votes
-    right = np.where(answers == MISSING, 0, votes[np.arange(len(votes)), np.maximum(answers, 0)])
-    wrong = np.where(answers == MISSING, 0, votes.sum(axis=1) - right)
-    return np.stack([right, wrong], axis=1)
-
-
-def _plan(
-    outcomes: Counts,
-    weights: Counts,
-    owner: Counts,
-    source: str,
-    labels: int,
-    rule: PilotRule,
-    refusal: Undefined | None = None,
-) -> PilotPlan:
-    if source == "panel":
-        outcomes = outcomes[:, (outcomes * weights[:, None]).any(axis=0)]
-        labels = outcomes.shape[1]
-    if labels < 2:
-        raise InputError("all ratings are the same label, so nothing can be said about more raters")
-    votes = Votes.of(outcomes, weights, owner)
-    if votes.n_raters < 2:
-        raise InputError("no case of the pilot was rated by two raters")
-    n = len(votes.tails)
-    refusal = refusal or too_few_subjects(n)
-    fit = fit_votes(votes.tails.sum(axis=0, keepdims=True))
-    reached = majority_curves(fit, source, labels, rule.max_raters, rule.seed)
-    # with too few subjects nothing is resampled
-    refit = None if refusal else _fit_resamples(votes, source, labels, rule)
-    again = None if refit is None else majority_curves(refit, source, labels, rule.max_raters, rule.seed)
-
-    def interval(value: Values, drawn: Values | None) -> Interval:
-        """The limits are resampled values, so that those of a number of raters are whole numbers."""
-        ends: tuple[float, float] = (refusal or Undefined("undefined"),) * 2
-        if drawn is not None:
-            low, high = np.quantile(drawn, [(1 - rule.level) / 2, (1 + rule.level) / 2], method="inverted_cdf")
-            ends = float(low), float(high)
-        return Interval(float(value[0]), *ends, rule.level, "percentile", n)
-
-    panels, observed = [], _observed_accuracies(votes, source, labels, rule.max_raters)
-    for k in range(1, rule.max_raters + 1):
-        accuracy = interval(reached[:, k - 1], None if again is None else again[:, k - 1])
-        beyond = k + _step(labels)
-        more = float(reached[0, beyond - 1] - reached[0, k - 1]) if beyond <= rule.max_raters else Undefined(LAST)
-        panels.append(Panel(k, accuracy, observed[k - 1], more, _cost(k, accuracy.value, rule)))
-    return PilotPlan(
-        source, labels, votes.cases, n, votes.n_raters, panels[0].accuracy,
-        interval(fit.correlation, None if refit is None else refit.correlation), tuple(panels),
-        interval(_best_sizes(reached, labels, rule), None if again is None else _best_sizes(again, labels, rule)),
-        str(rule),
+    answers = None if reference is None else codes[:, whole.position(reference)]
+    votes = _Votes(
+        codes[:, list(whole.raters)], owner.astype(np.int64), weights, answers, whole.labels.names, unit="pixel",
+        marks=tuple(whole.labels.marks), people=not whole.exchangeable,
     )  # fmt: skip
+    return _plan(votes, rule)
 
 
-def _step(labels: int) -> int:
-    """Panels are odd if there are two labels."""
-    return 2 if labels == 2 else 1
+def _first_sessions(tally: Tally, reference: str | None) -> Tally:
+    """The raters' first sessions, under their names alone, and the reference."""
+    columns, where = [Column(name) for name in tally.rater_names], list(tally.raters)
+    if reference is not None:
+        columns, where = [*columns, Column(reference, "reference")], [*where, tally.position(reference)]
+    return replace(tally, columns=tuple(columns), patterns=tally.patterns[:, where])
 
 
-def _fit_resamples(votes: Votes, source: str, labels: int, rule: PilotRule) -> Fit:
-    """The fit of every resample of the subjects."""
-    random, n = np.random.default_rng(rule.seed), len(votes.tails)
-    flat = votes.tails.reshape(n, -1)
-    # simulations are slow
-    resamples = rule.resamples if labels == 2 or source == "reference" else min(rule.resamples, 200)
-    tails = np.stack([random.multinomial(n, np.full(n, 1 / n)) @ flat for _ in range(resamples)])
-    return fit_votes(tails.reshape(-1, *votes.tails.shape[1:]))
+def _spread_codes(tally: Tally, whole: Tally, reference: str | None) -> NDArray[np.int16]:
+    """The patterns of a tally under the columns and labels of all; −1 where there is no rating."""
+    table = np.full(256, MISSING, np.int16)
+    table[: len(tally.labels)] = [whole.labels.values.index(v) for v in tally.labels.values]
+    columns = [*tally.raters, *([] if reference is None else [tally.position(reference)])]
+    names = [*tally.rater_names, *([] if reference is None else [reference])]
+    codes = np.full((len(tally.counts), len(whole.columns)), MISSING, np.int16)
+    codes[:, [whole.position(name) for name in names]] = table[tally.patterns[:, columns]]
+    return codes
 
 
-def _cost(k: int, accuracy: float, rule: PilotRule) -> float:
-    if rule.cost_rater is None or rule.cost_error is None:
-        return Undefined("no_costs")
-    return float(k * rule.cost_rater + (1 - accuracy) * rule.cost_error)
-
-
-def _best_sizes(majority: Values, labels: int, rule: PilotRule) -> Values:
-    """The number of raters to take, for each fit."""
-    candidates = np.arange(1, rule.max_raters + 1, _step(labels))
-    reached = majority[:, candidates - 1]
-    if rule.cost_rater is not None and rule.cost_error is not None:
-        cost = candidates * rule.cost_rater + (1 - reached) * rule.cost_error
-        return np.asarray(candidates[cost.argmin(axis=1)], np.float64)
-    stride = 2 // _step(labels)
-    enough = reached[:, stride:] - reached[:, :-stride] < rule.gain
-    first = np.where(enough.any(axis=1), enough.argmax(axis=1), len(candidates) - 1)
-    return np.asarray(candidates[first], np.float64)
-
-
-def _observed_accuracies(votes: Votes, source: str, labels: int, largest: int) -> list[float]:
-    if source != "reference" or labels > 2:
-        return [Undefined(NO_TRUTH if source != "reference" else MANY_LABELS)] * largest
-    values = observed_majority(votes.outcomes, votes.weights, largest)
-    return [or_undefined(value, "no_case_rated_by_so_many") for value in values.tolist()]
-
-
-# -- the model of votes ----------------------------------------------------------------------------
+# -- votes -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
-    """Votes by row and outcome, and their sums by subject."""
+class _Votes:
+    """What every rater said about the items of each row."""
 
-    outcomes: NDArray[np.int64]
-    """(rows, outcomes): numbers of raters."""
-    weights: NDArray[np.int64]
-    """Number of items of each row."""
-    tails: Values
-    """(subjects, outcomes, votes): T, and U as the last outcome."""
+    codes: NDArray[np.int16]
+    """(rows, raters): label; −1 where there is none."""
+    owner: Counts
+    """(rows,): the subject."""
+    weights: Counts
+    """(rows,): number of items."""
+    answers: NDArray[np.int16] | None
+    """(rows,): the reference label; −1 where it is unknown."""
+    names: Sequence[str]
+    unit: str
+    marks: tuple[int, ...] = ()
+    """Labels of masks that are not background; in ratings every label counts."""
+    people: bool = True
+    """Whether a column is a person."""
 
-    @classmethod
-    def of(cls, outcomes: NDArray[np.int64], weights: NDArray[np.int64], owner: NDArray[np.int64]) -> Votes:
-        """Leave out rows without a vote or an item, and subjects without a row."""
-        usable = (outcomes.sum(axis=1) > 0) & (weights > 0)
-        outcomes, weights = outcomes[usable], weights[usable]
-        subjects, owner = np.unique(owner[usable], return_inverse=True)
-        largest = int(outcomes.sum(axis=1).max(initial=0))
-        counts = np.column_stack([outcomes, outcomes.sum(axis=1)])
-        tails = np.zeros((len(subjects), counts.shape[1], largest))
-        for i in range(largest):
-            np.add.at(tails[:, :, i], owner, (counts > i) * weights[:, None])
-        return cls(outcomes, weights, tails)
+    def given_labels(self) -> list[int]:
+        """The labels that anybody gave."""
+        seen = self.codes[self.weights > 0]
+        return [code for code in range(len(self.names)) if (seen == code).any()]
 
-    @property
-    def cases(self) -> int:
-        """Number of items."""
-        return int(self.weights.sum())
-
-    @property
-    def n_raters(self) -> int:
-        """Largest number of raters of one case."""
-        return int(self.tails.shape[-1])
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Shares of the outcomes and correlation, with one row for each resample."""
-
-    shares: Values
-    correlation: Values
+    def questions(self) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_], bool]]:
+        """Name, what is marked, what is rated, and whether only marked items count, for every question."""
+        rated = self.codes != MISSING
+        if self.answers is not None:
+            known = rated & (self.answers != MISSING)[:, None]
+            yield "", known & (self.codes == self.answers[:, None]), known, False
+            return
+        given = self.given_labels()
+        if self.unit == "case" and len(given) == 2:
+            yield "", self.codes == given[1], rated, False
+            return
+        wanted = [code for code in given if code in self.marks] if self.marks else given
+        several = len(self.marks or given) > 1
+        for code in wanted:
+            yield self.names[code] if several else "", self.codes == code, rated, True
 
 
-def fit_votes(tails: Values) -> Fit:
-    """Fit sums (resamples, outcomes and U, votes) by a coarse search over ρ, then a golden section search."""
-    votes = tails.sum(axis=-1)
-    shares = votes[:, :-1] / votes[:, -1:]
-    coarse = np.concatenate([[0.0], np.linspace(0, 1, 61)[1:-1], [MAX_CORRELATION]])
-    values = np.stack([_likelihood(tails, shares, np.full(len(tails), rho)) for rho in coarse], axis=1)
-    top = values.argmax(axis=1)
-    low, high = coarse[np.maximum(top - 1, 0)], coarse[np.minimum(top + 1, len(coarse) - 1)]
-    for _ in range(40):
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        rising = _likelihood(tails, shares, left) < _likelihood(tails, shares, right)
-        low, high = np.where(rising, left, low), np.where(rising, high, right)
-    return Fit(shares, (low + high) / 2)
-
-
-def _likelihood(tails: Values, shares: Values, rho: Values) -> Values:
-    rho, i = rho[:, None, None], np.arange(tails.shape[-1])
-    both = np.concatenate([shares, np.ones((len(shares), 1))], axis=1)
-    chance = both[:, :, None] * (1 - rho) + i * rho
-    signs = np.where(np.arange(tails.shape[1]) < tails.shape[1] - 1, 1.0, -1.0)
-    logs = np.log(chance, out=np.zeros_like(chance), where=(tails > 0) & (chance > 0))
-    return np.asarray((tails * logs).sum(axis=-1) @ signs)
-
-
-# -- accuracy by size of the panel -----------------------------------------------------------------
-
-
-def majority_curves(fit: Fit, source: str, labels: int, largest: int, seed: int) -> Values:
-    """(fits, k) accuracy of the majority of k = 1, 2, … raters, in closed form where there is one."""
+def _plan(votes: _Votes, rule: PilotRule) -> PilotPlan:
+    source = "panel" if votes.answers is None else "reference"
+    given = votes.given_labels()
+    if len(votes.names) < 2 or (source == "panel" and len(given) < 2 and (votes.unit == "case" or not votes.marks)):
+        raise InputError("all ratings are the same label, so nothing can be said about more raters")
+    if source == "panel" and votes.marks and not set(given) & set(votes.marks):
+        raise InputError("nobody marked anything, so nothing can be said about more raters")
+    questions = list(votes.questions())
+    n_labels = len(votes.names) if source == "reference" else 2
+    tables = [(name, *_count(votes, marked, rated, only, rule)) for name, marked, rated, only in questions]
+    n = len(np.unique(votes.owner[votes.weights > 0]))
+    refusal = too_few_subjects(n) if votes.unit == "case" else None
+    labels = tuple(
+        _plan_label(name, table, left_out, source, n_labels, n, rule, refusal) for name, table, left_out in tables
+    )
     if source == "reference":
-        votes = beta_binomial_votes(largest, fit.shares[:, 0], fit.correlation)
-        return np.stack([v @ win_probability(k, labels) for k, v in enumerate(votes, start=1)], axis=1)
-    if labels == 2:
-        return panel_curve(fit.shares[:, 0], fit.correlation, largest)
-    random, size = np.random.default_rng(seed), SIMULATED if len(fit.shares) == 1 else RESIMULATED
-    pairs = zip(fit.shares, fit.correlation, strict=True)
-    return np.stack([simulate_curve(p, rho, largest, size, random) for p, rho in pairs])
+        labels = (_with_observed(labels[0], questions[0][1], questions[0][2], votes, n_labels, rule),)
+    return PilotPlan(source, votes.unit, questions[0][3], n_labels if source == "reference" else len(given),
+                     n, labels, str(rule), rule.gain)  # fmt: skip
 
 
-def panel_curve(share: Values, correlation: Values, largest: int) -> Values:
-    """(fits, k): probability that the majority of k gives the label that most raters would give; two labels.
-
-    The increments are those of :mod:`.panels` with |2q − 1| in place of 2p − 1.
-    """
-    from scipy.special import betainc
-
-    rho = np.maximum(correlation, MIN_CORRELATION)
-    alpha, beta = (np.maximum(p, MIN_CORRELATION) * (1 - rho) / rho for p in (share, 1 - share))
-
-    def margin(a: Values, b: Values) -> Values:
-        """E|2q − 1| for q ~ Beta(a, b)."""
-        mean = a / (a + b)
-        return np.asarray(2 * mean - 1 - 2 * (2 * mean * betainc(a + 1, b, 0.5) - betainc(a, b, 0.5)))
-
-    reached = (1 + margin(alpha, beta)) / 2
-    out, term = [reached], np.ones_like(reached)
-    for m in range(1, (largest + 1) // 2 + 1):
-        # C(2m − 1, m) E[(q (1 − q))^m], from that of m − 1
-        whole = alpha + beta + 2 * m - 2
-        term = term * (1 if m == 1 else 2 * (2 * m - 1) / m)
-        term = term * (alpha + m - 1) * (beta + m - 1) / (whole * (whole + 1))
-        out.append(reached)  # an even panel is as accurate as the odd one before
-        reached = reached + term * margin(alpha + m, beta + m)
-        out.append(reached)
-    return np.stack(out[:largest], axis=1)
+def _count(
+    votes: _Votes, marked: NDArray[np.bool_], rated: NDArray[np.bool_], only: bool, rule: PilotRule
+) -> tuple[VoteTable, int]:
+    """Items by votes of R raters, and the number of items that fewer rated."""
+    m, a = rated.sum(axis=1), (marked & rated).sum(axis=1)
+    items = votes.weights * ((a > 0) if only else (m > 0))
+    R = next((r for r in range(marked.shape[1], 1, -1) if 2 * items[m >= r].sum() >= items.sum() > 0), 0)
+    if R < 2:
+        raise InputError(f"no {votes.unit} of the pilot was rated by two raters")
+    left_out = int(items[m < R].sum())
+    keep = (m >= R) & (votes.weights > 0)
+    marked, rated, weights = (marked & rated)[keep], rated[keep], votes.weights[keep]
+    spread = _spread_votes(R, marked.shape[1])
+    subjects, owner = np.unique(votes.owner[keep], return_inverse=True)
+    by_subject = np.zeros((len(subjects), R + 1))
+    np.add.at(by_subject, owner, spread[m[keep], a[keep]] * weights[:, None])
+    if not votes.people:
+        none = np.zeros(0)
+        return VoteTable(by_subject, np.zeros((0, R + 1)), none, none.astype(np.int64), 0, only), left_out
+    resampled, draws = _resample(marked, rated, weights, spread, rule)
+    return VoteTable(by_subject, resampled, draws.chance, draws.kinds, marked.shape[1], only), left_out
 
 
-def simulate_curve(shares: Values, rho: float, largest: int, cases: int, random: np.random.Generator) -> Values:
-    """Probability that the plurality of k gives the label that most raters would give, over simulated cases; ties
-    share."""
-    rho, p = max(float(rho), MIN_CORRELATION), shares[shares > 0]
-    q = random.dirichlet(p / p.sum() * (1 - rho) / rho, size=cases)
-    expected = q.argmax(axis=1)
-    given = (random.random((cases, largest, 1)) > q.cumsum(axis=1)[:, None, :-1]).sum(axis=2)
-    votes = (given[:, :, None] == np.arange(len(p))).cumsum(axis=1)
-    level = votes == votes.max(axis=2, keepdims=True)
-    right = np.take_along_axis(level, expected[:, None, None], axis=2)[..., 0]
-    return np.asarray((right / level.sum(axis=2)).mean(axis=0))
+def _resample(
+    marked: NDArray[np.bool_], rated: NDArray[np.bool_], weights: Counts, spread: Values, rule: PilotRule
+) -> tuple[Values, RaterDraws]:
+    """(resamples, R + 1) items by votes where raters are drawn with replacement, and the resamples."""
+    # 0 not rated, 1 not marked, 2 marked
+    rows, place = np.unique(marked.astype(np.uint8) + rated, axis=0, return_inverse=True)
+    total, size = np.bincount(place.ravel(), weights), marked.shape[1] + 1
+    most = min(rule.resamples, max(100, MOST_VOTES // len(rows)))
+    draws = resample_raters(marked.shape[1], most, rule.seed)
+    times = draws.times.T.astype(np.float32)
+    codes = np.rint((rows > 0).astype(np.float32) @ times).astype(np.int64) * size
+    codes += np.rint((rows > 1).astype(np.float32) @ times).astype(np.int64)
+    flat = spread.reshape(size * size, -1)
+    return np.stack([np.bincount(code, total, size * size) @ flat for code in codes.T]), draws
+
+
+def _spread_votes(R: int, raters: int) -> Values:
+    """(m, a, R + 1): distribution of the votes of R raters where a of m marked: drawn without replacement, or with."""
+    out = np.zeros((raters + 1, raters + 1, R + 1))
+    for m in range(1, raters + 1):
+        if m >= R:
+            out[m, : m + 1] = thin_votes(m, R).T
+        else:
+            b = np.arange(R + 1)
+            ways = np.array([math.comb(R, int(k)) for k in b])
+            for a in range(m + 1):
+                out[m, a] = ways * (a / m) ** b * (1 - a / m) ** (R - b)
+    return out
+
+
+# -- one label -------------------------------------------------------------------------------------
+
+
+def _plan_label(
+    name: str, table: VoteTable, left_out: int, source: str, n_labels: int, n: int, rule: PilotRule,
+    refusal: Undefined | None,
+) -> LabelPlan:  # fmt: skip
+    R, sizes, only = table.n_raters, range(1, rule.max_raters + 1), table.given_marked
+    if source == "reference":
+        reach = {k: accuracy_target(k, n_labels) for k in sizes}
+    else:
+        reach = {k: match_target(k, R, given_marked=only) for k in sizes}
+    after = {k: _next_panel(k, n_labels) for k in sizes}
+    shown = [k for k in sizes if n_labels > 2 or k % 2 or k == R]
+    gains = {k: reach[after[k]] - reach[k] for k in shown if after[k] in reach}
+    ties = {k: tie_target(k, R, given_marked=only) for k in sizes if not k % 2 and k <= R}
+    found = iter(identified_ranges(table, [*reach.values(), *gains.values(), *ties.values()], rule.level))
+
+    def interval(r: TargetRange, known: bool) -> Interval:
+        """No point where two raters leave it open, and no range with too few subjects."""
+        value = r.value if known or R > 2 else Undefined(TWO_RATERS)
+        ends = (refusal, refusal) if refusal is not None else (r.low, r.high)
+        return Interval(value, *ends, rule.level, METHOD, n)
+
+    accuracy = {k: interval(next(found), source == "reference" and k <= R) for k in reach}
+    gained = {k: interval(next(found), source == "reference" and after[k] <= R) for k in gains}
+    tied = {k: interval(next(found), k <= R) for k in ties}
+    nothing = _nothing(LAST, rule.level, n)
+    odd = _nothing("undefined", rule.level, n)
+    panels = tuple(
+        Panel(k, accuracy[k], Undefined(NO_TRUTH), gained.get(k, nothing), tied.get(k, odd),
+              _cost(k, accuracy[k], rule, n))
+        for k in sizes
+    )  # fmt: skip
+    enough = math.nan if rule.gain is None or R not in gains or refusal else _p_enough(table, gains[R], rule.gain)
+    counted = table.by_subject.sum(axis=0)
+    n_items = round(float(counted[1:].sum() if only else counted.sum()))
+    return LabelPlan(name, n_items, left_out, R, panels, _correlation(table, rule.level, n, refusal),
+                     _best(panels, n_labels, rule, n), enough)  # fmt: skip
+
+
+def _next_panel(k: int, n_labels: int) -> int:
+    return k + 1 if n_labels > 2 else k + 1 + k % 2
+
+
+def _nothing(code: str, level: float, n: int) -> Interval:
+    return Interval(*(Undefined(code),) * 3, level, METHOD, n)
+
+
+def _cost(k: int, accuracy: Interval, rule: PilotRule, n: int) -> Interval:
+    if rule.cost_rater is None or rule.cost_error is None:
+        return _nothing("no_costs", rule.level, n)
+    each, wrong = rule.cost_rater, rule.cost_error
+    value, high, low = (
+        x if reason(x) else k * each + (1 - x) * wrong for x in (accuracy.value, accuracy.low, accuracy.high)
+    )
+    return Interval(value, low, high, rule.level, METHOD, n)
+
+
+def _best(panels: Sequence[Panel], n_labels: int, rule: PilotRule, n: int) -> Interval:
+    """The number of raters to take by the point estimate, and the smallest and largest that the range leaves open."""
+    shown = [panel for panel in panels if n_labels > 2 or panel.n_raters % 2]
+    if rule.cost_rater is not None:
+        return _cheapest(shown, rule.level, n)
+    if rule.gain is None:
+        return _nothing(NO_MARGIN, rule.level, n)
+
+    def first(amounts: list[float]) -> float:
+        """The first panel whose gain is below the margin."""
+        known = [(p.n_raters, g) for p, g in zip(shown, amounts, strict=True) if not reason(g)]
+        if not known:
+            return next((g for g in amounts if reason(g)), Undefined(LAST))
+        assert rule.gain is not None
+        return next((float(k) for k, g in known if g < rule.gain), Undefined("no_panel_large_enough"))
+
+    value, low, high = (first([getattr(p.gain, end) for p in shown]) for end in ("value", "low", "high"))
+    return Interval(value, low, high, rule.level, METHOD, n)
+
+
+def _cheapest(shown: Sequence[Panel], level: float, n: int) -> Interval:
+    """The cheapest panel, and the panels that may be the cheapest."""
+    costs = [panel.cost for panel in shown]
+    sizes = [float(panel.n_raters) for panel in shown]
+    value = costs[0].value if reason(costs[0].value) else sizes[int(np.argmin([c.value for c in costs]))]
+    if reason(costs[0].low):
+        return Interval(value, costs[0].low, costs[0].high, level, METHOD, n)
+    least = min(c.high for c in costs)
+    possible = [k for k, c in zip(sizes, costs, strict=True) if c.low <= least]
+    return Interval(value, possible[0], possible[-1], level, METHOD, n)
+
+
+def _p_enough(table: VoteTable, gain: Values, margin: float) -> float:
+    """Smallest 1 − level at which the whole range of the gain lies below the margin; 1 where none does."""
+
+    def holds(p: float) -> bool:
+        return identified_ranges(table, [gain], 1 - p)[0].high < margin
+
+    if not holds(0.5):
+        return 1.0
+    low, high = math.log(1e-4), math.log(0.5)
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def _correlation(table: VoteTable, level: float, n: int, refusal: Undefined | None) -> Interval:
+    """Correlation of two raters' marks in one item, by moments, with the delta method."""
+    counts, R = table.by_subject.sum(axis=0), table.n_raters
+    a = np.arange(R + 1)
+    if table.given_marked:
+        return _nothing("undefined", level, n)
+    shares = counts / counts.sum()
+    first, second = a / R, a * (a - 1) / (R * (R - 1))
+    mean, both = float(first @ shares), float(second @ shares)
+    spread = mean * (1 - mean)
+    if spread <= 0:
+        return _nothing("undefined", level, n)
+    value = (both - mean**2) / spread
+    slope = second / spread - first * (2 * mean / spread + (both - mean**2) * (1 - 2 * mean) / spread**2)
+    if refusal is not None:
+        return Interval(value, refusal, refusal, level, METHOD, n)
+    from scipy.special import stdtrit
+
+    error = math.sqrt(float(slope @ (table.over_subjects + table.over_raters) @ slope))
+    reach = float(stdtrit(max(min(len(table.by_subject), table.n_people or n) - 1, 1), (1 + level) / 2)) * error
+    return Interval(value, max(value - reach, -1 / (R - 1)), min(value + reach, 1.0), level, METHOD, n)
+
+
+def _with_observed(
+    plan: LabelPlan, right: NDArray[np.bool_], known: NDArray[np.bool_], votes: _Votes, n_labels: int, rule: PilotRule
+) -> LabelPlan:
+    """The accuracy of panels of the pilot's own raters."""
+    if n_labels > 2:
+        observed: list[float] = [Undefined(MANY_LABELS)] * rule.max_raters
+    else:
+        pairs = np.stack([right.sum(axis=1), (known & ~right).sum(axis=1)], axis=1)
+        values = observed_majority(pairs, votes.weights, rule.max_raters)
+        observed = [or_undefined(value, "no_case_rated_by_so_many") for value in values.tolist()]
+    panels = tuple(replace(p, observed=o) for p, o in zip(plan.panels, observed, strict=True))
+    return replace(plan, panels=panels)
 
 
 def observed_majority(outcomes: NDArray[np.int64], weights: NDArray[np.int64], largest: int) -> Values:

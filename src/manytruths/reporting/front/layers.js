@@ -95,7 +95,8 @@ function countLegend(layer) {
     const number = count % every === 0 || count === layer.most ? String(count) : "";
     blocks.append(viewerNode("span", { class: "legend-step" }, block, viewerNode("span", {}, number)));
   }
-  return [blocks, viewerNode("p", {}, `Colour: number of raters who marked the pixel, of ${layer.most}.`)];
+  const did = layer.name === "disputes" ? "gave the pixel another label than most did" : "marked the pixel";
+  return [blocks, viewerNode("p", {}, `Colour: number of raters who ${did}, of ${layer.most}.`)];
 }
 
 function valueLegend(layer, threshold) {

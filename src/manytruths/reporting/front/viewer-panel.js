@@ -1,7 +1,7 @@
 // The controls beside the picture: whose outlines, which map, how strong.
 import { fillLegend } from "./layers.js";
 import { viewerNode } from "./viewer-nodes.js";
-import { columnTitle } from "./viewer-readout.js";
+import { columnTitle, severalLabels } from "./viewer-readout.js";
 
 const PANEL_ROLES = [
   ["rater", "Raters"],
@@ -13,7 +13,7 @@ const MOST_OUTLINES = 8;
 
 // What stays chosen from case to case: a rater switched off in one is off in the next.
 export function firstChoices() {
-  return { columns: new Map(), layer: null, opacity: 0.7, threshold: 0.5, label: "" };
+  return { columns: new Map(), layer: null, opacity: 0.7, threshold: 0.5, label: null };
 }
 
 export function columnKey(who) {
@@ -42,20 +42,25 @@ export function visibleColumns(view, choices) {
 
 // Without an image there is nothing to see below, so that a map is shown from the start.
 export function chosenLayer(view, choices) {
-  const name = choices.layer ?? (view.image && fewRaters(view) ? "none" : "votes");
+  const first = view.layers.some((layer) => layer.name === "votes") ? "votes" : "disputes";
+  const name = choices.layer ?? (view.image && fewRaters(view) ? "none" : first);
   return view.layers.find((layer) => layer.name === name) ?? null;
 }
 
+// Of several labels the first is shown, until another or all of them (an empty name) are asked for.
 export function chosenLabel(view, choices) {
+  if (!severalLabels(view)) return null;
+  const codes = view.labels.map((_, code) => code).filter((code) => code !== view.background);
+  if (choices.label === null) return codes[0];
   const code = view.labels.indexOf(choices.label);
-  return code > 0 ? code : null;
+  return codes.includes(code) ? code : null;
 }
 
 // `act` has column(who, on), role(role, on), highlight(column), label(name), layer(name), opacity(share), threshold(value).
 export function fillPanel(panel, view, choices, act) {
   const parts = PANEL_ROLES.map(([role, title]) => columnsPart(role, title, view, choices, act));
   panel.replaceChildren(...parts.filter(Boolean), layersPart(view, choices, act));
-  if (view.labels.length > 2) panel.prepend(labelPart(view, choices, act));
+  if (severalLabels(view)) panel.prepend(labelPart(view, choices, act));
   if (view.note) panel.append(viewerNode("p", { class: "viewer-note" }, view.note));
   updatePanel(panel, view, choices);
 }
@@ -123,9 +128,11 @@ function columnLine(place, view, act) {
 }
 
 function labelPart(view, choices, act) {
-  const select = viewerNode("select", { id: "viewer-label" }, viewerNode("option", { value: "" }, "any label"));
-  select.append(...view.labels.slice(1).map((name) => viewerNode("option", { value: name }, name)));
-  select.value = chosenLabel(view, choices) === null ? "" : choices.label;
+  const select = viewerNode("select", { id: "viewer-label" }, viewerNode("option", { value: "" }, "all labels as one"));
+  const names = view.labels.filter((_, code) => code !== view.background);
+  select.append(...names.map((name) => viewerNode("option", { value: name }, name)));
+  const code = chosenLabel(view, choices);
+  select.value = code === null ? "" : view.labels[code];
   select.addEventListener("change", () => act.label(select.value));
   return viewerNode("section", { class: "viewer-label" }, viewerNode("label", { for: "viewer-label" }, "Outlines of"), select);
 }

@@ -16,7 +16,7 @@ export function readOut(view, x, y, slice) {
     return { name, title, kind, value: values[view.maps[map]?.[item]] ?? null };
   });
   const place = placeInFile(view, shown, row, column);
-  return { x: column * view.step, y: row * view.step, slice, place, marks, layers, ...votesOf(marks, layers) };
+  return { x: column * view.step, y: row * view.step, slice, place, marks, layers, ...votesOf(view, marks, layers) };
 }
 
 // Volumes are turned for looking at them, so that rows may run backwards along any axis of the file.
@@ -29,13 +29,33 @@ function placeInFile(view, ...at) {
 }
 
 function markOf(view, who, code) {
-  const marked = code === NOT_RATED ? null : code > 0;
-  const label = marked && view.labels.length > 2 ? (view.labels[code] ?? String(code)) : "";
+  const marked = code === NOT_RATED ? null : code !== view.background;
+  const label = marked && severalLabels(view) ? (view.labels[code] ?? String(code)) : "";
   return { name: columnTitle(view, who), rater: who.name, role: who.role, colour: who.colour, marked, label };
 }
 
+export function severalLabels(view) {
+  return view.labels.length - (view.background === null ? 0 : 1) > 1;
+}
+
+// Of several labels, the one that most raters gave; a rater who read twice counts with the first reading.
+function mostFrequentLabel(view, marks) {
+  const first = new Map();
+  for (const mark of marks) {
+    if (mark.role === "rater" && mark.marked !== null && !first.has(mark.rater)) first.set(mark.rater, mark);
+  }
+  const counts = new Map();
+  for (const mark of first.values()) {
+    const name = mark.marked ? mark.label : view.labels[view.background];
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const [label, votes] = [...counts].reduce((best, each) => (each[1] > best[1] ? each : best), ["", 0]);
+  return { votes, raters: first.size, label };
+}
+
 // A rater who read twice counts once.
-function votesOf(marks, layers) {
+function votesOf(view, marks, layers) {
+  if (severalLabels(view)) return mostFrequentLabel(view, marks);
   const raters = marks.filter((mark) => mark.role === "rater" && mark.marked !== null);
   const marking = new Set(raters.filter((mark) => mark.marked).map((mark) => mark.rater));
   const counted = layers.find((layer) => layer.name === "votes")?.value ?? null;
@@ -87,7 +107,7 @@ function marksLine(role, title, marks, reading) {
 }
 
 function votesInWords(reading) {
-  return `${reading.votes} of ${reading.raters} raters marked it`;
+  return `${reading.votes} of ${reading.raters} raters ${reading.label ? `gave ${reading.label}` : "marked it"}`;
 }
 
 function appendNames(line, words, marks) {

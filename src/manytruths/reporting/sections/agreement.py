@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...analyses.agree.presentation import charts
 from ...analyses.tables import groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Entry, grouped_bars
-from ...claims.numbers import TableIndex, is_defined, undefined_share
+from ...claims.agreement import KINDS
+from ...claims.numbers import TableIndex, has_interval, is_defined, undefined_share
 from ...claims.sentences import Cell, Sentence, compose, spell_count, text_cell
+from ...core.labels import MACRO
 from ...core.undefined import reason
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
 from .cases import why_no_kappa
-from .vocabulary import MEANINGS, SHARES, TITLES, level_column, level_text, pooled_column, scale_name, sd_column
+from .vocabulary import SHARES, TITLES, level_column, meaning, pooled_column, sd_column
 
 LEAST_VALUES = 10
 """Fewest values for which a histogram is drawn."""
@@ -26,40 +28,35 @@ LEAST_VALUES = 10
 
 def section(findings: Findings) -> Section:
     """Agreement of all raters."""
-    lead = (*_headline_sentence(findings), *_group_sentence(findings), _region_sentence(findings))
+    claims = findings.agreement.claims.sentences(*(kind.id for kind in KINDS))
+    beside = findings.agreement.claims.sentences("agreement.these_raters", "agreement.failures")
+    lead = (*claims, *beside, *_why_no_agreement(findings), *_group_sentence(findings), _region_sentence(findings))
     blocks = [
         *_charts(findings),
         _headline_table(findings),
-        *_group_table(findings),
         *_label_table(findings),
+        *_group_table(findings),
         *_special_cases(findings),
     ]
     blocks += [*_confusion_table(findings), *_feature_chart(findings), *_curve_table(findings)]
     return Section("agreement", "How far do the raters agree?", lead, tuple(blocks))
 
 
-def _headline_sentence(findings: Findings) -> Iterator[Sentence]:
-    table = findings.table("agree/agreement")
-    kappa, std = table.row("fleiss_kappa"), table.row("fleiss_kappa", "std")
-    if not is_defined(kappa):
+def _why_no_agreement(findings: Findings) -> Iterator[Sentence]:
+    if not is_defined(findings.table("agree/agreement").row("fleiss_kappa")):
         yield (f"Agreement beyond chance cannot be computed: {why_no_kappa(findings)}.",)
-        return
-    spread: Sentence = ()
-    if is_defined(std):
-        spread = (", with a standard deviation of ", table.quote(std), f" between {findings.subject_word}s")
-    text = "Fleiss' kappa, the agreement of all raters beyond chance, is {}{}: {} by the scale of {}."
-    yield compose(
-        text, table.quote(kappa), spread, level_text(kappa, findings.settings.kappa_scale), scale_name(findings)
-    )
 
 
 def _group_sentence(findings: Findings) -> Iterator[Sentence]:
-    """The groups with the least and the most agreement."""
+    """The range of the groups' means."""
     table = findings.table("agree/agreement")
     rows = sorted((r for r in table.all("fleiss_kappa", "mean") if r.group and is_defined(r)), key=lambda r: r.value)
     if len(rows) > 1 and rows[0].value < rows[-1].value:
-        ends = [part for row in (rows[0], rows[-1]) for part in (row.group, table.quote(row))]
-        yield compose("It is least in {}, with {}, and most in {}, with {}.", *ends)
+        ends = [
+            compose("{} in {} ({})", table.quote(row), row.group, spell_count(row.n or 0, findings.subject_word))
+            for row in (rows[0], rows[-1])
+        ]
+        yield compose("The mean kappa of groups ranges from {} to {}.", *ends)
 
 
 def _region_sentence(findings: Findings) -> Sentence:
@@ -67,14 +64,16 @@ def _region_sentence(findings: Findings) -> Sentence:
     item_, region = findings.pixel_word, region_of(findings.agreement.tallies)
     texts = {
         "whole": f"Every {item_} of the image counts, including background that nobody marked. Counted only where a "
-        "rater marked something, kappa would be lower; Dice and volume differences would stay the same.",
-        "union": f"Only {item_}s that at least one rater marked count. On whole images kappa would be higher; Dice and "
-        "volume differences would stay the same.",
+        "rater marked something, kappa would usually be lower; Dice and volume differences would stay the same.",
+        "union": f"Only {item_}s that at least one rater marked count. On whole images kappa would usually be higher; "
+        "Dice and volume differences would stay the same.",
         "modified_background": f"The {item_}s that at least one rater marked count, and as many of the background. On "
-        "whole images kappa would be higher; Dice and volume differences would stay the same.",
+        "whole images kappa would usually be higher; Dice and volume differences would stay the same.",
         "mask": f"Only {item_}s inside the region of interest that was given for each case count. In another region "
         "kappa would differ.",
     }
+    if all(table.labels.background is None for table in findings.agreement.tallies.values()):
+        texts["whole"] = f"Every {item_} of the image counts."
     other = "The counted region differs between cases, so their numbers are hard to compare."
     return (texts.get(region, other), " Compare kappa only with studies that counted the same region.")
 
@@ -83,17 +82,23 @@ def _charts(findings: Findings) -> Iterator[Block]:
     svgs = charts(findings.agreement)
     table = findings.table("agree/agreement")
     if sum(map(is_defined, table.all("fleiss_kappa", "case"))) > 1:
-        caption = f"Each dot is one case, over the levels of {scale_name(findings)}; the bar is the median."
+        caption = "Each dot is one case; the bar is the median."
         yield Beside((Chart("kappa-by-group", svgs["kappa-by-group"], caption), *_histogram(findings, table)))
     compared = tuple(compare_groups(findings))
     if _has_curve(findings):
-        caption = (
-            f"Of all {findings.pixel_word}s that any rater marked, the share that at least so many raters marked. A "
-            "curve that stays high means agreement."
-        )
+        marked = "to which any rater gave the label, the share to which at least so many raters gave it"
+        one = "that any rater marked, the share that at least so many raters marked"
+        what = marked if _several(findings) else one
+        caption = f"Of all {findings.pixel_word}s {what}. A curve that stays high means agreement.{_fewer(findings)}"
         yield Beside((Chart("agreement-curve", svgs["agreement-curve"], caption), *compared))
     else:
         yield from compared
+
+
+def _fewer(findings: Findings) -> str:
+    """A remark where not all cases have the same number of raters."""
+    some = len({len({column.name for column in case.masks}) for case in findings.study}) > 1
+    return " Cases with fewer raters count, too, and cannot reach the largest numbers." if some else ""
 
 
 def _has_curve(findings: Findings) -> bool:
@@ -106,7 +111,8 @@ def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
     each = findings.subject_word
     values = [float(r.value) for r in table.all("fleiss_kappa", "subject" if findings.counts.grouped else "case")]
     if len(values) >= LEAST_VALUES and any(v == v for v in values):
-        svg = histograms({f"{each}s": values}, "Fleiss' kappa", f"Agreement, {each} by {each}", bins=20)
+        title = f"Agreement, {each} by {each}"
+        svg = histograms({f"{each}s": values}, "Fleiss' kappa", title, bins=20, unit=f"{each}s")
         yield Chart("kappa-histogram", svg, f"How many {each}s reach which kappa; the line is the mean.")
 
 
@@ -117,29 +123,57 @@ def _headline_table(findings: Findings) -> PageTable:
 
     def title(statistic: str) -> Cell:
         more = absent if statistic == "fleiss_kappa" else ""
-        return text_cell(TITLES[statistic], below=MEANINGS[statistic] + more)
+        row = table.row(statistic)
+        macro = row is not None and row.label == MACRO
+        name = TITLES[statistic].removesuffix(", mean of pairs") + ", macro mean of labels" * macro
+        more += " Each label against the rest, mean over labels." * macro
+        return text_cell(name if macro else TITLES[statistic], below=meaning(findings, statistic) + more)
 
     def value(scope: str, suffix: str = "") -> Callable[[str], Cell]:
         return lambda s: table.cell(s + suffix, scope, digits=1 if s in SHARES else 2, percent=s in SHARES)
 
-    help = f"Every {each} counts the same; with its {findings.interval_name}."
+    help = f"Every {each} counts the same" + f"; with its {findings.interval_name}" * findings.resampled + "."
     columns = [
         (text_column("Statistic"), title),
         (Column(f"Mean over {each}s", help), value("mean")),
-        (sd_column(findings), value("std")),
+        *_both_column(findings, table, value("mean", "_over_both")),
+        *([(sd_column(findings), value("std"))] if len(findings.study.subjects) > 1 else []),
         (pooled_column(findings), value("pooled")),
     ]
-    if findings.counts.jackknifed and any(table.row(f"{s}_over_raters", "pooled") for s in TITLES):
-        help = "The pooled number, with a CI over raters: approximate, it can exceed 1."
+    over_raters = findings.counts.jackknifed and any(table.row(f"{s}_over_raters", "pooled") for s in TITLES)
+    if over_raters:
+        help = "The pooled number, with a CI over raters: it speaks of other raters and these images."
         columns.append((Column("Pooled, over raters", help), value("pooled", "_over_raters")))
     help = f"For how many {each}s the statistic is undefined, mostly because nothing was marked."
     columns.append((Column("Undefined", help), lambda s: text_cell(undefined_share(table.row(s)))))
-    note = f"In brackets: {findings.interval_name} over {each}s. Single cases are under Case by case."
+    note = f"{_brackets(findings, over_raters)}Single cases are under Case by case."
     statistics = [s for s in TITLES if table.row(s) is not None]
+    if _several(findings):  # overlap first: kappa of all labels at once stands beside it
+        statistics.sort(key=lambda s: s not in ("dice", "iou", "positive_agreement", "volume_difference"))
     return make_table("agreement", "Agreement of all raters", statistics, columns, note)
 
 
-def _subset_columns(findings: Findings, what: str) -> list[ColumnOf[Row]]:
+def _brackets(findings: Findings, over_raters: bool) -> str:
+    """Over what the intervals of the table are."""
+    each, name = findings.subject_word, findings.interval_name
+    if findings.resampled:
+        return f"In brackets: {name} over {each}s, unless the column says otherwise. "
+    return f"In brackets: {name} over raters; there are too few {each}s for intervals over them. " * over_raters
+
+
+def _both_column(
+    findings: Findings, table: TableIndex, value: Callable[[str], Cell]
+) -> Iterator[tuple[Column, Callable[[str], Cell]]]:
+    """The same mean with its interval over subjects and raters, where there are three raters or more."""
+    if any(has_interval(table.row(f"{s}_over_both", "mean")) for s in TITLES):
+        help = (
+            f"The same mean, with a {findings.interval_name} that speaks of other {findings.subject_word}s and other "
+            f"raters. The column before it speaks of other {findings.subject_word}s and these raters."
+        )
+        yield Column("Over both", help), value
+
+
+def _subset_columns(findings: Findings, what: str, rows: Sequence[Row]) -> list[ColumnOf[Row]]:
     """Columns for rows of the mean kappa of a group or a label."""
     table, each = findings.table("agree/agreement"), findings.subject_word
     subjects = f"{each.capitalize()}s"
@@ -151,14 +185,14 @@ def _subset_columns(findings: Findings, what: str) -> list[ColumnOf[Row]]:
         (text_column(what), lambda row: text_cell(row.group or row.label)),
         (Column(subjects, f"{subjects} whose kappa is defined."), lambda row: text_cell(row.n)),
         (Column("Fleiss' kappa", f"Mean over {each}s: 1 is full agreement, 0 is chance."), table.quote),
-        level_column(findings),
+        *([level_column(findings)] if any(map(has_interval, rows)) else []),
         (sd_column(findings, "SD of kappa"), value("fleiss_kappa", "std")),
         (pooled_column(findings, "Kappa, pooled"), value("fleiss_kappa", "group" if what == "Group" else "pooled")),
     ]
     if table.row("dice") is not None:
         size = value("volume_difference", digits=0, percent=True)
-        columns.append((Column("Dice", MEANINGS["dice"]), value("dice")))
-        columns.append((Column("Relative volume difference", MEANINGS["volume_difference"]), size))
+        columns.append((Column("Dice", meaning(findings, "dice")), value("dice")))
+        columns.append((Column("Relative volume difference", meaning(findings, "volume_difference")), size))
     return columns
 
 
@@ -168,7 +202,7 @@ def _group_table(findings: Findings) -> Iterator[Block]:
         short = any(r.low is not None and reason(r.low) for r in rows)
         remarks = [f"Groups of fewer than ten {findings.subject_word}s have no CI."] if short else []
         note = " ".join([*remarks, *_shared_subjects_note(findings)])
-        yield make_table("agreement-by-group", "By group", rows, _subset_columns(findings, "Group"), note)
+        yield make_table("agreement-by-group", "By group", rows, _subset_columns(findings, "Group", rows), note)
 
 
 def _shared_subjects_note(findings: Findings) -> Iterator[str]:
@@ -182,8 +216,16 @@ def _label_table(findings: Findings) -> Iterator[Block]:
     table = findings.table("agree/agreement")
     rows = [r for r in table.all("fleiss_kappa", "mean", label=None) if r.label and not r.group]
     if rows:
-        note = "Each label against all the rest."
-        yield make_table("agreement-by-label", "By label", rows, _subset_columns(findings, "Label"), note)
+        few = any(r.low is not None and reason(r.low) for r in rows)
+        note = (
+            "Each label against all the rest." + f" Labels of fewer than ten {findings.subject_word}s have no CI." * few
+        )
+        yield make_table("agreement-by-label", "By label", rows, _subset_columns(findings, "Label", rows), note)
+
+
+def _several(findings: Findings) -> bool:
+    """Whether there are several labels, which are never united."""
+    return next(iter(findings.agreement.tallies.values())).labels.several
 
 
 CONDITIONS = {
@@ -216,15 +258,21 @@ def _kappa_without_special_cases(findings: Findings, table: TableIndex) -> Itera
     parts = {"": "All cases", "_without_condition_1": "Without those in which some raters marked nothing",
              "_without_conditions_1_2": "Without those, and those without overlap"}  # fmt: skip
     each = findings.subject_word
+
+    def count(part: str) -> Cell:
+        row = table.row(f"fleiss_kappa{part}")
+        return text_cell("" if row is None else row.n)
+
     columns: list[ColumnOf[str]] = [
         (text_column("Cases"), lambda part: text_cell(parts[part])),
+        (Column(f"{each.capitalize()}s", f"{each.capitalize()}s that have such cases, and a Fleiss' kappa."), count),
         (Column("Fleiss' kappa", f"Mean over {each}s."), lambda part: table.cell(f"fleiss_kappa{part}")),
         (
             Column("Cohen's kappa", f"Mean over pairs of raters and {each}s."),
             lambda part: table.cell(f"cohen_kappa{part}"),
         ),
     ]
-    yield make_table("kappa-without-special-cases", "Kappa without them", parts, columns)
+    yield make_table("kappa-without-special-cases", "Kappa without special cases", parts, columns)
 
 
 def _confusion_table(findings: Findings) -> Iterator[Block]:
@@ -237,10 +285,10 @@ def _confusion_table(findings: Findings) -> Iterator[Block]:
     rows = tuple(
         (text_cell(a), *(table.quote(by[a, b], 0) if (a, b) in by else text_cell("") for b in names)) for a in names
     )
-    columns = (text_column("Label"), *(Column(name, f"One rater marked {name}.") for name in names))
+    columns = (text_column("Label"), *(Column(name, f"One rater gave {name}.") for name in names))
     note = (
-        f"How many {findings.pixel_word}s two raters both marked, one with the label of the line and one with that of "
-        "the column, over all pairs of raters."
+        f"How many {findings.pixel_word}s got the label of the line from one rater and that of the column from "
+        "another, over all pairs of raters."
     )
     yield PageTable("confusions", "Same pixel, different label", columns, rows, note)
 
@@ -251,32 +299,38 @@ def _feature_chart(findings: Findings) -> Iterator[Block]:
     for row in findings.table("agree/features").table.all("correlation", "case"):
         by.setdefault(str(row["feature"]), []).append(float(row.value))
     if any(sum(v == v for v in values) > 1 for values in by.values()):
-        svg = strip(by, "correlation with the number of raters", "Does agreement go with what the image shows?")
+        several = _several(findings)
+        who = "who differ from most" if several else "who marked"
+        svg = strip(by, f"correlation with the number of raters {who}", f"The number of raters {who}, and the image")
+        do = "raters give other labels than most do" if several else "raters mark"
         caption = (
-            "Each dot is one case. Right of 0, more raters mark where the image is brighter (intensity) or has more "
-            "contrast; left of 0, fewer do. Near 0, it makes no difference."
+            f"Each dot is one case. Right of 0, more {do} where the image is brighter (intensity) or has more "
+            "contrast; left of 0, fewer do."
         )
         yield Chart("image-features", svg, caption)
 
 
 def _curve_table(findings: Findings) -> Iterator[Block]:
-    """The agreement curve in numbers, by group."""
+    """The agreement curve in numbers, by group; of several labels, one after the other."""
     table = findings.table("agree/curve")
-    pooled = [r for r in table.all("agreement_curve", "pooled") if is_defined(r)]
-    groups = list(dict.fromkeys(r.group for r in table.all("agreement_curve", "group")))
+    pooled = [r for r in table.all("agreement_curve", "pooled", label=None) if is_defined(r)]
+    groups = list(dict.fromkeys(r.group for r in table.all("agreement_curve", "group", label=None)))
     if not pooled or not _has_curve(findings):
         return
 
     def share(group: str) -> Callable[[Row], Cell]:
-        return lambda r: table.cell("agreement_curve", "group", *r.extra, group=group, digits=1, percent=True)
+        how: dict[str, Any] = {"digits": 1, "percent": True}
+        return lambda r: table.cell("agreement_curve", "group", *r.extra, group=group, label=r.label, **how)
 
+    of_label: list[ColumnOf[Row]] = [(text_column("Label"), lambda r: text_cell(r.label))]
     columns: list[ColumnOf[Row]] = [
+        *(of_label if _several(findings) else []),
         (Column("At least so many raters"), lambda r: text_cell(r["raters"])),
         (Column("All cases"), lambda r: table.quote(r, 1, percent=True)),
         *((Column(group), share(group)) for group in groups),
     ]
-    title = "How many raters marked the same pixels"
-    note = f"Share of the {findings.pixel_word}s that any rater marked."
+    title = f"How many raters marked the same {findings.pixel_word}s"
+    note = f"Share of the {findings.pixel_word}s that any rater marked.{_fewer(findings)}"
     yield make_table("agreement-curve-table", title, pooled, columns, note, closed=True)
 
 
@@ -300,8 +354,13 @@ def compare_groups(findings: Findings) -> Iterator[Chart]:
     svg = grouped_bars(entries, f"mean over {findings.subject_word}s", "Groups side by side")
     bars = [bar for by_statistic in entries.values() for bar in by_statistic.values() if isinstance(bar, tuple)]
     caption = [f"Bars: means over {findings.subject_word}s."]
-    caption += [f"Whiskers: {findings.interval_name}."] if any(not math.isnan(low) for _, low, _ in bars) else []
-    caption += ["Each dot is one rater: the overlap (IoU) with STAPLE."] if "staple" in findings.fusion.methods else []
+    whiskers = f"Whiskers: {findings.interval_name} over {findings.subject_word}s."
+    caption += [whiskers] if any(not math.isnan(low) for _, low, _ in bars) else []
+    votes = [BARS[s] for s in ("heatmap_score", "ranking_heatmap_score") if any(BARS[s] in e for e in entries.values())]
+    caption += [f"No measure of agreement: {' and '.join(votes)} (see the next table)."] if votes else []
+    who = "the mean of the raters" if findings.study.options.exchangeable else "one rater"
+    own = f"A dot is {who}: the overlap (IoU) with STAPLE's consensus, to which their own marks belong."
+    caption += [own] if "staple" in findings.fusion.methods else []
     yield Chart("group-comparison", svg, " ".join(caption))
 
 

@@ -1,8 +1,8 @@
 """Scores of the algorithms: against every reference standard (Zeng 2021), and compared with the raters.
 
 The comparison measures how closely an algorithm and each rater agree with the same references, mostly the other raters;
-it does not measure who is right. A verdict is based on differences from each rater on the same cases. It is certain
-where the intervals of these differences agree; where they do not, the text says what else they leave open.
+it does not measure who is right. Means beside the raters' own are a description; what is said of an algorithm and the
+raters goes by interchangeability.
 Predicted probabilities have curves under every reference standard, their areas, and correlations with agreement.
 """
 
@@ -14,11 +14,10 @@ from typing import Any
 
 from ...analyses.evaluate.case_scores import EVERYBODY, NAMES, UNMARKED
 from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
-from ...analyses.evaluate.printing import ONE_MORE
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...claims.numbers import is_defined, number_cell
-from ...claims.sentences import Cell, Sentence, compose, number, number_word, text_cell
-from ...core.undefined import code, code_of
+from ...claims.sentences import Cell, Sentence, compose, join_names, number, text_cell
+from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance
 from ...io import safe_name
 from ...io.result_tables import Row
@@ -36,7 +35,7 @@ from .standards import (
 )
 from .vocabulary import mean_over, rater_cell, sd_column
 
-SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
+SCORES, BESIDE = "evaluate/scores.csv", "evaluate/beside_raters.csv"
 
 Rows = dict[tuple[str, str, str, str], Row]
 """Rows by label, algorithm, reference and statistic."""
@@ -50,16 +49,12 @@ METRICS = {
     "hausdorff_95": "The distance within which 95% of the outlines lie: the worst 5% do not count",
 }
 """Metrics of the tables, and their meaning."""
-VERDICT_METRICS = {
+BESIDE_METRICS = {
     "dice": METRICS["dice"],
     "hausdorff_95": METRICS["hausdorff_95"],
     "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
     "extended_dice": "Dice in which pixels that some raters marked count as no error",
 }
-VERDICT_HELP = (
-    "Whether it agrees with the judge more closely than every rater, less closely, or neither; then what the intervals "
-    "of the differences leave open"
-)
 HUMAN_COLUMNS = "columns human_low and human_high of the file"
 ALGORITHM = text_column("Algorithm", "What is evaluated")
 JUDGED_BY = text_column("Judged by", "What is taken as the reference standard")
@@ -261,21 +256,23 @@ def _extended_dice_table(
     items = [item for item in items if (*item, "extended_dice") in means]
     if items:
         *names, _ = _item_columns(findings, items)
-        head = Column("Extended Dice", VERDICT_METRICS["extended_dice"])
+        head = Column("Extended Dice", BESIDE_METRICS["extended_dice"])
         dice = _mean_and_sd(findings, means, deviations, "extended_dice", head, "SD")
         ratio = Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1")
         columns = [*names, *dice, (ratio, _score(means, "inner_outer_ratio", 2, interval=False))]
-        note = "Only pixels that no rater marked, or that every rater marked, count as errors here."
-        yield make_table("extended-dice", "Within what raters accept: extended Dice", items, columns, note)
+        note = (
+            f"Only {findings.pixel_word}s that no rater marked, or that every rater marked, can count as errors here."
+        )
+        yield make_table("extended-dice", "Where all raters agree: extended Dice", items, columns, note)
 
 
-def verdict_table(findings: Findings) -> Iterator[PageTable]:
-    """Each algorithm compared with the raters, judged by the same references."""
+def beside_raters_table(findings: Findings) -> Iterator[PageTable]:
+    """Each algorithm's mean beside the raters' own, judged by the same references."""
     evaluation = findings.evaluation
-    if evaluation is None or evaluation.mask_scores is None or not evaluation.table("verdicts").rows:
+    if evaluation is None or evaluation.mask_scores is None or not evaluation.table("beside_raters").rows:
         return
     parts = {part.label: part for part in evaluation.mask_scores.parts}
-    rows = [r for r in evaluation.table("verdicts").rows if _is_shown(r)]
+    rows = [r for r in evaluation.table("beside_raters").rows if _is_shown(r)]
     ranges, unit = evaluation.mask_scores.ranges, findings.subject_word
 
     def human(r: Row) -> HumanRange:
@@ -286,26 +283,88 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
         (text_column("Algorithm", "What is compared with the raters"),
          lambda r: algorithm_cell(findings, str(r["algorithm"]))),
         (text_column("Measure", "The metric"),
-         lambda r: text_cell(with_unit(parts[r.label], r.statistic), why=VERDICT_METRICS.get(r.statistic, ""))),
+         lambda r: text_cell(with_unit(parts[r.label], r.statistic), why=BESIDE_METRICS.get(r.statistic, ""))),
         (text_column("Judged by", "The reference; raters are never judged by their own mask"),
          lambda r: text_cell(judge_name(findings, str(r["against"])))),
         (Column("Algorithm's mean", f"Mean over {unit}s, with its {findings.interval_name}"),
-         lambda r: number_cell(VERDICTS, r, digits_of(r.statistic))),
+         lambda r: number_cell(BESIDE, r, digits_of(r.statistic))),
+        (Column("n", f"{unit.capitalize()}s for which it is defined"), lambda r: text_cell(r.n)),
         (text_column("Raters' means", "The lowest and the highest of the raters' own means"),
          lambda r: text_cell(range_text(human(r), digits_of(r.statistic)), why=HUMAN_COLUMNS)),
-        (text_column("Verdict", VERDICT_HELP), lambda r: text_cell(verdict_text(human(r), str(r["algorithm"])))),
     ]  # fmt: skip
     distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
-    note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))
-    title, shown = "Algorithms compared with the raters", columns if len(parts) > 1 else columns[1:]
-    yield make_table("algorithm-verdicts", title, rows, shown, note, filter=len(rows) > LONG)
+    note = " ".join(filter(None, (DESCRIBES, distances)))
+    title, shown = "Algorithms beside the raters", columns if len(parts) > 1 else columns[1:]
+    yield make_table("algorithm-beside-raters", title, rows, shown, note, filter=len(rows) > LONG)
+
+
+INTERCHANGEABILITY = "evaluate/interchangeability.csv"
+
+
+def interchangeability_tables(findings: Findings) -> Iterator[PageTable]:
+    """Distances of algorithms to the raters and between raters, then the same by rater."""
+    table = findings.table("evaluate/interchangeability")
+    compared = findings.evaluation.interchangeability if findings.evaluation else None
+    if compared is None or not compared.every:
+        return
+    names, outliers, unit = list(compared.every), "; ".join(compared.outliers), findings.subject_word
+
+    def value(statistic: str, without: str = "", digits: int = 2, **how: Any) -> Callable[[str], Cell]:
+        return lambda name: table.cell(statistic, "mean", name, "", without, digits=digits, **how)
+
+    def count(name: str) -> Cell:
+        row = table.row("interchangeability", "mean", name, "", "")
+        return text_cell("" if row is None else row.n)
+
+    gamma = f"The first minus the second, case by case: mean over {unit}s, with its {findings.interval_name} (γ)"
+    columns: list[ColumnOf[str]] = [
+        (ALGORITHM, lambda name: algorithm_cell(findings, name)),
+        (Column("To raters", "Mean Dice distance (1 − Dice) of the algorithm to the raters"),
+         value("distance_to_raters", interval=False)),
+        (Column("Between raters", "Mean Dice distance of two raters, in the same cases"),
+         value("distance_between_raters", interval=False)),
+        (Column("Difference", gamma), value("interchangeability", digits=3)),
+        (Column("Smallest margin", "Within it, it agrees with a rater as another would: the upper end at 99%"),
+         value("smallest_margin", digits=3)),
+        (Column("n", f"{unit.capitalize()}s with two raters or more"), count),
+    ]  # fmt: skip
+    if any(table.row("interchangeability", "mean", name, "", outliers) for name in names) and outliers:
+        help = (
+            "The same without raters who are farther from the others than these from each other, by the permutation "
+            "test of outliers with p at most 0.05 (not adjusted for other kinds of claims)"
+        )
+        without = join_names([f"rater {rater}" for rater in compared.outliers])
+        columns.append((Column(f"Difference without {without}", help), value("interchangeability", outliers, 3)))
+    note = (
+        "Below 0 the algorithm lies nearer to the raters than they do to each other. Masks that run between those of "
+        "all raters, such as smooth ones, do so; it does not mean that they could be taken for a rater's."
+    )
+    title = "Does an algorithm agree with a rater as another rater would? (interchangeability)"
+    yield make_table("algorithm-interchangeability", title, names, columns, note)
+    yield from _by_rater_table(findings, names)
+
+
+def _by_rater_table(findings: Findings, names: Sequence[str]) -> Iterator[PageTable]:
+    """How much further than the other raters each algorithm lies from each rater."""
+    table, raters = findings.table("evaluate/interchangeability"), findings.study.rater_names
+    rows = [r for r in raters if any(table.row("interchangeability", "mean", n, r, "") for n in names)]
+    if not rows:
+        return
+
+    def value(name: str) -> Callable[[str], Cell]:
+        return lambda rater: table.cell("interchangeability", "mean", name, rater, "", digits=3)
+
+    columns: list[ColumnOf[str]] = [(text_column("Rater", "Who is compared"), lambda r: rater_cell(findings, r))]
+    help = "Dice distance of the algorithm to the rater minus that of the other raters to them"
+    columns += [(Column(name, help), value(name)) for name in names]
+    yield make_table("algorithm-by-rater", "The difference rater by rater", rows, columns, closed=True)
 
 
 def _is_shown(row: Row) -> bool:
     """Whether a row is shown: some metrics against the other raters, Dice against the rest."""
     against = str(row["against"])
     if against == OTHERS:
-        return row.statistic in VERDICT_METRICS
+        return row.statistic in BESIDE_METRICS
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
 
 
@@ -314,7 +373,7 @@ def judge_name(findings: Findings, against: str) -> str:
     if against == OTHERS:
         return "the other raters"
     if against == EVERYBODY.name:
-        return "what the other raters accept"
+        return "what the other raters agree on"
     if against in given_references(findings.study):
         return against
     name = method_name(against, len(findings.study.rater_names) - 1)
@@ -322,74 +381,10 @@ def judge_name(findings: Findings, against: str) -> str:
     return names.get(name, f"{name} of the other raters")
 
 
-# --- comparison with the raters
-
-INSIDE = "among the raters"
-PLACES = {
-    "above": "agreeing with the raters more closely than any of them does with the others",
-    "below": "agreeing with the raters less closely than any of them does with the others",
-    "inside": f"{INSIDE} on the same cases",
-}
-"""Phrases that follow a mean."""
-OPEN = {
-    "above": "agree more closely than any of them",
-    "inside": "lie among them",
-    "below": "agree less closely than any of them",
-}
-SHORT_PLACES = {"above": "closer", "inside": "among them", "below": "further off"}
-PAIRED = (
-    "Verdicts go by differences from each rater on the same cases, not by comparing the means: an algorithm whose mean "
-    "lies outside the raters' means can still be among them."
+DESCRIBES = (
+    "The raters' means describe how these raters differ; they are no range of what is acceptable, as the lowest is "
+    "that of the rater who agrees least with the others."
 )
-UNSURE = " (too few cases to be sure)"
-
-
-def verdict_text(human: HumanRange, algorithm: str) -> str:
-    """The verdict in words, such as ``among the raters, or closer``."""
-    verdict = human.verdict(algorithm)
-    if not verdict:
-        return "no verdict"
-    judge = "the others" if human.against == OTHERS else "it"
-    texts = {"above": f"closer to {judge} than every rater", "below": f"further from {judge} than every rater"}
-    left = "".join(f", or {SHORT_PLACES[other]}" for other in _open_verdicts(human, algorithm))
-    return texts.get(verdict, INSIDE) + (UNSURE if human.certain(algorithm) is None else left)
-
-
-def _open_verdicts(human: HumanRange, algorithm: str) -> list[str]:
-    """Other verdicts that the intervals of the differences leave open; none where the verdict is certain."""
-    apart = [d for d in human.differences[algorithm].values() if not math.isnan(d.value)]
-    better, worse = [d.low > 0 for d in apart], [d.high < 0 for d in apart]
-    possible = {
-        "above": not any(worse),
-        "inside": not all(better) and not all(worse),
-        "below": not any(better),
-    }
-    return [place for place, left in possible.items() if left and place != human.verdict(algorithm)]
-
-
-def place_text(human: HumanRange, algorithm: str, mean: float, *, first: bool = True) -> str:
-    """A phrase that follows a mean: ``within the raters' own range 0.46–0.73, though it may …``."""
-    verdict = human.verdict(algorithm)
-    if not verdict:
-        return "without a verdict"
-    raters = f"raters' own range {range_text(human, 2)}" if first else "raters' range"
-    place = f"within the {raters}"
-    # compared as shown: 0.731 is within 0.46–0.73
-    if verdict != "inside" or not round(human.low, 2) <= round(mean, 2) <= round(human.high, 2):
-        place = PLACES[verdict] + (f" ({raters})" if first else "")
-    left = " or ".join(OPEN[other] for other in _open_verdicts(human, algorithm))
-    unsure = human.certain(algorithm) is None
-    return place + (UNSURE if unsure else f", though it may {left}" if left else "")
-
-
-def one_more_rater(findings: Findings) -> str:
-    """How often one more rater would lie above or below all others, to put verdicts into perspective."""
-    notes, raters = findings.evaluation.notes if findings.evaluation else (), len(findings.study.rater_names)
-    if not any(code_of(note) == ONE_MORE for note in notes):
-        return ""
-    of = f"two of {number_word(raters + 1)} studies"
-    like = f"One more rater like these {number_word(raters)}"
-    return f"{like} would agree more, or less, closely than all others in about {of}."
 
 
 def range_text(human: HumanRange, digits: int) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.evaluate.mask_scores import LEAST_RATERS, OTHERS, HumanRange
 from ...analyses.rank.rank import RankResult
 from ...analyses.rank.tables import charts as rank_charts
 from ...claims.numbers import is_defined, number_cell
 from ...claims.sentences import Cell, Sentence, compose, counted, join_names, join_parts, spell_count, text_cell
+from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings
 from ...evaluation.ranking.ranking import format_p
 from ...io import safe_name
@@ -23,13 +22,15 @@ from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
 from . import algorithm_scores as scores
-from .algorithm_scores import SCORES, VERDICTS
+from .algorithm_scores import SCORES
 from .standards import given_references, standard_name
 from .vocabulary import note_block, plain_note
 
 MOST_SENTENCES = 4
 """Most algorithms that get a sentence each."""
 HUMAN_CHARTS = ("dice", "hausdorff_95")
+VERDICTS = ("algorithms.interchangeable", "algorithms.worse_within", "algorithms.worse")
+"""Claims about algorithms and raters that need a margin."""
 
 
 def section(findings: Findings) -> Section | None:
@@ -37,7 +38,7 @@ def section(findings: Findings) -> Section | None:
     if findings.evaluation is None:
         return None
     blocks = (
-        *_human_range_blocks(findings),
+        *_rater_blocks(findings),
         *scores.score_tables(findings),
         *scores.curve_blocks(findings),
         *rank_blocks(findings),
@@ -49,6 +50,7 @@ def section(findings: Findings) -> Section | None:
 def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     if evaluation.mask_scores is not None:
         yield from _dice_sentence(findings, evaluation)
+        yield from (_with_colours(findings, said) for said in evaluation.claims.sentences("algorithms.failures"))
         yield from _comparison_sentences(findings, evaluation)
     if evaluation.probability_scores is not None:
         yield from scores.curve_lead(findings, evaluation.probability_scores)
@@ -69,64 +71,70 @@ def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sente
     if not best:
         yield ("No algorithm has a Dice here: nothing was marked, or nothing was predicted.",)
         return
+    counts = {row.n for _, row in best}
     parts: list[Sentence] = [
-        (number_cell(SCORES, row, level="" if i else findings.interval_name), f" for {name}")
+        (number_cell(SCORES, row, level="" if i else findings.interval_name), f" for {name}",
+         f" (n = {row.n})" if len(counts) > 1 else "")
         for i, (name, row) in enumerate(best[:MOST_SENTENCES])
-    ]
+    ]  # fmt: skip
     if len(best) > MOST_SENTENCES:
         parts.append((f"less for {len(best) - MOST_SENTENCES} more",))
     mean = "mean Dice" if len(findings.study.subjects) > 1 else "Dice"
-    text = "Judged by {}, the {} (overlap; 1 is the same mask) is {}."
-    yield compose(text, standard_name(findings, standard), mean, join_parts(parts))
+    text = "Judged by {}, the {} (overlap; 1 is the same mask){} is {}."
+    over = _over_subjects(findings, [row for _, row in best])
+    yield compose(text, standard_name(findings, standard), mean, over, join_parts(parts))
+
+
+def _over_subjects(findings: Findings, rows: Sequence[Row]) -> str:
+    """`` over 20 of 21 patients``; nothing of a single one, or where means are over different numbers of them."""
+    there, counts = len(findings.study.subjects), {row.n for row in rows}
+    if there == 1 or len(counts) > 1:
+        return ""
+    some = f"{rows[0].n} of " if rows[0].n != there else ""
+    return f" over {some}{spell_count(there, findings.subject_word)}"
 
 
 def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
-    """How each algorithm compares with the raters, by Dice."""
-    assert evaluation.mask_scores is not None
-    human = evaluation.mask_scores.ranges.get((scores.judged_label(findings), OTHERS, "dice"))
-    if findings.study.options.exchangeable:
-        yield ("Raters are exchangeable, so algorithms cannot be compared with each of them.",)
-    elif human is None or len(human.raters) < LEAST_RATERS:
-        few = spell_count(len(findings.study.rater_names), "rater")
-        yield (
-            f"Whether the algorithms agree with the raters as these do with each other cannot be determined: {few} "
-            "make no range to compare with.",
-        )
-    else:
-        yield from _verdict_sentences(findings, human)
+    """How far each algorithm lies from the raters, and whether it agrees with them as a rater would."""
+    few = len(scores.algorithms_of(findings)) <= MOST_SENTENCES
+    kinds = ("algorithms.distance", *VERDICTS) if few else VERDICTS
+    yield from (_with_colours(findings, sentence) for sentence in evaluation.claims.sentences(*kinds))
+    raters = len(findings.study.rater_names)
+    if raters < LEAST_RATERS:
+        text = "Whether the algorithms agree with the raters as these do with each other is not judged with {}."
+        yield (text.format(spell_count(raters, "rater")),)
 
 
-def _verdict_sentences(findings: Findings, human: HumanRange) -> Iterator[Sentence]:
-    names = list(human.differences)
-    if len(names) > MOST_SENTENCES:
-        by: dict[str, list[str]] = {}
-        for name in names:
-            by.setdefault(scores.verdict_text(human, name), []).append(name)
-        text = "; ".join(f"{words}: {join_names(algorithms)}" for words, algorithms in by.items())
-        yield (f"Compared with the raters, both judged by the other raters (Dice): {text}.",)
-        return
-    for i, row in enumerate(rater_comparison(findings)):
-        name = str(row["algorithm"])
-        text = "{} has {}, {}." if i else "{} has a mean Dice against the raters of {}, {}."
-        place = scores.place_text(human, name, float(row.value), first=not i)
-        yield compose(text, scores.algorithm_cell(findings, name), number_cell(VERDICTS, row), place)
+def _with_colours(findings: Findings, sentence: Sentence) -> Sentence:
+    """The sentence with every algorithm in its colour."""
+    names = scores.algorithms_of(findings)
+    return tuple(
+        scores.algorithm_cell(findings, part.shown)
+        if isinstance(part, Cell) and not part.at and part.shown in names
+        else part
+        for part in sentence
+    )
 
 
-def _human_range_blocks(findings: Findings) -> Iterator[Block]:
-    """Charts of the human range, then the verdicts."""
+def _rater_blocks(findings: Findings) -> Iterator[Block]:
+    """Interchangeability, charts of differences from each rater, then means beside the raters' own."""
     evaluation = findings.evaluation
-    if evaluation is None or evaluation.mask_scores is None or len(findings.study.rater_names) < LEAST_RATERS:
+    if evaluation is None or evaluation.mask_scores is None:
+        return
+    yield from scores.interchangeability_tables(findings)
+    if len(findings.study.rater_names) < LEAST_RATERS:
         return
     svgs = evaluation.charts
     caption = (
         "Each dot is one rater: how much more closely (right) or less closely (left) than this rater the algorithm "
-        f"agrees with the other raters, case by case. Whiskers: {findings.interval_name}."
+        f"agrees with the other raters, case by case. Whiskers: {findings.interval_name} over "
+        f"{findings.subject_word}s, of one comparison alone."
     )
     for i, part in enumerate(evaluation.mask_scores.parts):
         suffix = f"-{safe_name(part.label)}" if part.label else ""
         names = [f"human-{statistic}{suffix}" for statistic in (HUMAN_CHARTS[:1] if i else HUMAN_CHARTS)]
         yield from (Chart(f"evaluate-{name}", svgs[name], caption) for name in names if name in svgs)
-    yield from scores.verdict_table(findings)
+    yield from scores.beside_raters_table(findings)
 
 
 def _notes(findings: Findings) -> Iterator[Block]:
@@ -161,30 +169,22 @@ def main_orders(findings: Findings) -> ReferenceRankings | None:
     return orders if orders is not None and orders.rankings else None
 
 
-def rater_comparison(findings: Findings) -> list[Row]:
-    """The mean Dice of every algorithm that was compared with the raters, the best first."""
-    label, table = scores.judged_label(findings), findings.table("evaluate/verdicts")
-    rows = filter(is_defined, table.all("dice", "mean", label=label))
-    return sorted((r for r in rows if r["against"] == OTHERS and r["verdict"]), key=lambda r: -r.value)
-
-
 def _comparison_summary(findings: Findings) -> list[Sentence]:
-    """Each algorithm and each rater judged by the other raters."""
+    """How much further from the raters each algorithm lies than they from each other, and what that says."""
     assert findings.evaluation is not None
-    hard, label, rows = findings.evaluation.mask_scores, scores.judged_label(findings), rater_comparison(findings)
-    if hard is None or not rows:
+    claims = findings.evaluation.claims
+    names = [claim.about for claim in claims.of("algorithms.distance").made]
+    if not names:
         return []
-    human = hard.ranges[label, OTHERS, "dice"]
-    parts: list[Sentence] = []
-    for i, row in enumerate(rows[:MOST_NAMED]):
-        name = str(row["algorithm"])
-        place = scores.place_text(human, name, float(row.value), first=i == 0)
-        text = "{} {}, {}" if i else "{} has a mean Dice of {}, {}"
-        parts.append(compose(text, scores.algorithm_cell(findings, name), number_cell(VERDICTS, row), place))
-    of, rest = f" ({label})" if label else "", scores.one_more_rater(findings)
-    text = "Against the raters{}, {}{}.{}"
-    more = _more_algorithms(len(rows))
-    return [compose(text, of, join_parts(parts, "; ", "; "), more, f" {rest}" if rest else "")]
+    table = findings.table("evaluate/interchangeability")
+    parts: list[Sentence] = [
+        compose("{} for {}", table.cell("interchangeability", "mean", name, "", "", digits=3),
+                scores.algorithm_cell(findings, name))
+        for name in names[:MOST_NAMED]
+    ]  # fmt: skip
+    text = "The mean Dice distance of algorithms to the raters, minus that between raters, is {}{}."
+    verdicts = (_with_colours(findings, sentence) for sentence in claims.sentences(*VERDICTS))
+    return [compose(text, join_parts(parts), _more_algorithms(len(names))), *verdicts]
 
 
 def _more_algorithms(rows: int) -> str:
@@ -192,7 +192,7 @@ def _more_algorithms(rows: int) -> str:
 
 
 def _dice_summary(findings: Findings) -> Iterator[Sentence]:
-    """Without a human range: Dice against the first reference standard that gives the most common order."""
+    """Without a comparison with raters: Dice against the first reference standard that gives the most common order."""
     orders, standards = main_orders(findings), scores.main_standards(findings)
     usual = orders.rankings[0].references if orders else standards
     standard = next((truth for truth in standards if truth in usual), standards[0])
@@ -206,7 +206,8 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
         (scores.algorithm_cell(findings, str(r["algorithm"])), " ", table.quote(r)) for r in rows[:MOST_NAMED]
     ]
     judge, more = standard_name(findings, standard), _more_algorithms(len(rows))
-    yield compose("Against {}, the mean Dice is: {}{}.", judge, join_parts(parts), more)
+    over = _over_subjects(findings, rows)
+    yield compose("Against {}, the mean Dice{} is: {}{}.", judge, over, join_parts(parts), more)
 
 
 def _area_summary(findings: Findings) -> Iterator[Sentence]:
@@ -231,17 +232,11 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
 def _order_summary(findings: Findings) -> Iterator[Sentence]:
     """Whether the order is the same under every reference standard."""
     orders = main_orders(findings)
-    if orders is None:
+    if orders is None or findings.evaluation is None:
         return
-    first = orders.rankings[0]
-    places = [join_names(place) + (" (level)" if len(place) > 1 else "") for place in first.places[:MOST_NAMED]]
-    order = ", then ".join(places) + (", …" if len(first.places) > MOST_NAMED else "")
-    of = sum(len(r.references) for r in orders.rankings)
-    if len(orders.rankings) == 1:
-        yield (f"Their order is the same whichever rater or consensus is taken as the reference standard: {order}.",)
-    else:
-        yield (f"Their order depends on the reference standard: {order} under {len(first.references)} "
-               f"of {of}, another under the rest. Do not name a winner without naming the standard.",)  # fmt: skip
+    yield from findings.evaluation.claims.sentences("algorithms.order")
+    if len(orders.rankings) > 1:
+        yield ("Do not name a winner without naming the standard.",)
 
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
@@ -269,9 +264,9 @@ def listed_orders(findings: Findings) -> Iterator[tuple[str, str, ReferenceRanki
 
 
 def order_sentences(findings: Findings) -> Iterator[Sentence]:
-    """Whether the order depends on the reference standard, by the main metric of all labels together."""
-    for metric, orders in _main_orders(findings):
-        yield (_order_sentence(orders, NAMES[metric]),)
+    """Whether the order depends on the reference standard, by the main metric."""
+    if findings.evaluation is not None:
+        yield from findings.evaluation.claims.sentences("algorithms.order")
 
 
 def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
@@ -283,22 +278,6 @@ def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
     )
 
 
-def _order_sentence(orders: ReferenceRankings, metric: str) -> str:
-    count = sum(len(r.references) for r in orders.rankings)
-    best = orders.rankings[0]
-    if len(orders.rankings) == 1:
-        which = "under the one reference standard" if count == 1 else f"the same under all {count} reference standards"
-        text = str(best) if len(best.order) <= SHORT else f"{join_names(best.places[0])} first, {best.order[-1]} last"
-        return f"By {metric}, the order is {which}: {text}."
-    firsts: Counter[str] = Counter()
-    for ranking in orders.rankings:
-        firsts[join_names(ranking.places[0])] += len(ranking.references)
-    text = join_names([f"{name} under {n}" for name, n in firsts.most_common()])
-    who = f"; first is {text}" if len(firsts) > 1 else f", but {next(iter(firsts))} is first under all of them"
-    different = f"{count} reference standards give {len(orders.rankings)} different orders"
-    return f"By {metric}, the order depends on the choice: {different}{who}."
-
-
 def winner_sentence(findings: Findings, ranked: RankResult) -> Sentence:
     """Whether there is a winner, with the evidence."""
     ranking = ranked.ranking
@@ -307,6 +286,8 @@ def winner_sentence(findings: Findings, ranked: RankResult) -> Sentence:
     rivals = [i for i in others if evidence.p[first, i] >= evidence.alpha]
     better = [i for i in rivals if evidence.p[i, first] < evidence.alpha]
     tied = any(evidence.ranks[i] == evidence.ranks[first] for i in others)
+    if won := ranked.claims.sentences("algorithms.winner"):
+        return _with_colours(findings, won[0])
     if tied or better or not rivals:
         return (plain_note(findings, ranking.verdict.sentence),)
     name = ranking.algorithms[first]
@@ -338,8 +319,16 @@ def _pair_rows(ranked: RankResult) -> Pairs:
     return {(r.statistic, r["algorithm_a"], r["algorithm_b"]): r for r in (*alone, *overall)}
 
 
+def share_of_resamples(file: str, row: Row) -> Cell:
+    """A share of the resamples as a percentage; what happened in some of them is neither 0% nor 100%."""
+    cell = number_cell(file, row, 0, percent=True)
+    if 0 < row.value < 0.005:
+        return replace(cell, shown="< 1%")
+    return replace(cell, shown="> 99%") if 0.995 <= row.value < 1 else cell
+
+
 def _ahead_cell(pairs: Pairs, first: str, second: str) -> Cell:
-    return number_cell(PAIRS, pairs["ahead_share", first, second], 0, percent=True)
+    return share_of_resamples(PAIRS, pairs["ahead_share", first, second])
 
 
 def _p_cell(pairs: Pairs, first: str, second: str, *, sign: bool = False) -> Cell:
@@ -433,13 +422,15 @@ def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
     def value(statistic: str, digits: int = 2, **how: Any) -> Callable[[str], Cell]:
         return lambda name: number_cell(RANKINGS, by[name, statistic], digits, **how)
 
-    sure = f", with its {ranking.level:.0%} CI over resamples of the {findings.subject_word}s" if drawn else ""
+    sure = f", with its simultaneous {1 - ranking.alpha:.0%} set" if drawn else ""
+    resampled = f"Range of the rank in {ranking.level:.0%} of the resamples of the {findings.subject_word}s: no CI"
     first = Column("First in", "Share of the resamples in which it is first")
     mean = Column("Mean rank", "Its ranks under the reference standards, averaged: the order goes by this")
     columns: list[ColumnOf[str]] = [
         (text_column("Algorithm", "Best first"), lambda name: scores.algorithm_cell(findings, name)),
         (Column("Rank", f"Over all reference standards{sure}"), value("rank", 0)),
-        *([(first, value("first_share", 0, percent=True))] if drawn else []),
+        *([(Column("In resamples", resampled), _range_cell(by))] if drawn else []),
+        *([(first, lambda name: share_of_resamples(RANKINGS, by[name, "first_share"]))] if drawn else []),
         (mean, value("mean_rank")),
     ]
     metrics = join_names([NAMES.get(metric, metric) for metric in ranking.metrics])
@@ -447,12 +438,17 @@ def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
     return make_table("algorithm-ranks", title, ranking.order, columns)
 
 
+def _range_cell(by: dict[tuple[str, str], Row]) -> Callable[[str], Cell]:
+    """A rank with its bootstrap range."""
+    return lambda name: number_cell(RANKINGS, by[name, "resampled_rank"], 0)
+
+
 def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable]:
     """How often the algorithm of the row is ahead of that of the column, and whether significantly."""
     names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
     kinds = (
         ("algorithm-ahead", "How often is the row ahead of the column? (share of resamples)", _ahead_cell,
-         "Share of resamples in which the algorithm of the line is ahead of {} (probability of superiority)"),
+         "Share of resamples in which the algorithm of the line is ahead of {}"),
         ("algorithm-p", "Is the row better? (largest adjusted p over all reference standards)", _p_cell,
          "One-sided p of being no better than {}, adjusted for many tests; the largest over all reference standards "
          "counts (intersection–union test): strict. Not significant does not mean equal"),

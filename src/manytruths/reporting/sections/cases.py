@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..findings import Findings
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
 from .standards import as_title, standard_name
-from .vocabulary import MEANINGS, level_column, rater_cell
+from .vocabulary import meaning, rater_cell
 
 MOST_ALGORITHMS = 4
 """With more algorithms, the table of cases leaves their scores out."""
@@ -55,7 +56,7 @@ def _name_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     yield text_column("Case"), lambda row: case_cell(row.case)
     texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
     if any(texts.values()):
-        help = "Raters who marked nothing, or whose mask is furthest from the vote."
+        help = "Raters who marked nothing, or whose mask is furthest from those of the others."
         yield text_column("What to look at", help), lambda row: text_cell(texts[row.case])
     if any(case.groups for case in findings.study):
         yield text_column("Group"), lambda row: text_cell(row.group)
@@ -69,13 +70,15 @@ def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> 
 
 def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     table = findings.table("agree/agreement")
-    yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
-    yield level_column(findings)
+    several = next(iter(findings.agreement.tallies.values())).labels.several
+    yield Column("Fleiss' kappa", meaning(findings, "fleiss_kappa") + " Of all labels at once." * several), table.quote
     if table.row("dice") is not None:
-        yield Column("Dice", MEANINGS["dice"]), _score_of(table, "dice")
+        macro = " Each label against the rest, mean over labels." * several
+        yield Column("Dice", meaning(findings, "dice") + macro), _score_of(table, "dice")
         size = _score_of(table, "volume_difference", digits=0, percent=True)
-        yield Column("Relative volume difference", MEANINGS["volume_difference"]), size
-        yield Column("Positive agreement", MEANINGS["positive_agreement"]), _score_of(table, "positive_agreement")
+        yield Column("Relative volume difference", meaning(findings, "volume_difference") + macro), size
+        positive = _score_of(table, "positive_agreement")
+        yield Column("Positive agreement", meaning(findings, "positive_agreement") + macro), positive
 
 
 def _complexity_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
@@ -84,8 +87,11 @@ def _complexity_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     if not entropy:
         return
     if findings.fusion.groups is not None:
-        help = "Groups of these cases by STAPLE's probabilities where any rater marked; not their agreement"
-        yield text_column("Complexity", help), lambda row: text_cell(group_name(str(entropy[row.case]["class"])))
+        help = "Groups of these cases by the mean and entropy of STAPLE's probabilities; not by their agreement"
+        yield (
+            text_column("STAPLE's probabilities", help),
+            lambda row: text_cell(group_name(str(entropy[row.case]["class"]))),
+        )
     yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
 
 
@@ -187,7 +193,7 @@ def describe_case(findings: Findings, case: str) -> str:
     who = spell_count(len(empty), "rater") if table.exchangeable else join_names(empty, 4)
     remarks = [f"{who} marked nothing"] if empty else []
     if not has_overlap(table):
-        remarks.append("no pixel was marked by two raters")
+        remarks.append(f"no {findings.pixel_word} was marked by two raters")
     return "; ".join(remarks) or _furthest_rater(findings, case)
 
 
@@ -205,16 +211,18 @@ def has_overlap(table: Tally) -> bool:
 
 
 def _furthest_rater(findings: Findings, case: str) -> str:
-    """The rater who overlaps least with the vote, of three raters or more."""
-    if findings.agreement.raters is None or len(findings.agreement.raters.differences.raters) < 3:
+    """The rater with the least mean Dice to the others, of three raters or more."""
+    if findings.agreement.raters is None:
         return ""
-    table = findings.table("agree/raters")
-    names = findings.agreement.raters.differences.raters
-    rows = list(filter(is_defined, (table.row("dice", "case", rater, case=case) for rater in names)))
-    values = sorted(r.value for r in rows)
-    if len(values) < 3 or values[0] == values[1]:
+    table, apart = findings.table("agree/pairs"), dict[str, list[float]]()
+    for pair in combinations(findings.agreement.raters.differences.raters, 2):
+        if is_defined(row := table.row("dice", "case", *pair, "between", case=case)):
+            for rater in pair:
+                apart.setdefault(rater, []).append(row.value)
+    means = sorted((sum(values) / len(values), rater) for rater, values in apart.items())
+    if len(means) < 3 or means[0][0] == means[1][0]:
         return ""
-    return f"{min(rows, key=lambda r: r.value)['rater']} is furthest from the vote"
+    return f"{means[0][1]} is furthest from the others"
 
 
 def coverage_sentence(findings: Findings) -> Sentence:
@@ -240,7 +248,10 @@ def _presence_sentence(findings: Findings) -> Sentence:
         return (f"Every case was marked by {raters_per_case(findings)}, who need not be the same in each case.",)
     absent = {rater: gaps for rater in study.rater_names if (gaps := _absent_cases(findings, rater))}
     if not absent:
-        return (f"There is a mask of every rater for {'every' if len(study) > 1 else 'the'} case.",)
+        every = f"There is a mask of every rater for {'every' if len(study) > 1 else 'the'} case"
+        without = {str(c): [case.name for case in study if c not in case.masks] for c in study.columns}
+        lacking = [f"{column} has none of {join_names(cases, 4)}" for column, cases in without.items() if cases]
+        return (f"{every}, but not of every session: {', '.join(lacking)}." if lacking else f"{every}.",)
     parts: list[Sentence] = [
         (rater_cell(findings, rater), f" is absent from {spell_count(len(gaps), 'case')}")
         for rater, gaps in absent.items()
@@ -249,7 +260,9 @@ def _presence_sentence(findings: Findings) -> Sentence:
 
 
 def _absent_cases(findings: Findings, rater: str) -> list[str]:
-    return [case.name for case in findings.study if all(column.name != rater for column in case.masks)]
+    """Cases without a mask of the session that counts."""
+    first = next(column for column in findings.study.columns if column.name == rater)
+    return [case.name for case in findings.study if first not in case.masks]
 
 
 def coverage_table(findings: Findings) -> PageTable | None:
@@ -263,7 +276,8 @@ def coverage_table(findings: Findings) -> PageTable | None:
 
     columns: list[ColumnOf[str]] = [
         (text_column("Rater"), lambda rater: rater_cell(findings, rater)),
-        (text_column("Cases marked"), lambda rater: text_cell(f"{sum(map(bool, readings(rater)))} of {len(study)}")),
+        (text_column("Cases read", "Cases with a mask of the rater, if only an empty one."),
+         lambda rater: text_cell(f"{sum(map(bool, readings(rater)))} of {len(study)}")),
         (Column("Empty masks", "Cases in which the rater marked nothing (in the first reading)."),
          lambda rater: text_cell(sum(marked_anything(table).get(rater) is False for table in tallies))),
         (Column("Second readings", "Cases that the rater marked twice or more."),

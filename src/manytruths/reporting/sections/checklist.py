@@ -15,10 +15,10 @@ from ...claims.sentences import Cell, counted, join_names, text_cell
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row
+from ...raters.dependence import COPY
 from ..building import text_column
 from ..elements import PageTable
 from ..findings import Findings
-from .raters import possible_copies
 from .vocabulary import SHARES
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
@@ -148,13 +148,13 @@ def _independence(findings: Findings) -> Answer:
     raters = findings.agreement.raters
     if raters is None:
         return Answer()
-    alike = possible_copies(findings)
-    named = [f"{pair.rater_a} and {pair.rater_b}" for pair in alike.pairs]
-    text = "No two raters have nearly the same masks (Dice above 0.98)."
-    if alike.suspected:
-        text = f"Nearly the same masks (Dice above 0.98): {join_names(named)}."
+    named = [f"{pair.rater_a} and {pair.rater_b}" for pair in raters.facts.copies]
+    rule = f"the same label for more than {COPY:.0%} of the {findings.pixel_word}s where either left the most frequent"
+    text = f"No two raters have nearly the same masks ({rule})."
+    if named and not raters.facts.all_alike:
+        text = f"Nearly the same masks ({rule}): {join_names(named)}."
     elif named:
-        text = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
+        text = (f"Nearly the same masks ({rule}): {counted(len(named), 'pair')} of raters, most of all, as "
                 "where what is marked is large or easy to see.")  # fmt: skip
     if count := sum(len(case.edits) for case in findings.study):
         edits = counted(count, "reading")
@@ -210,8 +210,9 @@ def _estimate(findings: Findings, statistic: str, what: str) -> Iterator[tuple[s
 def _certainty(row: Row, each: str) -> tuple[str, str]:
     if not has_interval(row):
         need = f"it needs {MIN_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
-        return f"No confidence interval: {need}.", PARTLY
-    return f"With a bootstrap confidence interval over {each}s.", ANSWERED
+        enough = (row.n or 0) >= MIN_SUBJECTS and row.low is not None and reason(row.low)
+        return f"No confidence interval: {reason(row.low) if enough and row.low is not None else need}.", PARTLY
+    return f"With a confidence interval over {each}s.", ANSWERED
 
 
 def _estimate_answer(findings: Findings) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ...analyses.fuse.fuse import LEAST_CASES
 from ...analyses.fuse.presentation import charts
 from ...charts.complexity import GROUP_NAMES
-from ...claims.numbers import is_defined, number_cell, undefined_share
+from ...claims.numbers import has_interval, is_defined, number_cell, undefined_share
 from ...claims.sentences import (
     Cell,
     Sentence,
@@ -39,7 +39,7 @@ HEADS = {
     "ssm": ("SSM", "Standard deviation scaled by mean: SD / mean². 0 where all raters mark the same"),
     "entropy": ("Entropy", "How mixed STAPLE's probabilities are where any rater marked; 0 where all are equal"),
     "mean": ("Mean", "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree"),
-    "std": ("SD", "Standard deviation: how much that probability varies from pixel to pixel"),
+    "std": ("SD", "Standard deviation: how much that probability varies from place to place"),
     "dice": ("Dice", "Mean Dice of two raters in the same case, and over labels where there are several"),
 }
 """Titles and meanings of the statistics."""
@@ -70,7 +70,7 @@ def section(findings: Findings) -> Section:
 
 
 def _rows_by_case(findings: Findings, statistic: str) -> dict[str, Row]:
-    return {row.case: row for row in findings.fusion.complexity.all(statistic, "case")}
+    return {row.case: row for row in findings.fusion.complexity.all(statistic, "case") if not row.label}
 
 
 def _highest_cases(findings: Findings) -> list[Row]:
@@ -81,10 +81,10 @@ def _highest_cases(findings: Findings) -> list[Row]:
 
 def _lead(findings: Findings) -> Iterator[Sentence]:
     yield (
-        "STAPLE gives every pixel that any rater marked a probability of being rightly marked. Where all raters mark "
-        "the same, that is 1 everywhere: mean 1, entropy 0. ESM (entropy / mean², Gordon 2009) describes how these "
-        "probabilities are spread. It is not a measure of agreement: a case in which raters share little can have few "
-        "different probabilities and a low ESM.",
+        f"STAPLE gives every {findings.pixel_word} that any rater marked a probability of being rightly marked. Where "
+        "all raters mark the same, that is 1 everywhere: mean 1, entropy 0. ESM (entropy / mean², Gordon 2009) "
+        "describes how these probabilities are spread. It is not a measure of agreement: a case in which raters share "
+        "little can have few different probabilities and a low ESM.",
     )
     highest = _highest_cases(findings)
     if not highest:
@@ -128,6 +128,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
         yield Beside((Chart("fuse-esm", svgs["esm"], caption), _overview_table(findings)))
     else:
         yield _overview_table(findings)
+    yield from _label_table(findings)
     if notes := tuple(_notes(findings)):
         yield Paragraphs(notes, listed=True, kind="note")
 
@@ -157,8 +158,9 @@ def _group_blocks(findings: Findings) -> Iterator[Block]:
         Column("Cases", "How many cases are nearest to this group"),
         Column("Entropy", "At the centre of the group"),
         Column("Mean", "At the centre of the group"),
-        Column("Dice", f"Mean Dice of two raters over the {findings.subject_word}s of the group"),
-    )
+        Column("Dice", f"Mean Dice of two raters over the {findings.subject_word}s of the group, with its "
+               f"{findings.interval_name} from ten on"),
+    )  # fmt: skip
     note = (
         "Groups are relative to this study: the cases were divided into three by their position in the chart. They "
         "need not be in the order of Dice."
@@ -195,21 +197,41 @@ def _highest_table(findings: Findings) -> PageTable | None:
 
 def _overview_table(findings: Findings) -> PageTable:
     table, lines = findings.fusion.complexity, []
+    shown = any(has_interval(row) for row in table.rows if row.scope == "mean")
     for name in (s for s in HEADS if s in STATISTICS):
         mean, std = table.find(name, "mean", **{"class": ""}), table.find(name, "std", **{"class": ""})
         cells = text_cell(HEADS[name][0], why=HEADS[name][1]), number_cell(FILE, mean), number_cell(FILE, std)
         lines.append((*cells, text_cell(undefined_share(mean))))
     columns = (
         text_column("Measure", "The tooltip explains each measure"),
-        Column("Mean", f"Mean over {findings.subject_word}s, with its {findings.interval_name}"),
+        Column("Mean", f"Mean over {findings.subject_word}s" + f", with its {findings.interval_name}" * shown),
         sd_column(findings),
         Column("Undefined", f"{findings.subject_word.capitalize()}s for which it is not defined"),
     )
     note = (
-        "Complexity counts only pixels that any rater marked and as much background (the modified background), "
-        "whatever region the other sections count."
+        f"STAPLE was run on the {findings.pixel_word}s that any rater marked and as much background (the modified "
+        f"background), whatever region the other sections count; its probabilities are described over the "
+        f"{findings.pixel_word}s that any rater marked."
     )
     return PageTable("complexity", "Complexity of all cases", columns, tuple(lines), note)
+
+
+def _label_table(findings: Findings) -> Iterator[PageTable]:
+    """The complexity of each of several labels."""
+    table = findings.table("fuse/complexity")
+    labels = list(dict.fromkeys(row.label for row in table.all("esm", "mean", label=None) if row.label))
+    if not labels:
+        return
+
+    def value(statistic: str) -> Callable[[str], Cell]:
+        return lambda label: table.cell(statistic, "mean", "", label=label)
+
+    columns: list[ColumnOf[str]] = [
+        (text_column("Label"), lambda label: text_cell(label)),
+        *((Column(*head), value(statistic)) for statistic, head in HEADS.items()),
+    ]
+    note = f"Each label against the rest, mean over {findings.subject_word}s that have it."
+    yield make_table("complexity-by-label", "Complexity by label", labels, columns, note)
 
 
 def _notes(findings: Findings) -> Iterator[Sentence]:

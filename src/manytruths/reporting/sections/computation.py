@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -45,6 +46,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     text = methods_text(findings)
     yield Text("methods", "Methods text", text, "Copy methods text")
     yield Text("results", "Results text", results_text(findings), "Copy results text")
+    yield claims_table(findings)
     yield Text(
         "bibtex", "References (BibTeX)", bibliography(cited_in(text)), "Copy BibTeX", "manytruths.bib",
         exact=True, closed=True,
@@ -82,6 +84,33 @@ def _checksum_line(file: FileRead) -> str:
     return f"{'' if escaped == file.path else chr(92)}{file.sha256}  {escaped}\n"
 
 
+def claims_table(findings: Findings) -> PageTable:
+    """Every claim that was made, and those that were considered and not made."""
+    claims = findings.claims
+    heads = ("Claim", "About", "Said", "Sentence", "Why not", "p", "Compared with")
+    rows = (
+        (
+            c.kind.id,
+            c.about,
+            "yes" if c.made else "no",
+            c.text,
+            str(c.why_not or ""),
+            *map(_shown, (c.p_value, c.alpha)),
+        )
+        for c in (*claims.made, *(claim for claim in claims if not claim.made))
+    )
+    title = f"Claims: {len(claims.made)} made, {len(claims) - len(claims.made)} considered and not made"
+    note = (
+        "Tests of one command share an error rate of 5%: p values are adjusted within a kind of claim, and kinds by "
+        "Holm's method. claims.csv beside the page also has the numbers that each claim rests on."
+    )
+    return text_table("claims", title, heads, rows, note, filter=True, closed=True)
+
+
+def _shown(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2g}"
+
+
 # --- settings and versions
 
 Line = tuple[str, str, str]
@@ -105,7 +134,7 @@ def versions_table(findings: Findings) -> PageTable:
 
 def settings_table(findings: Findings) -> PageTable:
     """Everything that the numbers depend on."""
-    rows = [*_study_settings(findings), *_resampling_settings(findings), *_consensus_settings(findings)]
+    rows = [*_study_settings(findings), *_interval_settings(findings), *_consensus_settings(findings)]
     if findings.evaluation is not None:
         rows += _evaluation_settings(findings, findings.evaluation)
     rows += [*_ranking_settings(findings), *_plan_settings(findings)]
@@ -143,13 +172,13 @@ def _value_text(findings: Findings, name: str, value: Any) -> str:
     return ", ".join(f"{v:g}" for v in value) if isinstance(value, tuple) else str(value)
 
 
-def _resampling_settings(findings: Findings) -> Iterator[Line]:
+def _interval_settings(findings: Findings) -> Iterator[Line]:
     settings, part = findings.settings, "intervals"
-    drawn = f"bias-corrected and accelerated, {settings.resamples:,} resamples"
+    made = "Student's t on the logit, Fisher's z or logarithm of the mean; of pooled numbers, jackknife"
     none = f"none: too few {findings.subject_word}s have a value"
-    yield part, f"bootstrap over {findings.subject_word}s", drawn if findings.resampled else none
+    yield part, f"over {findings.subject_word}s", made if findings.resampled else none
     yield part, "level", f"{settings.level:.0%}"
-    yield part, "seed", str(settings.seed)
+    yield "random numbers", "seed", str(settings.seed)
     yield "words", "scale for kappa", scale_name(findings)
     if settings.exclude_group:
         yield "means", "also without groups", ", ".join(settings.exclude_group)
@@ -196,8 +225,8 @@ def _plan_settings(findings: Findings) -> Iterator[Line]:
     if findings.plan is not None:
         wish = findings.plan.settings
         yield "more raters", "panels up to", f"{wish.max_raters} raters"
-        yield "more raters", "enough when two more add less than", f"{wish.gain:g}"
-        yield "more raters", "resamples and seed", f"{wish.resamples:,}, {wish.seed}"
+        yield "more raters", "confidence set", f"{wish.level:.0%}, over subjects and raters"
+        yield "more raters", "resamples of raters and seed", f"at most {wish.resamples:,}, {wish.seed}"
 
 
 # --- undefined values

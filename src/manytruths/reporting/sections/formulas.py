@@ -16,6 +16,7 @@ from pathlib import Path
 
 import manytruths
 
+from ...claims.numbers import has_interval
 from ...fusion.registry import estimator
 from ..building import text_table
 from ..elements import PageTable
@@ -49,6 +50,9 @@ FORMULAS = _read_formulas()
 """By name."""
 SUFFIXES = {
     "_over_raters": "over_raters",
+    "_over_both": "over_both",
+    "_without_failures": "without_failures",
+    "_failures": "failures",
     "_against_others": "against_others",
     "_without_condition_1": "without_conditions",
     "_without_conditions_1_2": "without_conditions",
@@ -63,11 +67,11 @@ NOTATION = (
 def used_formulas(findings: Findings) -> dict[str, Formula]:
     """The formulas of every statistic with a value, and of the methods that were run, by name."""
     met = set(_computed_names(findings))
-    if "effective_raters" not in met:
-        # with so few raters STAPLE absorbs shared errors
-        met.discard("error_correlation")
     if not findings.counts.jackknifed:
         met.discard("over_raters")
+    both = (row for row in findings.table("agree/agreement").rows if row.statistic.endswith("_over_both"))
+    if not any(map(has_interval, both)):
+        met.discard("over_both")
     return {name: formula for name, formula in FORMULAS.items() if name in met}
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Collection, Iterator
 from importlib.metadata import version
-from typing import Any
 
 import manytruths
 
-from ...agreement import interpret_kappa
-from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.evaluate.mask_scores import OTHERS
 from ...analyses.rank.rank import RankResult
 from ...analyses.tables import region_of
+from ...claims.agreement import level_words
 from ...claims.numbers import has_interval, is_defined
 from ...claims.sentences import (
     Sentence,
@@ -31,16 +27,15 @@ from ...claims.sentences import (
 from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
 from ...evaluation.ranking.score_tables import PERFECT
+from ...fusion.registry import estimator
 from ...inference.intervals import MIN_SUBJECTS
-from ...io.result_tables import Row
 from ..findings import Findings
-from .algorithm_scores import area_ranges, empty_masks, judged_label, range_text, tolerances, verdict_text
-from .algorithms import main_orders, rater_comparison
+from .algorithm_scores import area_ranges, empty_masks, tolerances
+from .algorithms import VERDICTS
 from .cases import cases_by_kappa, why_no_overlap
 from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
-from .raters import error_dependence
+from .raters import DEPENDENCE_CLAIMS
 from .standards import cite_method, most_different
-from .vocabulary import SHARES, scale_name
 
 REGIONS = {
     "whole": "over all {item}s that were rated",
@@ -86,6 +81,7 @@ SCORE_NAMES = {
     "pr_area": "area under the precision-recall curve",
     "roc_area": "area under the ROC curve",
 }
+TOLERANCE = "the median distance of two raters' outlines (a pixel to half the width marked)"
 SCALE_SOURCES = {
     "landis_koch": "Landis 1977",
     "fleiss": "Fleiss 1981",
@@ -105,7 +101,7 @@ def methods_text(findings: Findings) -> str:
     text = "\n\n".join(" ".join([f"{about}.", *sentences]) for about, sentences in parts.items() if sentences)
     needed = {reference for formula in used_formulas(findings).values() for reference in formula.cited}
     left = needed - set(cited_in(text))
-    more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
+    more = [f"Further numbers, intervals and tests were computed as published{cite(*sorted(left))}."] if left else []
     software = (
         f"All computations were done with manytruths {manytruths.__version__}{cite(SOFTWARE)} "
         f"(Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}; "
@@ -119,12 +115,10 @@ def _statistical_methods(findings: Findings) -> Iterator[str]:
     if findings.ranking is not None:
         yield _ranking_methods(findings, findings.ranking)
     if findings.plan is not None:
-        drawn = any(has_interval(row) for row in findings.plan.table.rows)
-        resamples = f"{findings.plan.settings.resamples:,} resamples"
-        sure = f", with percentile bootstrap intervals ({resamples})" if drawn else ""
         yield (
-            f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
-            f"{findings.pixel_word}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
+            f"Majorities of more raters, on {findings.pixel_word}s that any rater marked, are given as identified "
+            f"ranges over mixing distributions{_cite_statistic('majority_accuracy')}, with allowance for subjects "
+            "and raters."
         )
 
 
@@ -153,10 +147,10 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     here = {row.statistic for row in findings.table("agree/agreement").rows if is_defined(row)}
     region = region_of(findings.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
-    scale = cite(SCALE_SOURCES[findings.settings.kappa_scale])
-    names = ALL_RATER_NAMES | {
-        "fleiss_kappa": f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{scale})"
-    }
+    scale = findings.settings.kappa_scale
+    row = findings.table("agree/agreement").row("fleiss_kappa")
+    words = f" (in words after{cite(SCALE_SOURCES[scale])})" if row is not None and level_words(row, scale) else ""
+    names = ALL_RATER_NAMES | {"fleiss_kappa": f"Fleiss' kappa{_cite_statistic('fleiss_kappa')}{words}"}
     if "positive_agreement" in here:
         del names["percent_agreement"]
     of_all, of_pairs = _join_cited(names, here), _join_cited(PAIR_NAMES, here)
@@ -184,17 +178,23 @@ def _averages(findings: Findings) -> Iterator[str]:
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
     if findings.resampled:
         yield (
-            f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
-            f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
-            f"({findings.settings.resamples:,} resamples){cite('Efron 1993')}."
+            f"Means over {number_word(MIN_SUBJECTS)} {each}s or more have {findings.settings.level:.0%} confidence "
+            f"intervals over {each}s by Student's t{cite('Student 1908')}, on the logit of shares, Fisher's z of "
+            "kappas and the logarithm of distances."
         )
+        if any(has_interval(row) for row in findings.table("agree/agreement").all("fleiss_kappa", "pooled")):
+            yield f"Pooled values have intervals of the jackknife over {each}s{cite('Efron 1993')}."
     else:
         were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
+        same = any(code(row.low or 0.0) == "no_spread" for row in findings.table("agree/agreement").rows)
         why = f"there {were} only {few}" if counts.subjects < MIN_SUBJECTS else f"too few {each}s have a value"
+        why = f"all {each}s have the same value" if same and counts.subjects >= MIN_SUBJECTS else why
         yield f"No confidence intervals over {each}s were made, as {why}."
     if "over_raters" in used_formulas(findings):
         also = " also" if findings.resampled else ""
         yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
+    if "over_both" in used_formulas(findings) and findings.resampled:
+        yield f"Means also have intervals over {each}s and raters{_cite_statistic('over_both')}."
 
 
 def _rater_methods(findings: Findings) -> Iterator[str]:
@@ -202,16 +202,18 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
     here, raters = used_formulas(findings), findings.agreement.raters
     if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
         return
-    yield (
-        "With all cases pooled, outliers were raters whose mean Dice distance (1 − Dice) to the others lay more than "
-        f"one standard deviation above the raters' mean{_cite_statistic('outlier')}."
-    )
+    if "outlier_p" in here:
+        sizes = f" and sizes by paired t tests of log ratios (Holm{_cite_statistic('size_p_holm')})"
+        yield (
+            f"Outliers by Dice distance were tested by permuting raters within {findings.subject_word}s (max-T"
+            f"{_cite_statistic('outlier_p')}){sizes if 'size_p_holm' in here else ''}."
+        )
     more = [f"Ward clustering{cite('Ward 1963')}"]
     more += [f"Williams' index{_cite_statistic('williams_index')}"] if "williams_index" in here else []
-    yield f"{join_names(more)} went by the same Dice."
+    yield f"{join_names(more)} went by pooled Dice."
     rates = ["raters' sensitivity and specificity"] if "staple_sensitivity" in here else []
-    if "effective_raters" in here:
-        rates.append(f"the effective number of independent raters{_cite_statistic('effective_raters')}")
+    if "error_correlation" in here:
+        rates.append(f"residual correlations of their errors{_cite_statistic('error_correlation')}")
     if rates:
         yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {join_names(rates)}."
 
@@ -221,8 +223,8 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
     if methods:
         start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
         yield f"{start} made case by case: {join_names(methods, len(methods))}."
-    if any(ending.united for case in findings.fusion.cases.values() for ending in case.convergence):
-        yield "A vote unites all labels."
+    if next(iter(findings.agreement.tallies.values())).labels.several:
+        yield from _label_votes({estimator(method)[0].name for method in findings.fusion.methods})
     if "complexity.esm" in used_formulas(findings):
         # complexity uses STAPLE, whatever the reference standard
         groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if findings.fusion.groups else ""
@@ -233,6 +235,14 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
         )
 
 
+def _label_votes(methods: Collection[str]) -> Iterator[str]:
+    """How consensus methods decide between several labels."""
+    if {"vote", "excl", "simple"}.intersection(methods):
+        yield "Votes were taken for each label; ties went to the lower value, and what no label won to background."
+    if "plurality" in methods:
+        yield "Of labels given equally often, the plurality took the one of the lower value."
+
+
 def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
     kind = "Predicted probabilities" if findings.study.options.probability else "Segmentations"
@@ -241,7 +251,7 @@ def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]
     apart = tolerances(findings)
     if apart and "surface_dice" in scored:
         given = findings.asked.get("tolerance") is not None
-        how = "" if given else ", the median distance within which 95% of two raters' outlines lay"
+        how = "" if given else f", {TOLERANCE}"
         yield f"The tolerance of surface Dice was {join_names(apart)}{how}."
     if judged.probability_scores is not None:
         low, high = judged.probability_scores.skew
@@ -253,15 +263,12 @@ def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]
         yield f"Missing predictions {how}."
     if empty_masks(findings):
         yield "Distances to or from an empty mask counted as the image's diagonal."
-    if any(row["verdict"] for row in judged.table("verdicts").rows):
-        sure = ", with bootstrap intervals of the differences" if _has_difference_intervals(judged) else ""
-        yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
-
-
-def _has_difference_intervals(judged: Evaluation) -> bool:
-    """Whether differences from raters have intervals."""
-    ranges = judged.mask_scores.ranges.values() if judged.mask_scores else ()
-    return any(not math.isnan(d.low) for human in ranges for by in human.differences.values() for d in by.values())
+    if judged.interchangeability is not None and judged.interchangeability.every:
+        margin = "" if judged.plan.margin is None else f", against a margin of {judged.plan.margin:g}"
+        yield (
+            "Interchangeability was the Dice distance of an algorithm to the raters minus that between raters"
+            f"{cite('Obuchowski 2014')}, with t intervals corrected for skewness{cite('Hall 1983')}{margin}."
+        )
 
 
 def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
@@ -275,7 +282,7 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
         for method in judged.plan.consensus
         if method not in described
     ]
-    return standards + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
+    return standards + ([counted(len(given), "given reference")] if given else [])
 
 
 def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
@@ -301,57 +308,41 @@ def _has_empty_agreement(findings: Findings) -> bool:
 
 # --- results
 
-MAIN = {
-    "dice": "the Dice coefficient of two raters",
-    "volume_difference": "their relative volume difference",
-    "fleiss_kappa": "Fleiss' kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
-}
+RULE = ("agreement.reliable", "agreement.tentative", "agreement.unreliable", "agreement.undecided")
+RATERS = ("raters.clusters", "raters.outlier", "raters.larger", "raters.smaller")
 
 
 def results_text(findings: Findings) -> str:
-    """One paragraph, in the past tense."""
+    """One paragraph, in the past tense: the claims that were made, with the spread over cases."""
     parts = (
-        _agreement_results(findings),
-        _kappa_range(findings),
+        _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
+        _results(findings, "agreement.beyond_chance", "agreement.alpha", *RULE),
+        _results(findings, "agreement.over_both"),
+        _spread(findings),
         _standard_results(findings),
-        _dependence_results(findings),
-        _algorithm_results(findings),
-        _order_results(findings),
+        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
+        _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
+        _area_results(findings),
+        _results(findings, "algorithms.order", "algorithms.winner"),
     )
     interval = findings.interval_name
     sentences = [plain_text(spell_intervals(capitalise(s), interval)) for part in parts for s in part]
     return " ".join(sentences) or f"No two raters could be compared: {why_no_overlap(findings)}."
 
 
-def _agreement_results(findings: Findings) -> Iterator[Sentence]:
-    rows = [row for name in MAIN if is_defined(row := findings.table("agree/agreement").row(name))]
-    subjects = len(findings.study.subjects)
-    if rows:
-        some = "" if rows[0].n in (None, subjects) else f"{rows[0].n} of "
-        mean = f"on average over {some}{subjects} {findings.subject_word}s, " if subjects > 1 else ""
-        parts = [_statistic_result(findings, row, mean if row is rows[0] else "") for row in rows]
-        yield (*join_parts(parts, "; and ", "; "), ".")
+def _results(findings: Findings, *ids: str) -> Iterator[Sentence]:
+    """The claims of some kinds that were made, in the past tense."""
+    yield from (claim.result for kind in ids for claim in findings.claims.of(kind).made if claim.result)
 
 
-def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
-    table, scale = findings.table("agree/agreement"), findings.settings.kappa_scale
-    how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
-    std = table.row(row.statistic, "std")
-    spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
-    word = ""
-    if row.statistic == "fleiss_kappa":
-        word = f", {interpret_kappa(row.value, scale)} by the scale of {scale_name(findings)}"
-    value = table.quote(row, level=findings.interval_name, **how)
-    start = f"{before}{MAIN[row.statistic]} was "
-    return (start, value, *spread, word)
-
-
-def _kappa_range(findings: Findings) -> Iterator[Sentence]:
-    rows = list(filter(is_defined, cases_by_kappa(findings)))
+def _spread(findings: Findings) -> Iterator[Sentence]:
+    """How far single cases lie apart."""
+    table, rows = findings.table("agree/agreement"), list(filter(is_defined, cases_by_kappa(findings)))
+    std = table.row("fleiss_kappa", "std")
     if len(rows) > 1:
-        ends = [findings.table("agree/agreement").quote(row) for row in (rows[0], rows[-1])]
-        yield compose("Fleiss' kappa of single cases ranged from {} to {}.", *ends)
+        ends = [table.quote(row) for row in (rows[0], rows[-1])]
+        spread = compose(" (SD over {}s {})", findings.subject_word, table.quote(std)) if is_defined(std) else ()
+        yield compose("Fleiss' kappa of single cases ranged from {} to {}{}.", *ends, spread)
 
 
 def _standard_results(findings: Findings) -> Iterator[Sentence]:
@@ -363,51 +354,12 @@ def _standard_results(findings: Findings) -> Iterator[Sentence]:
         yield compose("{}{} overlapped by a {} of {}.", pair.names, which, mean, value)
 
 
-def _dependence_results(findings: Findings) -> Iterator[Sentence]:
-    errors = error_dependence(findings)
-    if errors is not None:
-        weight = tuple(p.replace(" weigh ", " weighed ") if isinstance(p, str) else p for p in errors.weight)
-        text = "Given STAPLE's estimate, the raters' errors were {} (mean correlation {}); {}."
-        yield compose(text, errors.words, errors.correlation, weight)
-
-
-def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
-    if findings.evaluation is None:
-        return
-    hard, table = findings.evaluation.mask_scores, findings.table("evaluate/verdicts")
-    rows = rater_comparison(findings) if hard is not None else []
-    if hard is not None and rows:
-        human = hard.ranges[judged_label(findings), OTHERS, "dice"]
-        parts = []
-        for row in rows:
-            name, value = str(row["algorithm"]), table.quote(row, level=findings.interval_name)
-            parts.append(compose("{} {}, {}", name, value, verdict_text(human, name)))
-        text = "Against the raters, whose own mean Dice coefficients were {}, mean Dice was: {}."
-        yield compose(text, range_text(human, 2), join_parts(parts, "; ", "; "))
-    if findings.evaluation.probability_scores is not None:
-        yield from _area_results(findings)
-
-
 def _area_results(findings: Findings) -> Iterator[Sentence]:
-    assert findings.evaluation is not None
-    assert findings.evaluation.probability_scores is not None
+    if findings.evaluation is None or findings.evaluation.probability_scores is None:
+        return
     table, grey = findings.table("evaluate/scores"), findings.evaluation.probability_scores
     ends = area_ranges(grey).items()
     parts = [compose("{} {} to {}", name, table.quote(a), table.quote(b)) for name, (a, b) in ends]
     if parts:
         text = "Depending on the reference standard, the area under the P̄-R curve was: {}."
         yield compose(text, join_parts(parts))
-
-
-def _order_results(findings: Findings) -> Iterator[Sentence]:
-    orders = main_orders(findings) if findings.evaluation is not None and len(findings.study.algorithms) > 1 else None
-    if orders is None:
-        return
-    count = sum(len(ranking.references) for ranking in orders.rankings)
-    metric = NAMES["dice" if findings.evaluation and findings.evaluation.mask_scores else "pbar_area"]
-    first = orders.rankings[0]
-    if len(orders.rankings) == 1:
-        yield (f"By {metric}, the order of the algorithms was the same under {count} reference standards: {first}.",)
-    else:
-        yield (f"By {metric}, the order of the algorithms depended on the reference standard: {first} under "
-               f"{len(first.references)} of {count}, another under the rest.",)  # fmt: skip

@@ -1,32 +1,30 @@
 """The section on raters: who differs and how.
 
-Tendencies, performance, pairs and repeated readings; outliers and raters who draw larger or smaller; whether errors are
-correlated, and whether masks were copied.
+Sentences come from the claims of ``agree``; tables show tendencies, performance, pairs and repeated readings.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import replace
 from typing import Any
 
-from ...analyses.agree.presentation import charts
-from ...claims.numbers import TableIndex, is_defined
-from ...claims.sentences import Cell, Sentence, compose, join_parts, spell_count, text_cell
+from ...analyses.agree.presentation import charts, pooled_cases
+from ...claims.numbers import TableIndex, has_interval, is_defined
+from ...claims.raters import COMPARISONS
+from ...claims.sentences import Cell, Sentence, compose, spell_count, text_cell
 from ...io.result_tables import Row
-from ...raters.dependence import PossibleCopy
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
 from .vocabulary import rater_cell, rater_names
 
 PERFORMANCE = {
-    "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
-    "specificity": ("Specificity", "Of what fewer than half marked, the share that this rater left unmarked."),
-    "ppv": ("PPV", "Of what this rater marked, the share that at least half of the raters marked."),
-    "cohen_kappa": ("Kappa", "Agreement with that vote beyond chance: 1 is full agreement, 0 is chance."),
+    "sensitivity": ("Sensitivity", "Of what at least half of {} marked, the share that this rater marked."),
+    "specificity": ("Specificity", "Of what fewer than half of {} marked, the share that this rater left unmarked."),
+    "ppv": ("PPV", "Of what this rater marked, the share that at least half of {} marked."),
+    "cohen_kappa": ("Kappa", "Agreement with the vote of {} beyond chance: 1 is full agreement, 0 is chance."),
 }
 STAPLE_RATES = {
     "staple_sensitivity": (
@@ -44,26 +42,64 @@ def section(findings: Findings) -> Section | None:
     """The section on raters; None where raters are exchangeable."""
     if findings.agreement.raters is None:
         return None
-    lead = (*_turned_warning(findings), *outlier_sentences(findings), *size_sentences(findings))
+    lead = (*_broken_warning(findings), *rater_sentences(findings, *COMPARISONS), *_why_nothing_is_said(findings))
     blocks = [*_charts(findings), *_tables(findings), *_repeat_table(findings), *_dependence_block(findings)]
     return Section("raters", "Who differs, and how?", lead, tuple(blocks))
 
 
-def _turned_warning(findings: Findings) -> Iterator[Sentence]:
-    """A warning about raters with a mask that was probably saved turned."""
-    if names := turned_raters(findings):
-        text = (
-            "A mask of {} was probably saved turned or flipped (see In short): the results of raters below may be due "
-            "to that."
+def rater_sentences(findings: Findings, *ids: str) -> tuple[Sentence, ...]:
+    """The sentences of claims about raters, with the raters' names in their colours."""
+    names = set(findings.study.rater_names)
+
+    def colour(part: str | Cell) -> str | Cell:
+        is_rater = isinstance(part, Cell) and not part.value and part.shown in names
+        return replace(part, colour=rater_cell(findings, part.shown).colour) if is_rater else part  # type: ignore[union-attr,type-var]
+
+    return tuple(tuple(map(colour, sentence)) for sentence in findings.agreement.claims.sentences(*ids))
+
+
+def _why_nothing_is_said(findings: Findings) -> Iterator[Sentence]:
+    """Why no rater is compared with the others, where nobody is."""
+    refused = {claim.why_not.code: str(claim.why_not) for claim in findings.agreement.claims.of("raters.larger")
+               if claim.why_not is not None and not claim.about}  # fmt: skip
+    for code in ("too_few_raters", "too_few_subjects"):
+        if code in refused:
+            yield (f"Whether raters differ is not tested: {refused[code]}. The tables show the numbers.",)
+            return
+    if _is_tested(findings) and not findings.agreement.claims.of(*TESTED).made:
+        subjects = spell_count(len(findings.study.subjects), findings.subject_word)
+        yield (
+            f"No rater can be told from the others by the tests over {subjects} of who is an outlier, who draws larger "
+            "or smaller, and whether there are two groups. This does not show that the raters are alike.",
         )
+
+
+TESTED = ("raters.outlier", "raters.clusters", "raters.larger", "raters.smaller")
+"""Claims that need a test."""
+
+
+def _is_tested(findings: Findings) -> bool:
+    """Whether raters were tested against each other: there are enough of them, and enough subjects."""
+    return any(not math.isnan(claim.p_value) for claim in findings.agreement.claims.of(*TESTED))
+
+
+def _broken_warning(findings: Findings) -> Iterator[Sentence]:
+    """A warning about raters with a mask that is probably broken."""
+    if names := broken_raters(findings):
+        text = "A mask of {} is probably broken (see In short): the results of raters below may be due to that."
         yield compose(text, rater_names(findings, names))
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
     svgs = charts(findings.agreement)
+    assert findings.agreement.raters is not None
+    pooled = pooled_cases(findings.agreement.raters.facts)
     captions = {
-        "dendrogram": "Raters who draw alike are joined far to the left; who joins last differs most from the others.",
-        "dice-between-raters": "Every rater against every other, all cases pooled: 1 means identical masks.",
+        "dendrogram": "Raters and groups of raters who draw alike are joined far to the left. There is such a tree of "
+        "any raters: it is a description, and no test of groups."
+        + " A triangle marks an outlier by the test."
+        * bool(claimed_raters(findings, "raters.outlier")),
+        "dice-between-raters": f"Every rater against every other, {pooled}: 1 means identical masks.",
     }
     if len(_rater_names(findings)) == 2:
         del captions["dendrogram"]
@@ -102,21 +138,38 @@ def _name_columns(findings: Findings) -> list[ColumnOf[str]]:
 def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     """How each rater draws compared with the others."""
     assert findings.agreement.raters is not None
-    outliers = findings.agreement.raters.differences.outliers
+    facts = findings.agreement.raters.facts
+    made = {kind: {claim.about for claim in findings.agreement.claims.of(kind).made} for kind in COMPARISONS}
+    outliers, larger, smaller = (made[f"raters.{kind}"] for kind in ("outlier", "larger", "smaller"))
 
-    def value(statistic: str, **how: Any) -> Callable[[str], Cell]:
-        return lambda rater: table.cell(statistic, "pooled", rater, **how)
+    def value(statistic: str, scope: str = "pooled", label: str = facts.label, **how: Any) -> Callable[[str], Cell]:
+        return lambda rater: table.cell(statistic, scope, rater, label=label, **how)
 
+    def size_columns(label: str) -> list[ColumnOf[str]]:
+        of = f", {label}" if label else ""
+
+        def word(rater: str) -> str:
+            about = f"{rater}{of}"
+            return "larger" if about in larger else "smaller" if about in smaller else ""
+
+        help = f"Size of the rater's masks over that of the others: geometric mean over {findings.subject_word}s."
+        verdict = "Larger or smaller than more than half of the others, by a test."
+        return [
+            (Column(f"Relative size{of}", help), value("relative_size", "mean", label)),
+            *_verdict_column(findings, f"Draws{of}", verdict, word),
+        ]
+
+    apart = f" {pooled_cases(facts).capitalize()}." if facts.shared < facts.cases else ""
     columns: list[ColumnOf[str]] = [
         *_name_columns(findings),
-        (Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
-         value("mean_difference")),
-        (text_column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one."),
-         lambda rater: text_cell("yes" if rater in outliers else "")),
-        (Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
-         value("relative_area")),
-        (text_column("Draws", "Larger: by at least 25%; smaller: by at least 20%."),
-         lambda rater: text_cell(size_word(table.row("relative_area", "pooled", rater)))),
+        (Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."
+                f"{apart}"), value("mean_difference")),
+        (Column("Excess distance", "Distance to the others minus the distance among the others, within cases. Where "
+                "one rater is far from all, it is below 0 for the rest. "
+                f"Mean over {findings.subject_word}s."), value("excess_distance", "mean")),
+        *_verdict_column(findings, "Outlier", "Excess distance larger than among equal raters, by a test.",
+                         lambda rater: "yes" if rater in outliers else ""),
+        *(column for label in facts.tests.labels for column in size_columns(label)),
         (Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
          value("misses", digits=0, percent=True)),
         (Column("Alone", "Of what this rater marked, the share that nobody else marked."),
@@ -124,30 +177,63 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
         (Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
          value("williams_index")),
     ]  # fmt: skip
-    title = "How each rater draws"
-    return make_table("rater-tendencies", title, _rater_names(findings), columns, "All cases pooled.")
+    title, note = "How each rater draws", "All cases pooled, where nothing else is said."
+    note += " Means over labels." if facts.label else ""
+    if facts.shared < facts.cases:
+        note += (
+            " Raters read different cases: compare them by their excess distance and relative size, which go by the "
+            "cases that raters share."
+        )
+    note += UNADJUSTED.format(findings.interval_name, findings.subject_word) if _is_tested(findings) else ""
+    return make_table("rater-tendencies", title, _rater_names(findings), columns, note)
+
+
+def _verdict_column(findings: Findings, title: str, help: str, word: Callable[[str], str]) -> Iterator[ColumnOf[str]]:
+    """What tests say of raters; no column where they were not tested, as its empty cells would look like an answer."""
+    if _is_tested(findings):
+        empty = "Empty: not said, which does not mean that the rater is like the others."
+        yield text_column(title, f"{help} {empty}"), lambda rater: text_cell(word(rater))
+
+
+UNADJUSTED = (
+    " Each {} over {}s is of one rater alone; tests are adjusted for all raters, so that an interval can leave out 0, "
+    "or 1 of sizes, where no test says so."
+)
 
 
 def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageTable]:
-    """Each rater against the vote; with all cases pooled also against the vote of the others, and STAPLE's rates."""
+    """Each rater against the vote of the others; with all cases pooled also against that of all, and STAPLE's rates."""
+    assert findings.agreement.raters is not None
+    facts = findings.agreement.raters.facts
 
-    def value(statistic: str, scope: str) -> Callable[[str], Cell]:
-        return lambda rater: table.cell(statistic, scope, rater, digits=3)
+    def value(statistic: str, scope: str, label: str = facts.label) -> Callable[[str], Cell]:
+        return lambda rater: table.cell(statistic, scope, rater, label=label, digits=3)
+
+    def performance(who: str, suffix: str, title: str = "") -> dict[str, tuple[str, str]]:
+        return {f"{s}{suffix}": (f"{name}{title}", help.format(who)) for s, (name, help) in PERFORMANCE.items()}
 
     names, head = _rater_names(findings), _name_columns(findings)
-    means = [(Column(*titles), value(statistic, "mean")) for statistic, titles in PERFORMANCE.items()]
-    mean = f"Mean over {findings.subject_word}s, with its {findings.interval_name}."
-    note = f"{mean} The vote has a share of each rater in it."
-    yield make_table("rater-performance", "Each rater against the vote of all", names, [*head, *means], note)
-    others = {}
-    for statistic, (title, help) in PERFORMANCE.items():
-        help = help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
-        others[f"{statistic}_against_others"] = f"{title}, others", help
-    pooled = PERFORMANCE | others | STAPLE_RATES
+    others = performance("the other raters", "_against_others")
+    means = [(Column(*titles), value(statistic, "mean")) for statistic, titles in others.items()]
+    shown = any(has_interval(table.row(s, "mean", r, label=facts.label)) for s in others for r in names)
+    note = f"Mean over {findings.subject_word}s" + f", with its {findings.interval_name}" * shown + "."
+    note += " Means over labels." if facts.label else ""
+    note += UNEQUAL if facts.shared < facts.cases else ""
+    yield make_table("rater-performance", "Each rater against the vote of the others", names, [*head, *means], note)
+    pooled = performance("the other raters", "_against_others", ", others") | performance("the raters", "", ", all")
     rates = [(Column(*titles), value(statistic, "pooled")) for statistic, titles in pooled.items()]
-    note = f"Every {findings.pixel_word} counts the same, so that large cases weigh more."
-    pooled_title = "The same, all cases pooled"
+    for label in facts.tests.labels:
+        of = f", {label}" if label else ""
+        rates += [(Column(f"{t}{of}", help), value(s, "pooled", label)) for s, (t, help) in STAPLE_RATES.items()]
+    note = (
+        f"Every {findings.pixel_word} counts the same, so that large cases weigh more. The vote of all raters and "
+        "STAPLE's truth hold each rater's own marks: beside them, all look better than beside the other raters."
+    )
+    pooled_title = "Each rater against the vote of the others, of all raters, and STAPLE: all cases pooled"
     yield make_table("rater-performance-pooled", pooled_title, names, [*head, *rates], note, closed=True)
+
+
+UNEQUAL = " Raters read different cases, so that their numbers are no order of raters."
 
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
@@ -156,7 +242,8 @@ def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> P
     shown = rows if few else _most_and_least_alike(table, rows)
     columns = _pair_columns(findings, table, "Rater")
     title = "Pairs of raters" if few else f"The {ENDS} pairs most and least alike"
-    note = f"Means are over {findings.subject_word}s, pooled numbers over all {findings.pixel_word}s."
+    interval = f", with {findings.interval_name}" * findings.resampled
+    note = f"Means are over {findings.subject_word}s{interval}, pooled numbers over all {findings.pixel_word}s."
     note += "" if few else f" All {len(rows):,} pairs are in agree/pairs.csv."
     return make_table("rater-pairs", title, shown, columns, note, closed=not few or len(rows) > MANY_PAIRS)
 
@@ -172,7 +259,8 @@ def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[Colu
     """Columns for rows of two raters, or of two readings of a rater."""
 
     def value(statistic: str, scope: str, **how: Any) -> Callable[[Row], Cell]:
-        return lambda row: table.cell(statistic, scope, *row.extra, **how)
+        label = "" if statistic == "cohen_kappa" or findings.agreement.raters is None else _dice_label(findings, table)
+        return lambda row: table.cell(statistic, scope, *row.extra, label=label, **how)
 
     return [
         (text_column(what), lambda row: rater_cell(findings, str(row["rater_a"]))),
@@ -190,256 +278,41 @@ def _repeat_table(findings: Findings) -> Iterator[Block]:
     """Repeated readings of the same rater."""
     table = findings.table("agree/pairs")
     if rows := [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]:
-        note = "One rater also marks differently on another day: a guide to how much agreement to expect of two."
+        note = "How far a rater agrees with themselves. The time between the readings is not in the data."
         columns = _pair_columns(findings, table, "Reading")
         yield make_table("rater-repeats", "The same rater twice", rows, columns, note)
 
 
+def _dice_label(findings: Findings, table: TableIndex) -> str:
+    """The label of the rows of Dice: that of the mean over labels, where there are several."""
+    assert findings.agreement.raters is not None
+    label = findings.agreement.raters.facts.label
+    return label if any(True for _ in table.all("dice", "pooled", label=label)) else ""
+
+
 def _dependence_block(findings: Findings) -> Iterator[Block]:
-    """Whether the raters' errors are correlated."""
-    if sentences := tuple(_dependence_sentences(findings)):
-        yield Paragraphs(sentences, "Are the raters' errors correlated?")
+    """Whether the raters' errors are correlated, and whether masks were copied."""
+    sentences = rater_sentences(findings, *DEPENDENCE_CLAIMS, "raters.copies", "raters.alike")
+    if sentences:
+        yield Paragraphs(sentences, "Do raters err together?")
 
 
-def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
-    errors = error_dependence(findings)
-    if errors is not None:
-        text = (
-            "The more the raters' errors are correlated, the less their votes add to each other. Here {}. A mistake "
-            "that all share cannot be seen at all."
-        )
-        yield compose(text, errors.sentence)
-    elif len(_rater_names(findings)) < LEAST_RATERS:
-        yield ("Whether the raters' errors are correlated cannot be determined: this needs at least four raters.",)
-    alike, pairs = possible_copies(findings), findings.table("agree/pairs")
-    for copy in alike.pairs if alike.suspected else ():
-        names = [rater_cell(findings, name) for name in (copy.rater_a, copy.rater_b)]
-        value = pairs.cell("dice", "pooled", copy.rater_a, copy.rater_b, "between", digits=3)
-        yield compose(
-            "Raters {} and {} drew nearly the same, with a Dice of {}: is one a copy or an edit?", *names, value
-        )
+DEPENDENCE_CLAIMS = ("raters.dependence", "raters.effective")
 
 
-# --- outliers, and raters who draw larger or smaller
-
-LARGER, SMALLER = 1.25, 0.8
-"""Relative area from which on a rater is said to draw larger or smaller."""
-MOST_NAMED = 6
-"""Most raters that are named for the size of their masks."""
-FEW_RATERS = 5
-"""Among fewer raters the rule for outliers often finds one; among more, nearly always."""
-SMALL_DISTANCE = 0.05
-"""Dice distance to the others below which no rater is called an outlier."""
-MANY_MISSED, MANY_ALONE = 0.25, 0.15
-"""Shares from which on missed pixels, and pixels that nobody else marked, are mentioned."""
-
-
-def draws_larger(row: Row | None) -> bool:
-    """Whether a rater draws larger than the others."""
-    return row is not None and row.value >= LARGER
-
-
-def draws_smaller(row: Row | None) -> bool:
-    """Whether a rater draws smaller than the others, but not nothing."""
-    return row is not None and 0 < row.value <= SMALLER
-
-
-def size_word(row: Row | None) -> str:
-    """The size of a rater's masks in a word."""
-    if row is not None and row.value == 0:
-        return "nothing"
-    return "larger" if draws_larger(row) else "smaller" if draws_smaller(row) else ""
-
-
-def turned_raters(findings: Findings) -> list[str]:
-    """Raters with a mask that was probably saved turned or flipped."""
-    wrong = {turn.rater for turn in findings.agreement.turns}
+def broken_raters(findings: Findings) -> list[str]:
+    """Raters with a mask that is probably broken."""
+    wrong = {rater for suspicion in findings.agreement.suspicions for rater in suspicion.raters}
     return [r for r in findings.study.rater_names if r in wrong]
 
 
-def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
-    """A sentence for each outlier, with reasons, or one that says that there is none."""
-    raters = findings.agreement.raters
-    if raters is None:
-        return
-    table = findings.table("agree/raters")
-    if not any(is_defined(table.row("mean_difference", "pooled", rater)) for rater in raters.differences.raters):
-        yield ("Outliers cannot be determined: no two raters can be compared.",)
-    elif len(raters.differences.raters) == 2:
-        yield ("With two raters there is no outlier: it takes a third rater to see who differs.",)
-    elif not raters.differences.outliers:
-        yield ("No rater is an outlier.",)
-    elif all_alike(findings):
-        most = max((r for r in table.all("mean_difference", "pooled") if is_defined(r)), key=lambda r: r.value)
-        text = "No rater differs much from the others: the mean Dice distance to them is at most {}."
-        yield compose(text, table.quote(most))
-    for rater in outlying_raters(findings):
-        yield _outlier_sentence(findings, table, rater)
-    if outlying_raters(findings):
-        yield (_outlier_caveat(findings),)
+def claimed_raters(findings: Findings, *ids: str) -> list[str]:
+    """The raters of whom a claim is made."""
+    about = [claim.about for claim in findings.agreement.claims.of(*ids).made]
+    names = findings.study.rater_names
+    return [rater for rater in names if any(a == rater or a.startswith(f"{rater}, ") for a in about)]
 
 
-def all_alike(findings: Findings) -> bool:
-    """Whether all raters are so similar that the rule for outliers finds only small differences."""
-    rows = [r for r in findings.table("agree/raters").all("mean_difference", "pooled") if is_defined(r)]
-    return bool(rows) and all(r.value < SMALL_DISTANCE for r in rows)
-
-
-def outlying_raters(findings: Findings) -> list[str]:
-    """Outliers, except raters with a turned mask, who are mentioned first."""
-    raters, wrong = findings.agreement.raters, turned_raters(findings)
-    if raters is None or all_alike(findings):
-        return []
-    return [r for r in raters.differences.outliers if r not in wrong]
-
-
-def outlier_summary(findings: Findings) -> Iterator[Sentence]:
-    """Outliers in one sentence; several are named without reasons."""
-    names = outlying_raters(findings)
-    if len(names) < 2:
-        yield from outlier_sentences(findings)
-        return
-    table = findings.table("agree/raters")
-    parts: list[Sentence] = [(rater_cell(findings, r), ": ", table.cell("mean_difference", "pooled", r)) for r in names]
-    text = "Some raters are outliers by their mean Dice distance to the others ({}; above {} is an outlier)."
-    yield compose(text, join_parts(parts), table.cell("outlier_threshold", "pooled", ""))
-    yield (_outlier_caveat(findings),)
-
-
-def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sentence:
-    name = rater_cell(findings, rater)
-    reasons = list(_outlier_reasons(table, rater, name))
-    text = (
-        "Rater {} is an outlier, with a mean Dice distance (1 − Dice) of {} to the others (above {} is an outlier){}."
-    )
-    apart, limit = table.cell("mean_difference", "pooled", rater), table.cell("outlier_threshold", "pooled", "")
-    return compose(text, name, apart, limit, (": ", *join_parts(reasons, "; ", "; ")) if reasons else "")
-
-
-def _outlier_caveat(findings: Findings) -> str:
-    """A caveat: of equal raters, one exceeds mean + 1 SD in 51% (three raters) to 99% (13 raters) of studies."""
-    often = "often" if len(findings.study.rater_names) < FEW_RATERS else "nearly always"
-    copied = (
-        "; and where two raters copied, the others appear as outliers" if possible_copies(findings).suspected else ""
-    )
-    return f"By this rule (mean + 1 SD) there is {often} an outlier, even among equally good raters{copied}."
-
-
-def _outlier_reasons(table: TableIndex, rater: str, name: Cell) -> Iterator[Sentence]:
-    misses, alone = (table.row(s, "pooled", rater) for s in ("misses", "extra"))
-    if misses is not None and misses.value >= MANY_MISSED:
-        share = table.quote(misses, 0, percent=True)
-        yield compose("this rater misses {} of what at least half of the others mark", share)
-    if alone is not None and alone.value >= MANY_ALONE:
-        yield compose("{} of what {} marks, nobody else marked", table.quote(alone, 0, percent=True), name)
-
-
-def size_sentences(findings: Findings) -> Iterator[Sentence]:
-    """Raters who draw larger or smaller than the others, or nothing."""
-    if findings.agreement.raters is None:
-        return
-    table = findings.table("agree/raters")
-    silent = [(rater_cell(findings, str(r["rater"])),) for r in table.all("relative_area", "pooled") if r.value == 0]
-    if silent:
-        yield compose("Rater{} {} marked nothing.", "" if len(silent) == 1 else "s", join_parts(silent))
-        return  # relative to nothing every mask is large
-    rows = [r for r in table.all("relative_area", "pooled") if is_defined(r) and (draws_larger(r) or draws_smaller(r))]
-    rows.sort(key=lambda r: -abs(math.log(r.value)))
-    parts: list[Sentence] = []
-    for word, chosen in (("larger", draws_larger), ("smaller", draws_smaller)):
-        for row in filter(chosen, rows[:MOST_NAMED]):
-            rater = rater_cell(findings, str(row["rater"]))
-            verb, times = (" draws", " times the area of the others") if not parts else ("", " times")
-            parts.append(("rater ", rater, f"{verb} {word}, ", table.quote(row), times))
-    if parts:
-        how = " systematically" if len(findings.study) > 1 else ""
-        start = f"Some raters differ{how} in size" if len(parts) > 1 else "One rater differs in size"
-        others = ", among others" if len(rows) > MOST_NAMED else ""
-        yield (f"{start}{others}: ", *join_parts(parts, "; ", "; "), ".")
-
-
-# --- correlated errors, and copies
-
-HARDLY, WEAKLY = 0.1, 0.3
-"""Upper limits of correlations of errors that are called hardly or weakly correlated."""
-LEAST_RATERS = 4
-"""Fewest raters for which the correlation of errors can be estimated."""
-FEW_EFFECTIVE = 0.8
-"""Share of effective raters below which the summary mentions it."""
-EASY = 0.95
-"""Median Dice of pairs from which on similar masks do not suggest copies."""
-
-
-@dataclass(frozen=True)
-class ErrorDependence:
-    """The correlation of the errors of two raters, and the effective number of independent raters."""
-
-    raters: int
-    few: bool
-    words: str
-    """``weakly correlated``"""
-    item: str
-    correlation: Cell
-    effective: Cell
-
-    @property
-    def weight(self) -> Sentence:
-        """``five raters weigh about as much as 3.6 independent ones``."""
-        text = "{} weigh about as much as {} independent ones"
-        return compose(text, spell_count(self.raters, "rater"), self.effective)
-
-    @property
-    def sentence(self) -> Sentence:
-        """The dependence in words, to follow a comma or to start a sentence."""
-        text = "the raters' errors, as STAPLE sees them, are {words} (correlation {number}): {weight}"
-        if self.few:
-            text = (
-                "the raters' disagreements fall in part on the same {item}s, as along borders (their errors are "
-                "{words}, {number}), so that for STAPLE {weight}; this need not mean that they influenced each other"
-            )
-        return compose(text, item=self.item, words=self.words, number=self.correlation, weight=self.weight)
-
-
-def error_dependence(findings: Findings) -> ErrorDependence | None:
-    """The dependence of the raters' errors; None with too few raters, or where they never differ."""
-    table = findings.table("agree/raters")
-    effective, shared = (table.row(name, "pooled", "") for name in ("effective_raters", "error_correlation"))
-    agreed = findings.table("agree/agreement").row("percent_agreement", "pooled")
-    if not is_defined(effective) or not is_defined(shared) or (agreed is not None and agreed.value == 1):
-        return None
-    raters = effective.n or len(findings.study.rater_names)
-    few = effective.value < FEW_EFFECTIVE * raters
-    words, numbers = _correlation_words(shared.value, few), (table.quote(shared), table.quote(effective, 1))
-    return ErrorDependence(raters, few, words, findings.pixel_word, *numbers)
-
-
-def _correlation_words(correlation: float, few: bool) -> str:
-    shown = round(correlation, 2)  # the words agree with the number as shown
-    if shown < HARDLY:
-        return "slightly correlated" if few else "hardly correlated" if shown > -HARDLY else "negatively correlated"
-    return "weakly correlated" if shown < WEAKLY else "correlated"
-
-
-@dataclass(frozen=True)
-class PossibleCopies:
-    """Pairs of raters who drew nearly the same."""
-
-    pairs: tuple[PossibleCopy, ...]
-    easy: bool
-    """Whether most pairs did, so that the task is easy rather than masks copied."""
-
-    @property
-    def suspected(self) -> bool:
-        """Whether some pairs are suspiciously similar."""
-        return bool(self.pairs) and not self.easy
-
-
-def possible_copies(findings: Findings) -> PossibleCopies:
-    """Pairs of raters with nearly the same masks, by their Dice over all cases."""
-    raters = findings.agreement.raters
-    pairs = raters.dependence.copies if raters is not None else ()
-    rows = [
-        r for r in findings.table("agree/pairs").all("dice", "pooled") if r["relation"] == "between" and is_defined(r)
-    ]
-    easy = bool(rows) and (2 * len(pairs) > len(rows) or median(r.value for r in rows) >= EASY)
-    return PossibleCopies(tuple(pairs), easy)
+def copies_suspected(findings: Findings) -> bool:
+    """Whether some pairs of raters are suspiciously similar."""
+    return bool(findings.agreement.claims.of("raters.copies").made)

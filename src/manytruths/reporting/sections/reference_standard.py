@@ -12,12 +12,13 @@ from ...claims.numbers import TableIndex, is_defined
 from ...claims.sentences import Cell, Sentence, case_cell, compose, join_names, join_parts, text_cell
 from ...core.undefined import code_of
 from ...io.result_tables import Row
+from ...raters.dependence import FEWEST
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
 from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
-from .raters import LEAST_RATERS, error_dependence
+from .raters import DEPENDENCE_CLAIMS, rater_sentences
 from .standards import (
     UNION,
     StandardPair,
@@ -30,7 +31,7 @@ from .standards import (
     standard_cell,
     standard_name,
 )
-from .vocabulary import mean_over, note_block, rater_cell, sd_column
+from .vocabulary import in_items, mean_over, note_block, rater_cell, sd_column
 
 MethodPair = tuple[str, str]
 
@@ -71,6 +72,7 @@ def section(findings: Findings) -> Section:
             *_method_blocks(findings, table),
             *_difference_table(findings, table),
             *_region_table(findings, table),
+            *_given_tables(findings),
             *_rate_tables(findings, rates),
             *_histograms(findings),
             *note_block(findings, notes, "Notes on these reference standards"),
@@ -85,8 +87,11 @@ def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
     )
     given = given_references(findings.study)
     if given:
-        what = "a reference" if len(given) == 1 else "references"
-        yield (f"The study also supplied {what} named {join_names(given)}, made independently of these raters.",)
+        what, they = ("a reference", "it was") if len(given) == 1 else ("references", "they were")
+        yield (f"The study also gives {what} named {join_names(given)}; the files do not say how {they} made.",)
+        kinds = ("reference.equals_rater", "reference.equals_vote", "reference.raters_scored")
+        yield from findings.agreement.claims.sentences(*kinds)
+        yield from findings.fusion.claims.sentences("reference.equals_consensus")
     if pair := most_different(findings):
         yield (*_difference_sentence(findings, table, pair), *_rater_overlap(findings))
     elif method_pairs(findings):
@@ -98,7 +103,7 @@ def _difference_sentence(findings: Findings, table: TableIndex, pair: StandardPa
     mean = "mean Dice" if (pair.row.n or 0) > 1 else "Dice"
     size: Sentence = ()
     if is_defined(row := table.row("volume_difference", "mean", *pair.row.extra)):
-        size = (", with a relative volume difference of ", table.quote(row, 0, percent=True, interval=False))
+        size = (", with a relative volume difference of ", table.quote(row, 0, percent=True))
     dice = table.quote(pair.row, level=findings.interval_name)
     return compose(start + ": they overlap by a {} of {}{}.", pair.names, mean, dice, size)
 
@@ -125,7 +130,10 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
     names = {method.partition(":")[0] for method in findings.fusion.methods}
     two = len(findings.study.rater_names) == 2
     if "vote" in names and not two:
-        yield ("A vote is simple, easy to explain and robust: take it unless there is a reason not to.",)
+        yield (
+            "A vote is simple, easy to explain, and needs no model of the raters' errors: take it unless there is a "
+            "reason not to.",
+        )
     if "staple" in names:
         text = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
         yield (text, *_dependence_sentence(findings), *_background_sentence(table))
@@ -140,11 +148,10 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
 
 def _dependence_sentence(findings: Findings) -> Sentence:
     """Whether STAPLE's assumption of independent errors holds."""
-    errors = error_dependence(findings)
-    if errors is not None:
-        warning = " Its estimates of their rates look better than they are." if errors.few else ""
-        return compose(" Here {}.{}", errors.sentence, warning)
-    if len(findings.study.rater_names) < LEAST_RATERS:
+    claims = rater_sentences(findings, *DEPENDENCE_CLAIMS)
+    if claims:
+        return tuple(part for sentence in claims for part in (" ", *sentence))
+    if len(findings.study.rater_names) < FEWEST:
         return (" Whether they are cannot be determined: this needs at least four raters.",)
     return ()
 
@@ -214,16 +221,48 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
         yield make_table("reference-standards-by-region", title, pairs, [first, *dice, changed], note)
 
 
+def _given_tables(findings: Findings) -> Iterator[Block]:
+    """Raters and consensuses against given references."""
+    table = findings.table("fuse/reference_scores")
+    rows = [r for r in table.all("dice", "mean", label=None) if not r.group]
+    if not rows:
+        return
+
+    def judged(row: Row) -> Cell:
+        if row["method"]:
+            return standard_cell(findings, str(row["method"]))
+        return rater_cell(findings, str(row["rater"])) if row["rater"] else text_cell("mean of raters")
+
+    def value(statistic: str, scope: str = "mean") -> Callable[[Row], Cell]:
+        return lambda row: table.cell(statistic, scope, *row.extra, label=row.label)
+
+    columns: list[ColumnOf[Row]] = [
+        (text_column("Label", "What was marked"), lambda row: text_cell(row.label or "mean of labels")),
+        (text_column("Who", "A rater, or what the raters together are taken to say"), judged),
+        (text_column("with", "The given reference"), lambda row: text_cell(row["against"])),
+        *((Column(*HARD[name]), value(name)) for name in HARD),
+        *([(sd_column(findings, "Dice SD"), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
+        (Column("n", f"{findings.subject_word.capitalize()}s with this reference"), lambda row: text_cell(row.n)),
+    ]
+    several = any(row.label for row in rows)
+    title = f"Raters and consensus against given references, {mean_over(findings)}"
+    shown = columns if several else columns[1:]
+    yield make_table("given-references", title, rows, shown, filter=len(rows) > LONG)
+
+
 def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Raters against each reference standard: means over subjects, against probabilities, and pooled."""
-    caution = "Raters are compared with what they helped to make: all look somewhat better than they are."
+    caution = (
+        "Raters are compared with what they helped to make, and look better than beside the others alone, the more so "
+        "the fewer they are."
+    )
     title = f"Raters against each reference standard, {mean_over(findings)}"
     yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
     title = f"Raters against the probabilities of each reference standard (Gordon's measures), {mean_over(findings)}"
-    yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, closed=True)
+    yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, note=caution, closed=True)
     if len(findings.study) > 1:
         titles = "rater-rates-pooled", "Raters against each reference standard, all cases together"
-        yield from _rate_table(findings, table, titles, HARD, scope="pooled", closed=True)
+        yield from _rate_table(findings, table, titles, HARD, scope="pooled", note=caution, closed=True)
 
 
 def _rate_table(
@@ -243,7 +282,8 @@ def _rate_table(
         (text_column("Rater", "Who is compared"),
          lambda pair: rater_cell(findings, pair[1]) if pair[1] else text_cell("mean of raters")),
         (text_column("with", "The reference standard"), lambda pair: standard_cell(findings, pair[0])),
-        *((Column(*rates[s]), value(s)) for s in rates if any(r.statistic == s for r in rows)),
+        *((Column(name, in_items(findings, help)), value(s)) for s, (name, help) in rates.items()
+          if any(r.statistic == s for r in rows)),
     ]  # fmt: skip
     pairs = list(dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows))
     yield make_table(*titles, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)
@@ -255,7 +295,12 @@ def _histograms(findings: Findings) -> Iterator[Block]:
     if many or raters == 2 or len(findings.study) < LEAST_DRAWN:
         return
     svgs = charts(findings.fusion)
-    caption = "How far each rater overlaps with it, case by case; line: mean of the cases."
+    who = (
+        "the raters overlap with it on average"
+        if findings.study.options.exchangeable
+        else "each rater overlaps with it"
+    )
+    caption = f"How far {who}, case by case; line: mean of the cases. Their own marks are part of it."
     names = {method: f"iou-{method.replace(':', '-')}" for method in findings.fusion.methods}
     title = {method: as_title(standard_name(findings, method)) for method in names}
     blocks = tuple(Chart(f"fuse-{n}", svgs[n], f"{title[m]}. {caption}") for m, n in names.items() if n in svgs)

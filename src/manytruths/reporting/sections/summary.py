@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from ...agreement import interpret_alpha, interpret_kappa
 from ...analyses.tables import region_of
+from ...claims.masks import IDS, KINDS
 from ...claims.numbers import TableIndex, has_interval, is_defined
+from ...claims.raters import COMPARISONS
 from ...claims.sentences import (
     Cell,
     Sentence,
@@ -14,12 +15,13 @@ from ...claims.sentences import (
     case_cell,
     case_links,
     compose,
-    join_parts,
+    lower_first,
     number_word,
     spell_count,
+    spell_intervals,
 )
 from ...core.tally import Tally
-from ...core.undefined import code_of
+from ...core.undefined import code, code_of
 from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row
 from ..elements import Block, Paragraphs, Section
@@ -37,36 +39,24 @@ from .cases import (
     why_no_kappa,
     why_no_overlap,
 )
-from .raters import (
-    draws_larger,
-    draws_smaller,
-    error_dependence,
-    outlier_summary,
-    outlying_raters,
-    possible_copies,
-    size_sentences,
-    turned_raters,
-)
+from .raters import broken_raters, claimed_raters, copies_suspected, rater_sentences
 from .standards import most_different
-from .vocabulary import note_sentences, rater_cell, rater_names, scale_name, spelled_interval
+from .vocabulary import note_sentences, rater_names, spelled_interval
 
 UNNAMED_PATIENTS = (
     "Every case counts as a patient of its own. If cases share a patient (two eyes, two slices), name the patients "
     "in cases.csv; otherwise confidence intervals are too narrow."
 )
-MOST_NAMED = 2
-"""Most turned masks that are named."""
-MANY_LABELS = 6
-"""With more labels, only the best and the worst are named."""
+MOST_NAMED = 4
+"""Most suspicions about masks that are spelled out."""
 
 
 def section(findings: Findings) -> Section:
     """What a reader with one minute must know."""
     lead = (
-        *_turned_masks(findings),
+        *_broken_masks(findings),
         *_overlap_sentences(findings),
         *_kappa_sentence(findings),
-        *_label_sentence(findings),
         *_rater_sentences(findings),
         *_standard_sentences(findings),
         *algorithm_summary(findings),
@@ -80,20 +70,24 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     if sentences := next_steps(findings):
         yield Paragraphs(sentences, "What to do next", listed=True)
     yield coverage_table(findings) or Paragraphs((coverage_sentence(findings),))
-    others = (note for note in findings.agreement.notes if code_of(note) != "turned_mask")
+    others = (note for note in findings.agreement.notes if code_of(note) not in KINDS)
     notes = [UNNAMED_PATIENTS] if len(findings.study) > 1 and findings.subject_word == "case" else []
     notes += note_sentences(findings, others)
     if notes:
         yield Paragraphs(tuple((note,) for note in notes), "Notes", listed=True, kind="note")
 
 
-def _turned_masks(findings: Findings) -> Iterator[Sentence]:
-    """Masks that were probably saved turned or flipped, before everything else."""
-    turns = [f"{turn.case}, {turn.words}" for turn in findings.agreement.turns]
-    if turns:
-        more = f"; and {number_word(len(turns) - MOST_NAMED)} more" if len(turns) > MOST_NAMED else ""
-        yield (f"First of all: in case {'; in case '.join(turns[:MOST_NAMED])}{more}. All numbers count it "
-               "as it is: correct it and make the report again.",)  # fmt: skip
+def _broken_masks(findings: Findings) -> Iterator[Sentence]:
+    """Masks that are probably broken, before everything else."""
+    said = findings.agreement.claims.sentences(*IDS)
+    for i, sentence in enumerate(said[:MOST_NAMED]):
+        yield ("First of all: ", *lower_first(sentence)) if i == 0 else sentence
+    if said:
+        left = len(said) - MOST_NAMED
+        are = "is one" if left == 1 else f"are {number_word(left)}"
+        more = f"There {are} more: see agree/masks.csv. " if left > 0 else ""
+        yield (f"{more}All numbers count these masks as they are: correct them, or leave them out, and make the report "
+               "again.",)  # fmt: skip
 
 
 def _who_marked_what(findings: Findings) -> str:
@@ -120,7 +114,8 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
     elif dice is None:
         yield capitalise((f"{who}.",))
     elif is_defined(dice):
-        yield capitalise(compose("{}; {}.", who, _dice_clause(findings, dice, table.quote(dice, level=level))))
+        yield capitalise((f"{who}.",))
+        yield from _first_interval(findings.agreement.claims.sentences("agreement.overlap", "agreement.labels"), level)
     else:
         who = who.replace(" marked ", " looked at ", 1)
         yield capitalise((f"{who}, but {why_no_overlap(findings)}: there is no overlap to measure.",))
@@ -129,19 +124,14 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
         yield (_why_no_interval(findings, shown),)
 
 
-def _dice_clause(findings: Findings, dice: Row, value: Cell) -> Sentence:
-    """``any two raters overlap by a mean Dice of 0.62, …, and their relative volume difference is 62%``."""
-    two = "they" if len(findings.study.rater_names) == 2 else "any two raters"
-    several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
-    if dice.n and dice.n < len(findings.study.subjects):
-        subjects = f"{findings.subject_word}{'s' if dice.n > 1 else ''}"
-        several += f" in the {number_word(dice.n)} {subjects} where this is defined"
-    mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
-    table = findings.table("agree/agreement")
-    size: Sentence = ()
-    if is_defined(row := table.row("volume_difference")):
-        size = (", and their relative volume difference is ", table.quote(row, 0, percent=True))
-    return compose("{} overlap{} by a {} of {}, where 1 means identical masks{}", two, several, mean, value, size)
+def _first_interval(sentences: Sequence[Sentence], level: str) -> Iterator[Sentence]:
+    """The sentences, with the name of the interval at the first number of the page."""
+    for number, sentence in enumerate(sentences):
+        first = next((i for i, part in enumerate(sentence) if isinstance(part, Cell) and part.low), None)
+        named = sentence if number or first is None else (
+            *sentence[:first], *spell_intervals(sentence[first : first + 1], level), *sentence[first + 1 :],
+        )  # fmt: skip
+        yield named
 
 
 def _why_no_interval(findings: Findings, row: Row) -> str:
@@ -152,6 +142,11 @@ def _why_no_interval(findings: Findings, row: Row) -> str:
         return (
             f"Numbers stand without confidence intervals: those are over {findings.subject_word}s and need "
             f"{number_word(MIN_SUBJECTS)} of them, and {many}."
+        )
+    if code(row.low or 0.0) == "label_of_few_subjects":
+        return (
+            f"The mean over labels stands without a confidence interval: that needs {number_word(MIN_SUBJECTS)} "
+            f"{findings.subject_word}s for every label, and one of them has fewer."
         )
     what = "Dice" if row.statistic == "dice" else "This number"
     subjects = spell_count(there, findings.subject_word)
@@ -173,14 +168,13 @@ def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
         where = " in every case" if len(findings.study) > 1 else ""
         yield compose("All raters marked exactly the same{}: Fleiss' kappa is {}.", where, table.quote(kappa))
         return
-    scale = findings.settings.kappa_scale
-    name = interpret_kappa(kappa.value, scale)
-    low = interpret_kappa(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
-    sure = f", though its CI reaches down to {low}" if low != name else ""
-    mean = f", on average over {findings.subject_word}s" if len(findings.study) > 1 else ""
-    text = "Agreement beyond chance is {} by the scale of {}{}: Fleiss' kappa is {}{}{}."
-    number, spread = table.quote(kappa), _kappa_range(findings, table)
-    yield compose(text, name, scale_name(findings), sure, number, mean, spread)
+    yield from findings.agreement.claims.sentences("agreement.beyond_chance", *FOR_OTHER_RATERS)
+    if spread := _kappa_range(findings, table):
+        yield spread
+
+
+FOR_OTHER_RATERS = ("agreement.over_both", "agreement.these_raters")
+"""Claims about whom the intervals of the headline numbers are about."""
 
 
 def _kappa_range(findings: Findings, table: TableIndex) -> Sentence:
@@ -188,24 +182,7 @@ def _kappa_range(findings: Findings, table: TableIndex) -> Sentence:
     if len(rows) < 2 or rows[0].value == rows[-1].value:
         return ()
     ends = [cell for row in (rows[0], rows[-1]) for cell in (table.quote(row), case_cell(row.case))]
-    return compose("; case by case it ranges from {} ({}) to {} ({})", *ends)
-
-
-def _label_names(findings: Findings) -> list[str]:
-    rows = findings.table("agree/agreement").all("fleiss_kappa", "mean", label=None)
-    return list(dict.fromkeys(row.label for row in rows if row.label))
-
-
-def _label_sentence(findings: Findings) -> Iterator[Sentence]:
-    """Kappa label by label."""
-    table = findings.table("agree/agreement")
-    rows = list(filter(is_defined, (table.row("fleiss_kappa", label=name) for name in _label_names(findings))))
-    rows.sort(key=lambda r: -r.value)
-    if len(rows) < 2:
-        return
-    shown = rows if len(rows) <= MANY_LABELS else [rows[0], rows[-1]]
-    where = "Label by label, kappa is " if shown is rows else f"Of {spell_count(len(rows), 'label')}, kappa is "
-    yield (where, *join_parts([(table.quote(r), f" for {r.label}") for r in shown]), ".")
+    return compose("Case by case, kappa ranges from {} ({}) to {} ({}).", *ends)
 
 
 def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
@@ -213,38 +190,25 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
     if findings.study.options.exchangeable:
         yield ("Raters are exchangeable, so nothing is reported about single raters.",)
     elif is_defined(findings.table("agree/agreement").row("fleiss_kappa")):
-        yield from outlier_summary(findings)
-        yield from size_sentences(findings)
+        yield from rater_sentences(findings, *COMPARISONS)
 
 
 def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
     """How far the reference standard depends on the method, and whether raters differ on the same pixels."""
-    errors, pair = error_dependence(findings), most_different(findings)
+    pair = most_different(findings)
     dice = findings.table("agree/agreement").row("dice")
     if pair and (dice is None or is_defined(dice)):
-        much = "little" if pair.row.value >= 0.95 else "somewhat" if pair.row.value >= 0.85 else "much"
-        which = ", which differ most," if pair.several else ""
+        which = ", the reference standards that differ most," if pair.several else ""
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
-        text = "The reference standard depends {} on how it is made: {}{} overlap by a {} of {}."
         value = findings.table("fuse/differences").quote(pair.row)
-        yield compose(text, much, pair.names, which, mean, value)
-    if errors is not None and errors.few:
-        yield capitalise((*errors.sentence, "."))
+        yield capitalise(compose("{}{} overlap by a {} of {}.", pair.names, which, mean, value))
+    yield from rater_sentences(findings, "raters.effective")
 
 
 # --- what to do next
 
 HIGH_AGREEMENT, FAR_ABOVE_KAPPA, UNEQUAL_PREVALENCE = 0.8, 0.25, 0.5
 """Percent agreement, its distance above kappa and the prevalence index from which on a warning is shown."""
-
-STABLE = 0.8
-"""Accuracy of the majority below which more raters do not help."""
-
-RULES = {
-    "reliable": "the marks are reliable enough for conclusions",
-    "tentative conclusions only": "only tentative conclusions can be drawn",
-    "not reliable": "the marks are not reliable enough to draw conclusions",
-}
 
 
 def next_steps(findings: Findings) -> tuple[Sentence, ...]:
@@ -293,57 +257,44 @@ def _no_overlap(findings: Findings) -> Iterator[Sentence]:
     cases = [case for case, t in _with_background(findings).items() if any(t.marked > 0) and not has_overlap(t)]
     if cases:
         text = (
-            "Do not judge anything by {}: no two raters marked a common place there, so that any reference standard is "
-            "empty or one rater's alone."
+            "Do not judge anything by a consensus of {}: no two raters marked a common place there, so that it is "
+            "empty, or holds what single raters marked."
         )
         yield compose(text, case_links(cases))
 
 
 def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
-    raters, out = findings.agreement.raters, outlying_raters(findings)
-    if raters is None or not out:
-        return
-    suspects = (*raters.differences.outliers, *turned_raters(findings))
-    distances = zip(raters.differences.mean_difference.tolist(), raters.differences.raters, strict=True)
-    others = [(apart, rater) for apart, rater in distances if rater not in suspects and apart == apart]
-    if others:
+    if out := claimed_raters(findings, "raters.outlier"):
         text = (
-            "Go through {} with {}, and with rater {}, who is nearest to the others: do they follow the same rules? "
-            "This number alone is no reason to exclude a rater."
+            "Go through {} with {} and another rater: do they follow the same rules? A distance alone is no reason to "
+            "exclude a rater."
         )
         which = "some cases" if len(findings.study) > 1 else "the case"
-        yield compose(text, which, rater_names(findings, out), rater_cell(findings, min(others)[1]))
+        yield compose(text, which, rater_names(findings, out))
 
 
 def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
-    """Raters who draw larger, and raters who draw smaller."""
-    if findings.agreement.raters is None:
-        return
-    rows = list(findings.table("agree/raters").all("relative_area", "pooled"))
-    big, small = ([str(r["rater"]) for r in rows if chosen(r)] for chosen in (draws_larger, draws_smaller))
-    if big and small and len(rows) > 2:
+    """Raters who draw larger, and raters who draw smaller; two groups of raters."""
+    big, small = (claimed_raters(findings, f"raters.{kind}") for kind in ("larger", "smaller"))
+    if findings.agreement.claims.of("raters.clusters").made:
+        yield ("Agree on rules first: the raters fall into two groups, which may follow different ones.",)
+    elif (big or small) and findings.agreement.raters is not None and findings.agreement.raters.facts.label:
+        who = list(dict.fromkeys((*big, *small)))
+        text = "Agree on where labels end: {} draw{} some of them larger or smaller than most of the others."
+        yield compose(text, rater_names(findings, who), "s" if len(who) == 1 else "")
+    elif big and small:
         draws = [part for side in (big, small) for part in (rater_names(findings, side), "s" if len(side) == 1 else "")]
-        yield compose("Agree on where the border runs: {} draw{} larger and {} draw{} smaller than the others.", *draws)
+        text = "Agree on where the border runs: {} draw{} larger and {} draw{} smaller than most of the others."
+        yield compose(text, *draws)
 
 
 def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
     """Raters with nearly the same masks; where most are similar, the task may be easy."""
-    alike = possible_copies(findings)
-    if alike.pairs and alike.easy:
-        who = "The two raters" if len(findings.study.rater_names) == 2 else "Most raters"
-        yield (f"{who} drew nearly the same (Dice above 0.98): what they marked is so large or so easy to see that "
-               "everybody draws alike, or else they did not work alone.",)  # fmt: skip
-    elif alike.pairs:
-        pairs: list[Sentence] = [
-            (rater_cell(findings, c.rater_a), " and ", rater_cell(findings, c.rater_b)) for c in alike.pairs[:3]
-        ]
-        left = len(alike.pairs) - 3
-        pairs += [(f"{spell_count(left, 'pair')} more",)] if left > 0 else []
-        text = (
-            "Ask whether they worked alone: {} drew nearly the same. Copies and edits make agreement look better than "
-            "it is; named under based_on in reads.csv, they are left out."
-        )
-        yield compose(text, join_parts(pairs, "; ", "; "))
+    yield from rater_sentences(findings, "raters.alike")
+    if copies := rater_sentences(findings, "raters.copies"):
+        yield from copies
+        yield ("Ask whether they worked alone: copies and edits make agreement look better than it is. Named under "
+               "based_on in reads.csv, they are left out.",)  # fmt: skip
 
 
 def _second_look(findings: Findings) -> Iterator[Sentence]:
@@ -357,65 +308,12 @@ def _second_look(findings: Findings) -> Iterator[Sentence]:
 
 
 def _more_raters(findings: Findings) -> Iterator[Sentence]:
-    """Whether more raters would make the majority more stable; nothing where masks are doubtful."""
-    table = findings.table("plan/plan")
-    best = next(table.all("best_raters", "pooled"), None)
-    if not is_defined(best) or findings.plan is None or turned_raters(findings) or possible_copies(findings).suspected:
+    """What is known about larger panels, and what is not; nothing where masks are doubtful."""
+    if findings.plan is None or broken_raters(findings) or copies_suspected(findings):
         return
-    here = max(len({c.name for c in case.masks}) for case in findings.study)
-    now = table.row("majority_accuracy", "pooled", "pilot", here, "", "")
-    then = table.row("majority_accuracy", "pooled", "pilot", int(best.value), "", "")
-    if now is None or then is None:
-        return
-    yield (*_stability(findings, table, here, now), *_gain_of_more(findings, table, here, best, now, then), " ", CAVEAT)
-
-
-CAVEAT = (
-    "This takes all raters for one kind, and is about how stable the majority is, not about what is right: a mistake "
-    "that most share is not seen."
-)
-
-
-def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Sentence:
-    who = f"The majority of {number_word(here)}" if here > 2 else "Either of two raters"
-    large = "that" if here > 2 else "the majority"
-    text = (
-        "Would more raters help? {} would match {} of a very large panel of similar raters in {} of the {}s that any "
-        "rater marked"
-    )
-    return compose(text, who, large, table.quote(now, 0, percent=True), findings.pixel_word)
-
-
-def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, now: Row, then: Row) -> Sentence:
-    assert findings.plan is not None
-    points = 100 * findings.plan.settings.gain
-    gain = f"{points:g} percentage point{'' if points == 1 else 's'}"
-    if best.value <= here:
-        if _is_unsettled(findings, now):
-            return (f"; two more would hardly add to that (less than {gain}). {RULES_FIRST}",)
-        return (f"; two more would add less than {gain}", *_enough_raters(findings))
-    size, reach = table.quote(best, 0), table.quote(then, 0, percent=True)
-    most = max(int(str(r["raters"])) for r in table.all("majority_accuracy", "pooled"))
-    after = "more might still gain" if best.value + 2 > most else f"from there on two more add less than {gain}"
-    rules = f" {RULES_FIRST}" if _is_unsettled(findings, then) else ""
-    return compose("; a panel of {} would in {}, and {}.{}", size, reach, after, rules)
-
-
-RULES_FIRST = "Raters like these disagree too much for a majority to settle it: agree on rules first."
-
-
-def _is_unsettled(findings: Findings, reached: Row) -> bool:
-    """Whether raters disagree too much for a majority to settle it."""
-    kappa = findings.table("agree/agreement").row("fleiss_kappa")
-    return reached.value < STABLE or (is_defined(kappa) and kappa.value <= 0)
-
-
-def _enough_raters(findings: Findings) -> Sentence:
-    """Whether there are enough raters; not where their errors are correlated."""
-    errors = error_dependence(findings)
-    if errors is None or not errors.few:
-        return (", so that there are enough.",)
-    return (". But these ", *errors.weight, f", and more of the same kind would differ on the same {errors.item}s.")
+    said = findings.plan.claims.sentences("plan.more_raters", "plan.third_rater", "plan.enough_raters")
+    for i, sentence in enumerate(said):
+        yield sentence if i else ("Would more raters help? ", *sentence)
 
 
 def _no_intervals(findings: Findings) -> Iterator[Sentence]:
@@ -451,18 +349,7 @@ def _marked_share(findings: Findings) -> float:
 
 
 def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
-    """Krippendorff's limits, applied to the mean, or to the pooled number where only that has an interval."""
-    table = findings.table("agree/agreement")
-    mean, pooled = (table.row("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
-    judged = next((row for row in (mean, pooled) if has_interval(row)), None)
-    if judged is None or judged.low is None or not is_defined(mean) or not is_defined(pooled):
-        return
-    which, rule = "mean" if judged is mean else "pooled number", interpret_alpha(judged.low)
-    text = RULES[rule]
-    if rule == "reliable" and possible_copies(findings).suspected:
-        text = "the marks would be reliable enough for conclusions, if nobody has copied"
-    sentence = (
-        "Krippendorff's alpha is {} on average over {}s and {} with all cases pooled. Krippendorff asks for 0.80, or "
-        "for 0.667 where conclusions are tentative; by the lower limit of the CI of the {}, {}."
+    """Krippendorff's limits, applied to the mean over subjects."""
+    yield from findings.agreement.claims.sentences(
+        "agreement.reliable", "agreement.tentative", "agreement.unreliable", "agreement.undecided"
     )
-    yield compose(sentence, table.quote(mean), findings.subject_word, table.quote(pooled), which, text)

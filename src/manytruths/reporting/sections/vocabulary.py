@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ...agreement import interpret_kappa
 from ...analyses.evaluate.case_scores import NAMES
+from ...claims.agreement import SCALES, level_words
 from ...claims.sentences import Cell, Sentence, join_parts, spell_count, text_cell
-from ...core.undefined import code_of, reason
+from ...core.undefined import code_of
 from ...io.result_tables import Row
 from ..building import ColumnOf, text_column
 from ..elements import Column, Paragraphs
 from ..findings import Findings
 from .standards import consensus_methods, given_references, standard_name
-
-SCALES = {
-    "landis_koch": "Landis and Koch",
-    "fleiss": "Fleiss",
-    "altman": "Altman",
-    "shrout": "Shrout",
-}
-"""Authors of the scales of words for kappa."""
 
 TITLES = {
     "fleiss_kappa": "Fleiss' kappa",
@@ -73,6 +65,17 @@ SHARES = ("percent_agreement", "unanimous", "volume_difference", "smyth_bound")
 """Statistics that are shown as percentages."""
 
 
+def in_items(findings: Findings, text: str) -> str:
+    """A text about pixels, with voxels in their place where the study is of volumes."""
+    small, capital = findings.pixel_word, findings.pixel_word.capitalize()
+    return re.sub(r"\bpixel(?=s?\b)", small, re.sub(r"\bPixel(?=s?\b)", capital, text))
+
+
+def meaning(findings: Findings, statistic: str) -> str:
+    """What a statistic of all raters means."""
+    return in_items(findings, MEANINGS[statistic])
+
+
 def rater_cell(findings: Findings, rater: str) -> Cell:
     """The name of a rater in their colour; sessions have the colour of their rater."""
     return Cell(rater, colour=findings.colours.get(rater) or findings.colours.get(rater.rpartition("@")[0], ""))
@@ -84,9 +87,9 @@ def scale_name(findings: Findings) -> str:
 
 
 def level_column(findings: Findings) -> ColumnOf[Row]:
-    """The level of the kappa of a row in a word."""
-    column = text_column("Level", f"By the scale of {scale_name(findings)}: words by convention.")
-    return column, lambda row: text_cell(interpret_kappa(row.value, findings.settings.kappa_scale))
+    """The levels that the confidence interval of a kappa covers, in words; empty where it has none."""
+    help = f"Levels that the {findings.interval_name} covers, by the scale of {scale_name(findings)}: a convention."
+    return text_column("Level", help), lambda row: text_cell(level_words(row, findings.settings.kappa_scale))
 
 
 def pooled_column(findings: Findings, title: str = "Pooled") -> Column:
@@ -97,15 +100,6 @@ def pooled_column(findings: Findings, title: str = "Pooled") -> Column:
 def rater_names(findings: Findings, raters: Iterable[str]) -> Sentence:
     """``rater A, rater B and rater C``."""
     return join_parts([("rater ", rater_cell(findings, rater)) for rater in raters])
-
-
-def level_text(row: Row, scale: str) -> str:
-    """The level of a kappa, and that of its lower limit where it differs."""
-    if reason(row.value):
-        return "undefined"
-    name = interpret_kappa(row.value, scale)
-    low = interpret_kappa(row.low, scale) if row.low is not None and not reason(row.low) else name
-    return name if low == name else f"{name} ({low} at the lower limit of its CI)"
 
 
 def spelled_interval(findings: Findings) -> str:
@@ -129,7 +123,7 @@ def sd_column(findings: Findings, title: str = "SD") -> Column:
 # --- notes
 
 SHOWN_ELSEWHERE = frozenset({
-    "metrics_chosen", "no_subjects", "vote_of_two", "no_human_range", "one_more_rater", "fewer_tests", "kendall_tau",
+    "metrics_chosen", "no_subjects", "vote_of_half", "vote_of_two", "too_few_raters", "fewer_tests", "kendall_tau",
     "krippendorff_rule", "outliers", "exchangeable", "possible_copy", "edits", "second_look",
 })  # fmt: skip
 """Codes of notes that the page states elsewhere, or that are about options."""
@@ -173,6 +167,7 @@ def _proper_names(findings: Findings) -> tuple[str, ...]:
 
 def plain_note(findings: Findings, note: str) -> str:
     """A note without options and names of columns."""
+    note = in_items(findings, re.sub(r"\bitem(?= was marked| was rated)", "pixel", note))
     for pattern, words in REWORDINGS:
         note = re.sub(pattern, words, note)
     for method in consensus_methods(findings):

@@ -1,0 +1,285 @@
+"""Raters, and what is made of them, against given reference standards: ``reference_scores.csv``.
+
+A given reference is not said to be independent of the raters: nothing is known about how it was made. Where its pixels
+are those of a rater's mask, or of a consensus, this is found and said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...claims.algorithms import consider_equal_references, consider_raters_scored, consider_voted_references
+from ...claims.claim import ClaimLog
+from ...claims.numbers import TableIndex
+from ...core.columns import Column
+from ...core.counting import tally
+from ...core.labels import VOID, Labels
+from ...core.tally import Tallies, Tally, pool
+from ...core.undefined import Undefined
+from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
+from ...io.result_tables import Table
+from ...study import Study
+from ...study.case import Reading
+from ...study.consensus import binary_mask
+from ...study.mask_values import about, find_wrong_references, raise_first
+from ..tables import Series, Settings, summarise
+
+if TYPE_CHECKING:
+    from .agree import Agreement
+
+Array = NDArray[Any]
+LabelTallies = Mapping[str, Tally]
+"""Of one case: raters, consensuses (as algorithms) and given references, marked or not.
+
+By label; of one label also under ``""``, whatever value a reference has for it.
+"""
+Equal = dict[tuple[str, str], list[str]]
+"""The cases in which a given reference is the same as a mask, by reference and rater or method."""
+Voted = dict[str, tuple[int, int]]
+"""References that are, in every case, what at least so many of so many raters marked."""
+
+
+def count_references(
+    reading: Reading, table: Tally, consensus: Mapping[str, NDArray[Any]] | None = None
+) -> dict[str, Tally]:
+    """Count a case with its given references, label by label; nothing without them, or without marks.
+
+    ``consensus`` are masks in the labels of the raters.
+    """
+    case, labels = reading.case, table.labels
+    if not case.references or (labels.background is None and not labels.several):
+        return {}
+    raise_first(find_wrong_references(case, table, reading.references))
+    region = "whole" if isinstance(reading.region, str) else reading.region
+    masks = {c: reading.masks[c] for c in (table.columns[i] for i in table.raters) if c in reading.masks}
+    # below 0 nothing was decided
+    judged = {Column(method, "algorithm"): np.maximum(array, 0) for method, array in (consensus or {}).items()}
+
+    def count(value: int | None) -> Tally:
+        def marked(arrays: Mapping[Column, Array]) -> dict[Column, Array]:
+            return {c: binary_mask(array, value, case.options.void) for c, array in arrays.items()}
+
+        return tally(
+            marked(masks),
+            raters="exchangeable" if case.options.exchangeable else None,
+            predictions=marked(judged), references=marked(reading.references),
+            labels=Labels((0, 1)), region=region, unit=reading.grid.item_size,
+        )  # fmt: skip
+
+    named = _label_values(reading, table)
+    with about(f"case {case.name}"):
+        if len(named) > 1:
+            return {label: count(value) for label, value in named.items()}
+        together = count(None)
+        return {"": together, **dict.fromkeys(named, together)}
+
+
+def _label_values(reading: Reading, table: Tally) -> dict[str, int]:
+    """The labels that raters or references have, and their values; none where all labels are united.
+
+    A reference may have another value for the only label.
+    """
+    labels, options = table.labels, reading.case.options
+    if options.foreground:
+        return {}
+    named = {labels.names[mark]: labels.values[mark] for mark in labels.marks}
+    found = {int(v) for array in reading.references.values() for v in np.unique(np.ma.compressed(array))}
+    more = found - {0, options.void, *labels.values}
+    if len(named) > 1 or found & set(named.values()):
+        named |= {str(value): value for value in sorted(more)}
+    return named
+
+
+def reference_names(cases: Mapping[str, LabelTallies]) -> list[str]:
+    """The given references, each once."""
+    columns = {c for case in cases.values() for t in case.values() for c in t.role("reference")}
+    return [c.name for c in sorted(columns, key=lambda c: c.order)]
+
+
+def pool_by_reference(cases: Mapping[str, LabelTallies]) -> dict[str, dict[str, Tally]]:
+    """The raters beside each given reference, over the cases that have it, by label."""
+    known = [tables for tables in cases.values() if tables]
+    labels = label_names(known)
+    pooled: dict[str, dict[str, Tally]] = {}
+    for name in reference_names(cases):
+        own = {label: [t[label] for t in known if label in t and _has(t[label], name)] for label in labels}
+        pooled[name] = {label: pool(tables, mixed=True) for label, tables in own.items() if tables}
+    return pooled
+
+
+def label_names(cases: Sequence[LabelTallies]) -> list[str]:
+    """Every label of the cases; one empty name where there is but one."""
+    named = list(dict.fromkeys(label for tables in cases for label in tables if label))
+    return named if len(named) > 1 else [""]
+
+
+def find_equal_masks(cases: Mapping[str, LabelTallies], role: Literal["rater", "algorithm"] = "rater") -> Equal:
+    """Where a given reference is, pixel by pixel and in every label, a rater's mask, not empty.
+
+    With the role ``algorithm``, where it is a consensus.
+    """
+    equal: Equal = {}
+    for name, tables in cases.items():
+        if not tables:
+            continue
+        first = next(iter(tables.values()))
+        for reference in first.role("reference"):
+            judged = [first.columns[i] for i in first.raters] if role == "rater" else first.role(role)
+            for column in judged:
+                if _is_equal(tables, reference, column):
+                    equal.setdefault((reference.name, column.name), []).append(name)
+    return equal
+
+
+def _is_equal(tables: LabelTallies, a: Column, b: Column) -> bool:
+    """Whether two columns agree in every pixel that both rated, and mark any."""
+    some = False
+    for table in tables.values():
+        if a not in table.columns or b not in table.columns:
+            return False
+        pair = table.patterns[:, [table.position(a), table.position(b)]]
+        rated = (pair != VOID).all(axis=1) & (table.counts > 0)
+        if (pair[rated, 0] != pair[rated, 1]).any() or not rated.any():
+            return False
+        some = some or bool((pair[rated] == 1).any())
+    return some
+
+
+def find_votes(cases: Mapping[str, LabelTallies]) -> Voted:
+    """Given references that are a vote of the raters: what at least k of R marked, the same k in all cases."""
+    voted: Voted = {}
+    for name in reference_names(cases):
+        column = Column(name, "reference")
+        tables = [t for case in cases.values() for t in case.values() if _has(t, name)]
+        ranges = [_vote_range(table, column) for table in tables]
+        panels = {len(table.raters) for table in tables}
+        low, high = max((r[0] for r in ranges), default=0), min((r[1] for r in ranges), default=0)
+        if len(panels) == 1 and low < high <= max(panels) and max(panels) > 1:
+            voted[name] = (high, max(panels))
+    return voted
+
+
+def _vote_range(table: Tally, reference: Column) -> tuple[int, int]:
+    """The most votes of what the reference leaves out and the fewest of what it marks, where all raters rated."""
+    rows, given = table.patterns[:, table.raters], table.patterns[:, table.position(reference)]
+    counted = (rows != VOID).all(axis=1) & (given != VOID) & (table.counts > 0)
+    votes, marked = (rows[counted] == 1).sum(axis=1), given[counted] == 1
+    most = int(votes[~marked].max(initial=0))
+    return most, int(votes[marked].min(initial=len(table.raters) + 1))
+
+
+def reference_table(study: Study, cases: Mapping[str, LabelTallies], settings: Settings, *, methods: bool) -> Table:
+    """Raters, and with ``methods`` consensuses, against every given reference: by case, and means over subjects.
+
+    With several labels, rows without a label are the mean Dice over labels that either of the two has.
+    """
+    table = Table("reference_scores", ("method", "rater", "against") if methods else ("rater", "against"))
+    known = {name: tables for name, tables in cases.items() if tables}
+    if not known:
+        return table
+    labels = label_names(list(known.values()))
+    judged = _judged(known, exchangeable=study.options.exchangeable)
+    scored = {name: {label: _overlaps(t) for label, t in tables.items()} for name, tables in known.items()}
+    for reference in reference_names(known):
+        own = [name for name, tables in known.items() if any(_has(t, reference) for t in tables.values())]
+        first = {name: next(iter(known[name].values())) for name in own}
+        tallies = study.gathered(first) if len(first) == len(study) else _select(study, first)
+        for method, rater, columns in judged:
+            extra = (method, rater, reference) if methods else (rater, reference)
+            if method and not methods:
+                continue
+            series = list(_series(scored, own, labels, columns, reference, extra))
+            table.add(summarise(series, tallies, settings))
+    return table
+
+
+def _select(study: Study, tables: Mapping[str, Tally]) -> Tallies:
+    subjects, groups = {c.name: c.subject for c in study}, {c.name: c.groups for c in study}
+    return Tallies(tables, {n: subjects[n] for n in tables}, {n: groups[n] for n in tables})
+
+
+def _has(table: Tally, reference: str) -> bool:
+    return any(c.name == reference for c in table.role("reference"))
+
+
+def _judged(cases: Mapping[str, LabelTallies], *, exchangeable: bool) -> list[tuple[str, str, tuple[Column, ...]]]:
+    """Method, rater, and the columns whose mean is taken: slots of exchangeable raters are averaged."""
+    tables = [t for case in cases.values() for t in case.values()]
+    raters = sorted({t.columns[i] for t in tables for i in t.raters}, key=lambda c: c.order)
+    consensuses = list(dict.fromkeys(c for t in tables for c in t.role("algorithm")))
+    people = [("", "", tuple(raters))] if exchangeable else [("", c.name, (c,)) for c in raters]
+    return [*people, *((c.name, "", (c,)) for c in consensuses)]
+
+
+def _overlaps(table: Tally) -> Overlaps:
+    judged = [*(table.columns[i] for i in table.raters), *table.role("algorithm")]
+    return overlaps(table, judged, list(table.role("reference")))
+
+
+def _series(
+    scored: Mapping[str, Mapping[str, Overlaps]], cases: Sequence[str], labels: Sequence[str],
+    columns: Sequence[Column], reference: str, extra: tuple[object, ...],
+) -> Iterator[Series]:  # fmt: skip
+    for statistic in OVERLAPS:
+        by_label = []
+        for label in labels:
+            values = [_mean(scored[n].get(label), columns, reference, statistic.__name__) for n in cases]
+            by_label.append(values)
+            yield Series(statistic.__name__, values, label, extra)
+        if len(labels) > 1 and statistic.__name__ == "dice":
+            yield Series("dice", [_mean_of(values) for values in zip(*by_label, strict=True)], "", extra)
+
+
+def _mean(found: Overlaps | None, columns: Sequence[Column], reference: str, name: str) -> float:
+    statistic = next(s for s in OVERLAPS if s.__name__ == name)
+    if found is None:
+        return Undefined("both_empty")  # a label that nobody has in this case
+    against = next((c for c in found.against if c.name == reference), None)
+    if against is None:
+        return Undefined("reference_absent")
+    values = [found.value(c, against, statistic) for c in columns if c in found.judged]
+    return _mean_of(values) if len(values) != 1 else values[0]
+
+
+def _mean_of(values: Sequence[float]) -> float:
+    known = [v for v in values if not np.isnan(v)]
+    return float(np.mean(known)) if known else values[0] if values else Undefined("rater_absent")
+
+
+def reference_grid(table: Table | None) -> Any:
+    """Raters and consensuses against given references, for the terminal; None where there are none."""
+    from ..printing import grid, with_interval
+
+    means = [r for r in table.all("dice", "mean") if not r.group] if table is not None else []
+    if table is None or not means:
+        return None
+    several, rows = any(r.label for r in means), []
+    for r in means:
+        who = (table.extra[0] == "method" and str(r["method"])) or str(r["rater"]) or "mean of raters"
+        label = [r.label or "mean of labels"] if several else []
+        rows.append([who, str(r["against"]), *label, with_interval(r), str(r.n)])
+    header = ["", "against", *(["label"] if several else []), "Dice", "n"]
+    return grid("Against given references, mean over subjects", header, rows)
+
+
+def consider_given_references(log: ClaimLog, result: Agreement) -> None:
+    """Whether given references are a rater's masks, and the raters' Dice against them."""
+    table = result.tables.get("reference_scores")
+    if table is None:
+        return
+    names = list(dict.fromkeys(str(row["against"]) for row in table.rows))
+    consider_equal_references(log, result.equal_references, count_given(result.study))
+    consider_voted_references(log, result.voted_references)
+    index = TableIndex("agree/reference_scores.csv", table)
+    raters = [""] if result.study.options.exchangeable else result.study.rater_names
+    consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references)
+
+
+def count_given(study: Study) -> dict[str, int]:
+    """In how many cases each reference is given."""
+    return dict(Counter(column.name for case in study for column in case.references))

@@ -1,0 +1,137 @@
+"""Whether algorithms agree with the raters as these do with each other: ``interchangeability.csv``.
+
+Raters who are outliers by a test stay in; beside it stands the same without them. Rows by label, where there are
+several, are of that label alone; rows without one take the mean over labels in every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...claims.claim import ALPHA
+from ...core.columns import Column
+from ...core.labels import MACRO
+from ...core.tally import Tallies, pool
+from ...evaluation.interchangeability import (
+    Interchangeability,
+    LabelDistances,
+    case_distances,
+    compare_with_raters,
+    label_distances,
+)
+from ...inference.rater_tests import FEWEST_RATERS, rater_outlier_test
+from ...io.result_tables import Row, Table
+from ...raters import connected_raters
+from ...study import Study
+from ..tables import Settings, region_of
+from .marks import EvaluatePlan
+from .mask_scores import LabelScores
+
+EXTRA = ("algorithm", "rater", "without")
+GAMMA, SMALLEST = "interchangeability", "smallest_margin"
+
+
+@dataclass(frozen=True)
+class InterchangeabilityResult:
+    """Every algorithm against the raters."""
+
+    table: Table
+    every: Mapping[str, Interchangeability] = field(default_factory=dict)
+    """By algorithm, with all raters and labels."""
+    outliers: tuple[str, ...] = ()
+    """Raters who are outliers by a test; without them the comparison is shown, too."""
+
+
+def tabulate_interchangeability(
+    study: Study, parts: Sequence[LabelScores], plan: EvaluatePlan, settings: Settings
+) -> InterchangeabilityResult:
+    """Compare every algorithm with the raters, over all labels and for each."""
+    table, level = Table("interchangeability", EXTRA), settings.level
+    # the tables of the macro mean unite the labels
+    named = [part for part in parts if part.label != MACRO]
+    outliers = find_outliers(named, settings.seed)
+    every = {}
+    for algorithm in parts[0].algorithms:
+        compared = _compare(study, named, algorithm, plan, level)
+        if compared is None:
+            continue
+        every[algorithm.name] = compared
+        table.add(_rows(compared, parts[0].tallies))
+        if outliers and len(compared.raters) - len(outliers) > 1:
+            rest = _compare(study, named, algorithm, plan, level, without=outliers)
+            table.add(_rows(rest, parts[0].tallies, without=outliers) if rest else ())
+        for part in named if len(named) > 1 else ():
+            alone = _compare(study, [part], algorithm, replace(plan, margin=None), level)
+            table.add(_rows(alone, part.tallies, part.label) if alone else ())
+    return InterchangeabilityResult(table, every, outliers)
+
+
+def find_outliers(parts: Sequence[LabelScores], seed: int = 0) -> tuple[str, ...]:
+    """Raters who are farther from the others than these from each other, by the permutation test of ``agree``.
+
+    Of equal raters, one lies beyond the mean of all by a standard deviation in most studies: that would leave out
+    somebody nearly always. With few raters or subjects there is no test, and nobody is left out.
+    """
+    tallies, names = parts[0].tallies, [column.name for column in parts[0].raters]
+    if next(iter(tallies.values())).exchangeable or len(names) < FEWEST_RATERS:
+        return ()
+    alone = tallies.map(lambda t: t.without(*[c for c in t.columns if c.role != "rater"]))
+    if len(connected_raters(pool(alone, mixed=True))) > 1:
+        return ()
+    nobody = Column("", "algorithm")
+    distances = [[_distances(part.tallies, case, nobody, names) for part in parts] for case in tallies]
+    between = np.stack([case_distances([d for d in of_case if d is not None])[1] for of_case in distances])
+    own = np.arange(len(names))
+    between[:, own, own] = np.where(np.isnan(between).all(axis=-1), np.nan, 0.0)
+    p_values = rater_outlier_test(between, [tallies.subjects[case] for case in tallies], seed=seed).p_value
+    return tuple(name for name, p in zip(names, p_values.tolist(), strict=True) if p <= ALPHA)
+
+
+def _compare(
+    study: Study, parts: Sequence[LabelScores], algorithm: Column, plan: EvaluatePlan, level: float,
+    without: Sequence[str] = (),
+) -> Interchangeability | None:  # fmt: skip
+    """One algorithm; None where no two raters can be compared."""
+    raters = [c.name for c in parts[0].raters if c.name not in without]
+    excluded = {case.name for case in study if case.missing} if plan.missing == "exclude" else set[str]()
+    tallies = parts[0].tallies
+    tallies = tallies.select([case for case in tallies if case not in excluded])
+    if len(raters) < 2 or not tallies:
+        return None
+    cases = []
+    for case in tallies:
+        distances = [_distances(part.tallies, case, algorithm, raters) for part in parts]
+        missing = algorithm in study[case].missing
+        cases.append(case_distances([d for d in distances if d is not None], missing=missing))
+    exchangeable = next(iter(tallies.values())).exchangeable
+    compared = compare_with_raters(
+        algorithm.name, raters, tallies, cases, plan.margin, level, exchangeable=exchangeable
+    )
+    return compared if compared.gamma.n else None
+
+
+def _distances(tallies: Tallies, case: str, algorithm: Column, raters: Sequence[str]) -> LabelDistances | None:
+    return label_distances(tallies[case], algorithm, raters) if case in tallies else None
+
+
+def _rows(
+    compared: Interchangeability, tallies: Tallies, label: str = "", without: Sequence[str] = ()
+) -> Iterator[Row]:
+    """γ, the smallest margin, the two distances, and γ by rater."""
+    region, name, gamma = region_of(tallies), compared.algorithm, compared.gamma
+    undefined = len(tallies.by_subject()) - gamma.n
+    extra = (name, "", "; ".join(without))
+    yield Row("mean", GAMMA, gamma.value, "", "", label, region, extra, gamma.low, gamma.high, gamma.n, undefined)
+    numbers = {
+        SMALLEST: compared.smallest_margin,
+        "distance_to_raters": compared.to_raters,
+        "distance_between_raters": compared.between_raters,
+    }
+    for statistic, value in numbers.items():
+        yield Row("mean", statistic, value, "", "", label, region, extra, n=gamma.n, n_undefined=undefined)
+    for rater, d in compared.by_rater.items() if not without else ():
+        gaps = len(tallies.by_subject()) - d.n
+        yield Row("mean", GAMMA, d.value, "", "", label, region, (name, rater, ""), d.low, d.high, d.n, gaps)

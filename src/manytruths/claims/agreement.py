@@ -1,0 +1,336 @@
+"""How far the raters agree: overlap, kappa and alpha with their intervals, words for them, and Krippendorff's rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..agreement import interpret_interval
+from ..core.undefined import Note
+from ..inference.intervals import MIN_SUBJECTS
+from ..io.result_tables import Row
+from .claim import ClaimKind, ClaimLog
+from .numbers import TableIndex, has_interval, is_defined
+from .sentences import (
+    Sentence,
+    case_links,
+    compose,
+    counted,
+    join_parts,
+    label_words,
+    number_word,
+    spell_count,
+    there_are,
+)
+
+LEAST_RATERS = 3
+"""Fewest raters for a verdict."""
+FIRM, TENTATIVE = 0.8, 0.667
+"""Krippendorff's limits of alpha, for conclusions and for tentative ones."""
+SMALL = 0.1
+"""Shares below it have a decimal."""
+MANY_LABELS = 6
+"""With more labels, only those with the most and the least overlap are named."""
+
+SCALES = {"landis_koch": "Landis and Koch", "fleiss": "Fleiss", "altman": "Altman", "shrout": "Shrout"}
+"""Authors of the scales of words for kappa."""
+
+REGIONS = {
+    "whole": "over all {item}s that were rated",
+    "mask": "over the {item}s of each case's region of interest",
+    "union": "over the {item}s that any rater marked",
+    "modified_background": "over the {item}s that any rater marked and as many of the background",
+    "mixed": "over a region that differs between cases",
+}
+
+OVERLAP = ClaimKind(
+    "agreement.overlap", "estimate",
+    "Two raters overlap by a Dice of so much, on average over subjects; of several labels, the macro mean.",
+    "Dice is defined for a subject; the interval needs ten subjects, and of several labels ten that have each of them.",
+    "coverage of the interval",
+)  # fmt: skip
+LABELS = ClaimKind(
+    "agreement.labels", "estimate",
+    "Label by label, each against the rest, two raters overlap by a Dice of so much.",
+    "There are several labels; a label has a number where anybody used it, and an interval from ten such subjects on.",
+    "coverage of the intervals",
+)  # fmt: skip
+BEYOND_CHANCE = ClaimKind(
+    "agreement.beyond_chance", "estimate",
+    "Fleiss' kappa is so much over a region; the words of a scale cover the whole interval.",
+    "Kappa is defined for a subject; words need the interval, and so ten subjects.",
+    "coverage of the interval",
+)  # fmt: skip
+ALPHA = ClaimKind(
+    "agreement.alpha", "estimate",
+    "Krippendorff's alpha is so much, on average over subjects.",
+    "Alpha is defined for a subject; the interval needs ten subjects.",
+    "coverage of the interval",
+)  # fmt: skip
+OVER_BOTH = ClaimKind(
+    "agreement.over_both", "estimate",
+    "The same means with intervals that hold for other subjects and other raters like these.",
+    "The intervals over subjects and raters exist: ten subjects and three raters who are named.",
+    "coverage of the intervals over both",
+)  # fmt: skip
+RELIABLE = ClaimKind(
+    "agreement.reliable", "equivalence",
+    "By Krippendorff's rule the marks are reliable enough for conclusions.",
+    "The lower limit of mean alpha is 0.8 or more; ten subjects, three raters, and no masks that look like copies.",
+    "mean alpha over subjects of 0.8",
+)  # fmt: skip
+FOR_TENTATIVE = ClaimKind(
+    "agreement.tentative", "equivalence",
+    "By Krippendorff's rule tentative conclusions can be drawn.",
+    "The lower limit of mean alpha is 0.667 or more and below 0.8; ten subjects, three raters, no apparent copies.",
+    "mean alpha over subjects of 0.667",
+)  # fmt: skip
+UNRELIABLE = ClaimKind(
+    "agreement.unreliable", "difference",
+    "By Krippendorff's rule the marks are not reliable enough to draw conclusions.",
+    "The upper limit of mean alpha is below 0.667; ten subjects and three raters.",
+    "mean alpha over subjects of 0.667",
+)  # fmt: skip
+UNDECIDED = ClaimKind(
+    "agreement.undecided", "description",
+    "Whether the marks are reliable enough by Krippendorff's rule cannot be told.",
+    "The interval of mean alpha holds 0.667; ten subjects and three raters.",
+)  # fmt: skip
+EMPTY = ClaimKind(
+    "agreement.empty", "description",
+    "In so many cases nobody marked anything, or some raters marked nothing where others did.",
+    "There is such a case.",
+)  # fmt: skip
+KINDS = (
+    OVERLAP, LABELS, EMPTY, BEYOND_CHANCE, ALPHA, OVER_BOTH, RELIABLE, FOR_TENTATIVE, UNRELIABLE, UNDECIDED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AgreementFacts:
+    """What the sentences on agreement need to know beside the table."""
+
+    raters: int
+    subjects: int
+    subject_word: str = "case"
+    pixel_word: str = "pixel"
+    region: str = "whole"
+    scale: str = "landis_koch"
+    labels: tuple[str, ...] = ()
+    """The labels but background, where there are several."""
+    apart: bool = False
+    """Whether some raters share no case with the others, so that no number is about all of them."""
+    doubt: Note | None = None
+    """Why masks cannot be taken for independent readings, so that nothing is called reliable."""
+    nothing_marked: tuple[str, ...] = ()
+    """Cases in which nobody marked anything."""
+    one_empty: tuple[str, ...] = ()
+    """Cases in which some raters marked nothing, and others did."""
+
+    @property
+    def where(self) -> str:
+        """Which pixels count."""
+        known = REGIONS.get(self.region)
+        return known.format(item=self.pixel_word) if known else f"over the region {self.region}"
+
+
+def consider_agreement(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    """Consider every claim about the agreement of all raters, from the table ``agreement``."""
+    _consider_overlap(log, table, facts)
+    if facts.labels:
+        _consider_labels(log, table, facts)
+    _consider_empty(log, table, facts)
+    _consider_kappa(log, table, facts)
+    _consider_both(log, table, facts)
+    _consider_alpha(log, table, facts)
+
+
+def _undefined(row: Row | None) -> Note:
+    return Note("undefined", "it is undefined for every subject" if row is not None else "it was not computed")
+
+
+def _consider_overlap(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    row, size = table.row("dice"), table.row("volume_difference")
+    if not is_defined(row):
+        log.consider(OVERLAP, ("Two raters overlap.",), why_not=_undefined(row))
+        return
+    sizes: Sentence = ()
+    if is_defined(size):
+        digits = 1 if size.value < SMALL else 0
+        sizes = ("; their relative volume difference {be} ", table.quote(size, digits, percent=True))
+    text = "{who} overlap{ed} by a {mean}Dice of {dice}{over}{size}."
+
+    def sentence(past: bool) -> Sentence:
+        be = tuple(p.replace("{be}", "was" if past else "is") if isinstance(p, str) else p for p in sizes)
+        return compose(
+            text, who=_two_raters(facts), ed="ped" * past,
+            mean="mean " if facts.subjects > 1 or facts.raters > 2 or facts.labels else "", dice=table.quote(row),
+            over=_averaged_over(row, facts), size=be,
+        )  # fmt: skip
+
+    log.consider(OVERLAP, sentence(False), result=sentence(True))
+
+
+def _two_raters(facts: AgreementFacts) -> str:
+    if facts.raters == 2:
+        return "The two raters"
+    return "Any two raters of the same case" if facts.apart else "Any two raters"
+
+
+def _averaged_over(row: Row, facts: AgreementFacts) -> str:
+    """`` over 10 of 12 patients and two labels, each against the rest``."""
+    some = f"{row.n} of {facts.subjects}" if row.n is not None and row.n < facts.subjects else str(facts.subjects)
+    over = [f"{some} {facts.subject_word}s"] if facts.subjects > 1 else []
+    over += [f"{spell_count(len(facts.labels), 'label')}, each against the rest"] if facts.labels else []
+    return " over " + " and ".join(over) if over else ""
+
+
+def _some_subjects(row: Row, facts: AgreementFacts) -> str:
+    """For how many subjects a mean is defined, where not for all."""
+    if row.n is None or row.n >= facts.subjects:
+        return ""
+    return f" (defined for {number_word(row.n)} of {facts.subjects})"
+
+
+def _consider_labels(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    """Dice of each label, the highest first."""
+    known = list(filter(is_defined, (table.row("dice", label=label) for label in facts.labels)))
+    rows = sorted(known, key=lambda row: -row.value)
+    if not rows:
+        log.consider(LABELS, ("Dice differs between labels.",), why_not=_undefined(None))
+        return
+    shown = rows if len(rows) <= MANY_LABELS else [rows[0], rows[-1]]
+    parts: list[Sentence] = [
+        (table.quote(row), f" for {label_words(row.label)}{_some_subjects(row, facts)}") for row in shown
+    ]
+    unused = [label for label in facts.labels if label not in {row.label for row in rows}]
+    rest = f" Nobody used {' or '.join(map(label_words, unused[:MANY_LABELS]))}." if unused else ""
+    many = f", the most and the least of {len(rows)} labels" if shown is not rows else ""
+    values = join_parts(parts)
+
+    def sentence(verb: str) -> Sentence:
+        return compose("Label by label, Dice {} {}{}.{}", verb, values, many, rest)
+
+    others = tuple(table.quote(row) for row in rows if row not in shown)
+    log.consider(LABELS, sentence("is"), result=sentence("was"), rests_on=others)
+
+
+def _consider_empty(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    """Cases in which nobody, or only some raters, marked anything."""
+    texts = {
+        "nothing_marked": "In {} of {} ({}) nobody marked anything: overlap and kappa {} undefined there.",
+        "condition_1": "In {} of {} ({}) some raters marked nothing where others did: their Dice with them {} 0 there.",
+    }
+    found = {"nothing_marked": facts.nothing_marked, "condition_1": facts.one_empty}
+    for name, cases in found.items():
+        row = table.row(name, "pooled")
+        if cases and is_defined(row):
+            verbs = ("are", "were") if name == "nothing_marked" else ("is", "was")
+            numbers = (table.quote(row, 0), counted(row.n or 0, "case"), case_links(cases))
+            sentence, result = (compose(texts[name], *numbers, verb) for verb in verbs)
+            log.consider(EMPTY, sentence, about=name, result=result)
+    if not any(found.values()):
+        why = Note("none_empty", "every rater marked something in every case that they read")
+        log.consider(EMPTY, ("Some raters marked nothing in some cases.",), why_not=why)
+
+
+def _on_average(row: Row, facts: AgreementFacts) -> str:
+    """`` on average over patients``, or over how many of them; nothing with a single subject."""
+    if facts.subjects < 2:
+        return ""
+    some = f"{row.n} of {facts.subjects} " if row.n is not None and row.n < facts.subjects else ""
+    return f" on average over {some}{facts.subject_word}s"
+
+
+def _consider_kappa(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    row = table.row("fleiss_kappa")
+    if not is_defined(row):
+        log.consider(BEYOND_CHANCE, ("Raters agree beyond chance.",), why_not=_undefined(row))
+        return
+    of = f" of {spell_count(len(facts.labels), 'label')} at once" if facts.labels else ""
+    word = level_words(row, facts.scale)
+    words = f": {word} by the scale of {SCALES[facts.scale]}" if word else ""
+
+    def sentence(verb: str) -> Sentence:
+        text = "Fleiss' kappa, the agreement beyond chance{} {}, {} {}{}{}."
+        return compose(text, of, facts.where, verb, table.quote(row), _on_average(row, facts), words)
+
+    log.consider(BEYOND_CHANCE, sentence("is"), result=sentence("was"))
+
+
+def _consider_both(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    """Dice and kappa with intervals over subjects and raters."""
+    names = {"dice": "the mean Dice", "fleiss_kappa": "Fleiss' kappa"}
+    rows = [(name, table.row(f"{statistic}_over_both")) for statistic, name in names.items()]
+    parts: list[Sentence] = [(f"{name} ", "{be} ", table.quote(row)) for name, row in rows if has_interval(row)]
+    if not parts:
+        why = Note("no_interval_over_both", "it takes ten subjects and three raters who are named")
+        log.consider(OVER_BOTH, ("Intervals hold for other raters, too.",), why_not=why)
+        return
+    text = f"With intervals that hold for other {facts.subject_word}s and other raters like these, {{}}."
+
+    def sentence(verb: str) -> Sentence:
+        said = join_parts(parts)
+        return compose(text, tuple(f"{verb} " if part == "{be} " else part for part in said))
+
+    log.consider(OVER_BOTH, sentence("is"), result=sentence("was"))
+
+
+def level_words(row: Row, scale: str) -> str:
+    """The words of a scale that the interval of a kappa covers; empty where it has no interval."""
+    return interpret_interval(row.low, row.high, scale) if has_interval(row) and row.low and row.high else ""
+
+
+def _consider_alpha(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
+    """Alpha, and Krippendorff's rule on its mean over subjects."""
+    row = table.row("krippendorff_alpha")
+    if not is_defined(row):
+        log.consider(ALPHA, ("Krippendorff's alpha is known.",), why_not=_undefined(row))
+        return
+
+    def sentence(verb: str) -> Sentence:
+        text = "Krippendorff's alpha, {}, {} {}{}."
+        return compose(text, facts.where, verb, table.quote(row), _on_average(row, facts))
+
+    log.consider(ALPHA, sentence("is"), result=sentence("was"))
+    _consider_rule(log, table, row, facts)
+
+
+TENSES = ({"be": "are", "could": "can", "cannot": "cannot"}, {"be": "were", "could": "could", "cannot": "could not"})
+"""Of verbs in texts: present and past."""
+RULE = "Krippendorff asks for an alpha of 0.80, or of 0.667 for tentative conclusions"
+
+
+def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, facts: AgreementFacts) -> None:
+    few = _too_few(row, facts)
+    low, high = (0.0, 1.0) if few or row.low is None or row.high is None else (row.low, row.high)
+    made = _rule(low, high)
+    firm = "; whether firm ones {could}, too, {could}not be told" if high >= FIRM else ", but no firm ones"
+    texts = {
+        RELIABLE: "the marks {be} reliable enough for conclusions",
+        FOR_TENTATIVE: "tentative conclusions {could} be drawn" + firm,
+        UNRELIABLE: "the marks {be} not reliable enough to draw conclusions",
+        UNDECIDED: "whether the marks {be} reliable enough {cannot} be told",
+    }
+    by = f"by the confidence interval of its mean over {facts.subject_word}s"
+    for kind, text in texts.items():
+        now, then = (text.format(**words) for words in TENSES)
+        why = few or (None if kind is made else Note("other_side", f"the interval is {low:.2f} to {high:.2f}"))
+        why = why or (facts.doubt if kind in (RELIABLE, FOR_TENTATIVE) else None)
+        said, told = (f"{RULE}; {by}, {words}." for words in (now, then))
+        log.consider(kind, (said,), result=(told,), rests_on=(table.quote(row),), why_not=why)
+
+
+def _rule(low: float, high: float) -> ClaimKind:
+    if low >= TENTATIVE:
+        return RELIABLE if low >= FIRM else FOR_TENTATIVE
+    return UNRELIABLE if high < TENTATIVE else UNDECIDED
+
+
+def _too_few(row: Row, facts: AgreementFacts) -> Note | None:
+    if facts.raters < LEAST_RATERS:
+        return Note("too_few_raters", f"a verdict needs {LEAST_RATERS} raters; {there_are(facts.raters)}")
+    if facts.apart:
+        return Note("disconnected_raters", "some raters share no case with the others")
+    if not has_interval(row):
+        return Note("too_few_subjects", f"a verdict needs {MIN_SUBJECTS} subjects; {there_are(row.n or 0)}")
+    return None

@@ -1,0 +1,323 @@
+"""What may be said of algorithms: beside the raters, in a ranking, and of the reference standards that judge them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from ..core.labels import MACRO
+from ..core.undefined import Note
+from ..evaluation.interchangeability import LEAST_RATERS, Interchangeability
+from ..evaluation.ranking.by_reference import ReferenceRankings
+from ..evaluation.ranking.pair_tests import holm
+from ..evaluation.ranking.ranking import Ranking, format_p
+from ..inference.equivalence import CAUTION, Verdict
+from ..inference.intervals import MIN_SUBJECTS
+from .claim import ClaimKind, ClaimLog
+from .intervals import consider_failures
+from .numbers import TableIndex, has_interval, is_defined
+from .sentences import Cell, Sentence, compose, join_names, join_parts, number_word, spell_count
+
+ENOUGH = f"at least {LEAST_RATERS} raters and {MIN_SUBJECTS} subjects"
+
+DISTANCE = ClaimKind(
+    "algorithms.distance", "estimate",
+    "How much further the algorithm lies from the raters than these from each other (γ), and the smallest margin "
+    "within which it agrees with a rater as another rater would.",
+    f"two raters or more; its interval, and the margin, with {ENOUGH}",
+)  # fmt: skip
+INTERCHANGEABLE = ClaimKind(
+    "algorithms.interchangeable", "equivalence",
+    "The algorithm agrees with a rater as another rater would, within the margin.",
+    f"a margin is given; {ENOUGH}; the upper end of the 99% interval of γ lies below the margin, as a small sample may "
+    "hold none of the cases that fail, and the lower end of the 95% interval not above 0; adjusted for the number of "
+    "algorithms",
+    "γ equal to the margin",
+)  # fmt: skip
+WORSE = ClaimKind(
+    "algorithms.worse", "difference",
+    "The algorithm agrees with the raters less than they do with each other, by more than the margin.",
+    f"a margin is given; {ENOUGH}; the lower limit of γ lies above the margin; adjusted for the number of algorithms",
+    "γ equal to the margin",
+)  # fmt: skip
+WORSE_WITHIN = ClaimKind(
+    "algorithms.worse_within", "difference",
+    "The algorithm agrees with the raters less than they do with each other, by less than the margin.",
+    f"a margin is given; {ENOUGH}; the lower end of the 95% interval of γ lies above 0, and the upper end of the 99% "
+    "interval below the margin; adjusted for the number of algorithms",
+    "γ equal to 0, and γ equal to the margin",
+)  # fmt: skip
+FAILURES = ClaimKind(
+    "algorithms.failures", "description",
+    "In so many subjects the algorithm has no overlap with the first reference standard, or no prediction; its mean "
+    "Dice in the others is given.",
+    "some subjects, but not all of them, have a Dice of 0",
+)  # fmt: skip
+ORDER = ClaimKind(
+    "algorithms.order", "description",
+    "The order of the algorithms under every reference standard, or that it differs between them; without a test.",
+    "two or more algorithms have scores",
+)  # fmt: skip
+WINNER = ClaimKind(
+    "algorithms.winner", "difference",
+    "One algorithm is better than every other under every metric and reference standard.",
+    f"it comes first; at least {MIN_SUBJECTS} subjects; one-sided Wilcoxon tests after Holm against every other under "
+    "every metric and reference standard (the largest p counts); first in 95% of the resamples under each",
+    "two or more algorithms are equal, and better than the others",
+)  # fmt: skip
+EQUALS_RATER = ClaimKind(
+    "reference.equals_rater", "description",
+    "The given reference standard is one rater's mask, in so many cases.",
+    "every pixel is the same in at least one case in which either marked something",
+)  # fmt: skip
+EQUALS_CONSENSUS = ClaimKind(
+    "reference.equals_consensus", "description",
+    "The given reference standard is a consensus of the raters.",
+    "every pixel is the same in every case",
+)  # fmt: skip
+EQUALS_VOTE = ClaimKind(
+    "reference.equals_vote", "description",
+    "The given reference standard is a vote of the raters: what at least so many of them marked.",
+    "in every pixel of every case that all raters read, with the same number of votes",
+)  # fmt: skip
+RATERS_SCORED = ClaimKind(
+    "reference.raters_scored", "estimate",
+    "The raters' mean Dice against a given reference standard.",
+    f"a reference standard is given that is not the rater's own mask in any case, and no vote of the raters; intervals "
+    f"from {MIN_SUBJECTS} subjects on",
+)  # fmt: skip
+
+KINDS = {"within": INTERCHANGEABLE, "worse": WORSE, "worse_within": WORSE_WITHIN}
+TEXTS = {
+    "within": "Within a margin of {margin}, {name} agree{s} with a rater as another rater would.",
+    "worse": "By more than the margin of {margin}, {name} agree{s} with the raters less than these {do} with each "
+    "other.",
+    "worse_within": "{name} agree{s} with the raters less than these {do} with each other, by less than the margin of "
+    "{margin}.",
+}
+TENSES = ({"s": "s", "do": "do"}, {"s": "d", "do": "did"})
+"""Of verbs in texts: present and past."""
+
+
+# -- beside the raters -------------------------------------------------------------------------------
+
+
+def consider_interchangeability(
+    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str = "subject"
+) -> None:
+    """γ of every algorithm, and what its interval says about the margin."""
+    _consider_distances(log, table, compared, subject)
+    margins = [found.margin for found in compared.values() if found.margin is not None and found.enough]
+    verdicts = {name: verdict for name, found in compared.items() if (verdict := found.verdict) is not None}
+    raw = [_p_value(compared[name], verdict) for name, verdict in verdicts.items()]
+    adjusted = dict(zip(verdicts, holm(raw).tolist() if raw else [], strict=True))
+    for name, found in compared.items():
+        why = _why_no_verdict(found)
+        for kind_of, kind in KINDS.items():
+            chosen = verdicts.get(name) == kind_of
+            margin = f"{margins[0]:g}" if margins else "…"
+            text, who = TEXTS[kind_of], Cell(name)
+            sentence, result = (compose(text, margin=margin, name=who, **verbs) for verbs in TENSES)
+            rests_on = [table.cell("interchangeability", "mean", name, "", "", digits=3)]
+            refused = why or (None if chosen else _why_not(found, kind_of))
+            log.consider(
+                kind, sentence, about=name, result=result, rests_on=rests_on, why_not=refused,
+                p_value=adjusted[name] if chosen else np.nan,
+            )  # fmt: skip
+
+
+def _consider_distances(
+    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str
+) -> None:
+    of_labels = ", mean over the labels of a case" if any(row.label for row in table.rows) else ""
+    for name, found in compared.items():
+        row, margin = (table.row(s, "mean", name, "", "") for s in ("interchangeability", "smallest_margin"))
+        if row is None or margin is None:
+            continue
+        sides = [table.cell(f"distance_{s}_raters", "mean", name, "", "", interval=False) for s in ("to", "between")]
+        text = (
+            f"Over {spell_count(row.n or 0, subject)}, the mean Dice distance (1 − Dice{of_labels}) {{was}} {{}} from "
+            "{} to the raters and {} between raters, which is a difference γ of {}"
+        )
+        smallest = "; the smallest margin within which it {agrees} with a rater as another rater would {was} {}."
+        enough = found.enough and has_interval(row)
+        numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
+        if enough:
+            text, numbers = text + smallest, [*numbers, table.quote(margin, 3)]
+        else:
+            text += "."
+        words = ({"was": "is", "agrees": "agrees"}, {"was": "was", "agrees": "agreed"})
+        sentence, result = (compose(text, *numbers, **each) for each in words)
+        log.consider(DISTANCE, sentence, about=name, result=result, why_not=None)
+
+
+def _why_no_verdict(found: Interchangeability) -> Note | None:
+    """Why nothing is said about a margin."""
+    if len(found.raters) < LEAST_RATERS:
+        text = f"{spell_count(len(found.raters), 'rater')}; a verdict needs at least {LEAST_RATERS}"
+        return Note("too_few_raters", text)
+    if found.gamma.n < MIN_SUBJECTS:
+        text = f"{spell_count(found.gamma.n, 'subject')}; a verdict needs at least {MIN_SUBJECTS}"
+        return Note("too_few_subjects", text)
+    return Note("no_margin", "no margin is given (--margin)") if found.margin is None else None
+
+
+def _why_not(found: Interchangeability, kind_of: str) -> Note:
+    gamma, margin, bound = found.gamma, found.margin or 0.0, found.smallest_margin
+    if kind_of != "worse" and gamma.high < margin <= bound:
+        at = f"{100 * (1 - (1 - gamma.level) / CAUTION):.3g}%"
+        text = f"the upper end of the interval of γ is {gamma.high:.3f}, but at {at} it is {bound:.3f}, and the margin"
+        return Note("near_margin", f"{text} {margin:g}: a small sample may hold none of the cases that fail")
+    ends = f"{gamma.low:.3f} to {gamma.high:.3f}"
+    return Note("interval_elsewhere", f"the interval of γ is {ends}, and the margin {margin:g}")
+
+
+def _p_value(found: Interchangeability, verdict: Verdict) -> float:
+    """The two-sided p of what is claimed; 1 where nothing is."""
+    limits, margin = found.limits, found.margin or 0.0
+    return {
+        "within": float(limits.p_below(margin)),
+        "worse": float(limits.p_above(margin)),
+        "worse_within": max(float(limits.p_above(0.0)), float(limits.p_below(margin))),
+        "unknown": 1.0,
+    }[verdict]
+
+
+def consider_algorithm_failures(
+    log: ClaimLog, table: TableIndex, reference: str, algorithms: Mapping[str, bool], labels: Sequence[str], each: str
+) -> None:
+    """How many subjects each algorithm failed in, of every label; ``algorithms`` says who lacks predictions."""
+    for label, (name, lacks) in product(labels, algorithms.items()):
+        where = {"": "", MACRO: " in any label"}.get(label, f" in label {label}")
+        text = "{} {} not overlap {}{}" + (", or {} no prediction" if lacks else "")
+        verbs = (("does", "has"), ("did", "had"))
+        now, then = (compose(text, Cell(name), does, reference, where, has) for does, has in verbs)
+        consider_failures(
+            log, table, name, reference, label=label, each=each, who=(now, then), title="its mean Dice", about=name,
+            kind=FAILURES,
+        )  # fmt: skip
+
+
+# -- order and winner --------------------------------------------------------------------------------
+
+MOST_NAMED = 6
+
+
+def consider_orders(log: ClaimLog, orders: ReferenceRankings | None, metric: str) -> None:
+    """Whether the order is the same under every reference standard, by one metric."""
+    if orders is None or not orders.rankings:
+        return
+    count, best = sum(len(r.references) for r in orders.rankings), orders.rankings[0]
+    if len(orders.rankings) == 1:
+        which = "under the one reference standard" if count == 1 else f"the same under all {count} reference standards"
+        order = str(best) if len(best.order) <= MOST_NAMED else f"{join_names(best.places[0])} first"
+        words, rest = ("is", "was"), f"{which}: {order}."
+    else:
+        give = f"{count} give {len(orders.rankings)} different orders; {_firsts(orders)}."
+        words, rest = ("differs", "differed"), f"between reference standards: {give}"
+    now, then = (f"By {metric}, without a test, the order of the algorithms {word} {rest}" for word in words)
+    log.consider(ORDER, (now,), result=(then,))
+
+
+def _firsts(orders: ReferenceRankings) -> str:
+    """``first: net under 4 and filter under 2``."""
+    firsts: Counter[str] = Counter()
+    for ranking in orders.rankings:
+        firsts[join_names(ranking.places[0])] += len(ranking.references)
+    if len(firsts) == 1:
+        return f"first under all of them: {next(iter(firsts))}"
+    return f"first: {join_names([f'{name} under {n}' for name, n in firsts.most_common()])}"
+
+
+def consider_winner(log: ClaimLog, ranking: Ranking, pairs: TableIndex, metric_names: Mapping[str, str]) -> None:
+    """Whether one algorithm is better than every other; tested under every metric and reference standard."""
+    evidence = ranking.evidence()
+    first, *others = evidence.order
+    name = ranking.algorithms[first]
+    metrics = join_names([metric_names.get(metric, metric) for metric in ranking.metrics])
+    second = max(others, key=lambda i: evidence.p[first, i])
+    p = float(evidence.p[first, second])
+    row = pairs.row("p_holm", "overall", "test", "", "", name, ranking.algorithms[second])
+    if row is None:
+        board = ranking.boards[0]
+        row = pairs.row("p_holm", "ranking", "test", board.truth, board.metric, name, ranking.algorithms[second])
+    shown = format_p(p)
+    cell: Cell | str = shown
+    if is_defined(row):
+        quoted = pairs.quote(row, 3)
+        cell = Cell(shown, quoted.value, at=quoted.at)
+    standards = spell_count(len(ranking.references), "reference standard")
+    every = f" under each of {standards}" if len(ranking.references) > 1 else ""
+    text = "By {}, {} {} better than every other algorithm{} (largest adjusted p {})."
+    sentence, result = (compose(text, metrics, Cell(name), was, every, cell) for was in ("is", "was"))
+    refused = None if ranking.verdict.winner else Note("no_winner", ranking.verdict.sentence)
+    log.consider(WINNER, sentence, about=name, result=result, why_not=refused, p_value=p)
+
+
+# -- given reference standards -----------------------------------------------------------------------
+
+
+def consider_equal_references(
+    log: ClaimLog, equal: Mapping[tuple[str, str], Sequence[str]], cases: Mapping[str, int], of: str = "rater"
+) -> None:
+    """Given references that are a rater's masks, or a consensus: the cases by reference and rater or method.
+
+    ``cases`` says in how many cases each reference is given.
+    """
+    kind, what = (EQUALS_RATER, "the mask of rater") if of == "rater" else (EQUALS_CONSENSUS, "the consensus")
+    for (reference, name), same in equal.items():
+        count, every = cases[reference], len(same) == cases[reference]
+        many = ("every case" if count > 1 else "the case") if every else _share(len(same), count)
+        # of few raters, a consensus is one rater's mask now and then
+        few = None if every or of == "rater" else Note("not_in_every_case", f"it is so in {many}")
+        text = "The given reference {} {} {} {} in {}, pixel by pixel."
+        sentence, result = (
+            compose(text, Cell(reference), was, what, Cell(name), many) for was in ("is", "was")
+        )  # fmt: skip
+        log.consider(kind, sentence, about=name, result=result, why_not=few)
+
+
+def consider_voted_references(log: ClaimLog, voted: Mapping[str, tuple[int, int]]) -> None:
+    """Given references that are a vote of the raters: how many of how many marked what is in them."""
+    for reference, (votes, raters) in voted.items():
+        whom = f"at least {number_word(votes)} of the {number_word(raters)} raters"
+        whom = f"all {number_word(raters)} raters" if votes == raters else "any rater" if votes == 1 else whom
+        text = "The given reference {} {} a vote of these raters, pixel by pixel: it {} what {} marked."
+        sentence, result = (
+            compose(text, Cell(reference), *verbs, whom) for verbs in (("is", "holds"), ("was", "held"))
+        )  # fmt: skip
+        log.consider(EQUALS_VOTE, sentence, about=reference, result=result)
+
+
+def _share(count: int, of: int) -> str:
+    """``three of twelve cases``."""
+    return f"{number_word(count)} of {spell_count(of, 'case')}"
+
+
+def consider_raters_scored(
+    log: ClaimLog, table: TableIndex, raters: Sequence[str], references: Sequence[str],
+    equal: Mapping[tuple[str, str], Sequence[str]], voted: Mapping[str, tuple[int, int]],
+) -> None:  # fmt: skip
+    """The raters' mean Dice against each given reference; not of a rater whose own marks are in it."""
+    for reference in references:
+        rows = {rater: table.row("dice", "mean", rater, reference) for rater in raters}
+        known = {rater: row for rater, row in rows.items() if is_defined(row) and (reference, rater) not in equal}
+        most = max((row.n or 0 for row in known.values()), default=0)
+        parts: list[Sentence] = []
+        for rater, row in known.items():
+            fewer = f" (over {row.n} of {spell_count(most, 'subject')})" if (row.n or 0) < most else ""
+            parts.append(
+                compose("{} for {}{}", table.quote(row), Cell(rater) if rater else "the mean of raters", fewer)
+            )
+        text = "Against the given reference {}, the mean Dice {} {}."
+        if len(parts) > MOST_NAMED:
+            parts = [*parts[:MOST_NAMED], (f"{len(parts) - MOST_NAMED} more in the table",)]
+        why = None if parts else Note("no_rater_scored", "no rater has a Dice against it, or it is their own mask")
+        if reference in voted:
+            why = Note("raters_own_vote", "it is a vote of these raters: their own marks are in it")
+        shown = join_parts(parts) or ("–",)
+        sentence, result = (compose(text, Cell(reference), was, shown) for was in ("is", "was"))
+        log.consider(RATERS_SCORED, sentence, about=reference, result=result, why_not=why)

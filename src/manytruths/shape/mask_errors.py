@@ -1,0 +1,436 @@
+"""Traces of mistakes in masks: turned, shifted or scaled against another mask, single pixels and holes of one pixel.
+
+A mask that was saved in another orientation, place or resolution fits other raters' masks far better after it is moved
+back: that tells a mistake from another opinion. Single pixels and holes come from conversions of files, not from hands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.errors import GridError
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Words = NDArray[np.uint64]
+
+ALIKE = 0.5
+"""Dice from which two masks fit."""
+NEARLY = 0.8
+"""Where other raters fit each other less well: the part of their Dice that is enough."""
+LEAST = 0.3
+"""Dice below which nothing fits, however little the other raters agree."""
+ODDS = 9
+"""How many times as large the odds of Dice must be after a change: from 0.1 to 0.5, or from 0.3 to 0.8."""
+RESTORED, FEWER_ODDS = 0.9, 4
+"""The same where a mask fits after the change about as well as the others fit each other: this part of their Dice."""
+SAME_SIZE = 0.5
+"""The smaller of two sizes over the larger, from which they may be the same thing."""
+RATIOS = (1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 4 / 3, 3 / 2, 2.0, 3.0, 4.0)
+"""Ratios of resolutions that are tried along each axis."""
+MOST_CHANCE = 0.5
+"""The largest Dice that is put down to chance."""
+MOST_CORRELATED = 2**17
+"""Pixels of a mask that are correlated at once."""
+STEPS = 0.3
+"""Weight of the correlation of steps."""
+_PLATEAU = 1 - 1e-9
+"""Shifts with the largest correlation but for rounding; the smallest of them is taken."""
+_ONE = np.uint64(1)
+_LAST = np.uint64(63)
+
+
+def fits_far_better(
+    before: float, after: float, common: float = math.nan, chance: float = 0.0, *, free: bool = False
+) -> bool:
+    """Whether a mask fits others after a change, and far better than as it is.
+
+    ``common`` is the Dice of the others with each other: no mask can be expected to fit better. ``chance`` is that of
+    masks that have nothing to do with each other, the share of the image that they mark; all Dice are taken beyond it.
+    A change is ``free`` where the best of very many was chosen.
+
+    >>> fits_far_better(0.02, 0.6), fits_far_better(0.3, 0.6), fits_far_better(0.02, 0.4, common=0.45)
+    (True, False, True)
+    >>> fits_far_better(0.3, 0.7, common=0.7), fits_far_better(0.3, 0.7, common=0.9)
+    (True, False)
+    >>> fits_far_better(0.3, 0.6, chance=0.01), fits_far_better(0.3, 0.7, chance=0.3)
+    (False, True)
+    """
+    before, after, common = (max(0.0, (x - chance) / (1 - chance)) if x == x else x for x in (before, after, common))
+    known = not math.isnan(common)
+    enough = max(LEAST, min(ALIKE, NEARLY * common)) if known else ALIKE
+    odds = FEWER_ODDS if not free and known and common >= ALIKE and after >= RESTORED * common else ODDS
+    return after >= enough and after * (1 - before) >= odds * before * (1 - after)
+
+
+# -- what is kept of a mask ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MaskTrace:
+    """What is kept of a mask to compare it with those of other cases.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Size of the mask.
+    marked : int
+        Marked pixels.
+    digest : bytes
+        Equal for masks with the same values.
+    packed : bytes
+        The mask at regularly spaced points, as compressed bits.
+    specks : int
+        Marked pixels without a marked neighbour.
+    pinholes : int
+        Unmarked pixels between marked neighbours along all axes.
+    outline : int
+        Marked pixels that are not between marked neighbours along all axes.
+    """
+
+    shape: tuple[int, ...]
+    marked: int
+    digest: bytes
+    packed: bytes
+    specks: int
+    pinholes: int
+    outline: int
+
+    @property
+    def points(self) -> Mask:
+        """The mask at regularly spaced points."""
+        shape = tuple(len(_places(n, len(self.shape))) for n in self.shape)
+        bits = np.frombuffer(zlib.decompress(self.packed), np.uint8)
+        return np.unpackbits(bits, count=math.prod(shape)).astype(bool).reshape(shape)
+
+    @property
+    def share(self) -> float:
+        """The share of the image that is marked."""
+        return self.marked / max(1, math.prod(self.shape))
+
+
+def trace_mask(mask: Mask, values: Array | None = None, part: Mask | None = None) -> MaskTrace:
+    """Summarise a mask; ``values`` are its labels where there are several, ``part`` those that points are kept of.
+
+    >>> mask = np.zeros((8, 8), bool)
+    >>> mask[1:6, 1:6], mask[3, 3], mask[7, 7] = True, False, True
+    >>> trace = trace_mask(mask)
+    >>> trace.marked, trace.specks, trace.pinholes
+    (25, 1, 1)
+    """
+    # the memory order of the file: counts do not depend on it
+    ordered = mask.T if mask.flags.f_contiguous else mask
+    words = _pack(ordered)
+    marked = _count(words)
+    held = words if values is None else np.ascontiguousarray(values.T if values.flags.f_contiguous else values)
+    digest = hashlib.blake2b(held.tobytes(), digest_size=16, key=str(mask.shape).encode()[:64]).digest()
+    shown = mask if part is None else part
+    points = shown[np.ix_(*(_places(n, mask.ndim) for n in mask.shape))]
+    packed = zlib.compress(np.packbits(points).tobytes(), 1)
+    specks, between = _count(words & ~_neighbours(words)), _between(words)
+    inside = _count(between & words)
+    return MaskTrace(mask.shape, marked, digest, packed, specks, _count(between) - inside, marked - inside)
+
+
+def _count(words: Words) -> int:
+    return int(np.bitwise_count(words).sum())
+
+
+def _places(length: int, axes: int) -> NDArray[np.intp]:
+    """Regularly spaced places along an axis, the same from both ends."""
+    most = max(4, round(2 ** (16 / axes)) // 2 * 2)
+    if length <= most:
+        return np.arange(length)
+    half = ((np.arange(most // 2) + 0.5) * length / most).astype(np.intp)
+    return np.concatenate([half, length - 1 - half[::-1]])
+
+
+def _pack(mask: Mask) -> Words:
+    """64 pixels of the last axis in a word, the first in its lowest bit."""
+    bits = np.packbits(mask, axis=-1, bitorder="little")
+    missing = -bits.shape[-1] % 8
+    if missing:
+        bits = np.concatenate([bits, np.zeros((*bits.shape[:-1], missing), np.uint8)], axis=-1)
+    return np.ascontiguousarray(bits).view("<u8").astype(np.uint64, copy=False)
+
+
+def _beside(words: Words) -> tuple[Words, Words]:
+    """For every pixel, its neighbours before and after along the last axis."""
+    before, after = words << _ONE, words >> _ONE
+    before[..., 1:] |= words[..., :-1] >> _LAST
+    after[..., :-1] |= words[..., 1:] << _LAST
+    return before, after
+
+
+def _moved(words: Words, axis: int) -> tuple[Words, Words]:
+    """The same along another axis."""
+    before, after = np.zeros_like(words), np.zeros_like(words)
+    first = (slice(None),) * axis
+    before[(*first, slice(1, None))] = words[(*first, slice(None, -1))]
+    after[(*first, slice(None, -1))] = words[(*first, slice(1, None))]
+    return before, after
+
+
+def _neighbours(words: Words) -> Words:
+    """Pixels with a marked neighbour, diagonal ones too."""
+    before, after = _beside(words)
+    beside = before | after
+    whole = beside | words
+    for axis in range(words.ndim - 1):
+        before, after = _moved(whole, axis)
+        beside |= before
+        beside |= after
+        whole = whole | before | after
+    return beside
+
+
+def _between(words: Words) -> Words:
+    """Pixels between marked ones along every axis."""
+    before, after = _beside(words)
+    around = before & after
+    for axis in range(words.ndim - 1):
+        before, after = _moved(words, axis)
+        around &= before
+        around &= after
+    return around
+
+
+# -- turned ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How a mask is turned to fit another, and the Dice before and after."""
+
+    order: tuple[int, ...]
+    """Which axis takes the place of each."""
+    flipped: tuple[int, ...]
+    """Axes that run backwards then."""
+    before: float
+    after: float
+
+    @property
+    def changes(self) -> int:
+        """How many axes are flipped or swapped."""
+        return len(self.flipped) + sum(axis != other for axis, other in enumerate(self.order))
+
+    def __str__(self) -> str:
+        swapped = [str(axis + 1) for axis, other in enumerate(self.order) if axis != other]
+        changes = [f"axes {' and '.join(swapped)} are swapped"] if swapped else []
+        if self.flipped:
+            axes = " and ".join(str(axis + 1) for axis in self.flipped)
+            changes.append(f"axis {axes} is flipped" if len(self.flipped) == 1 else f"axes {axes} are flipped")
+        return " and ".join(changes)
+
+
+def find_turn(mask: ArrayLike, *others: ArrayLike, lengths: Sequence[int] = ()) -> Turn | None:
+    """How ``mask`` must be turned to fit most ``others`` far better; None where it fits as it is, or no turn helps.
+
+    Flips of every axis and swaps of axes of the same length are tried. Where these are points of larger masks,
+    ``lengths`` are those of the masks.
+
+    >>> a = np.zeros((8, 8), bool)
+    >>> a[1:3, 1:4] = True
+    >>> print(find_turn(a[::-1], a))
+    axis 1 is flipped
+    """
+    a, bs = np.asarray(mask) != 0, [np.asarray(other) != 0 for other in others]
+    if wrong := [b.shape for b in bs if b.shape != a.shape]:
+        raise GridError(f"mask has shape {a.shape}, but other has {wrong[0]}")
+    size = int(np.count_nonzero(a))
+    bs = [b for b in bs if are_similar_sizes(size, int(np.count_nonzero(b)))]
+    if not bs:
+        return None
+    before = _median_dice(a, bs)
+    turned = ((way, np.flip(a.transpose(way[0]), way[1])) for way in _ways(tuple(lengths) or a.shape))
+    turns = [Turn(*way, before, _median_dice(mask, bs)) for way, mask in turned]
+    best = max(turns, key=lambda turn: (turn.after, -turn.changes))
+    chance = float(np.median([b.mean() for b in bs]))
+    return best if best.changes and fits_far_better(before, best.after, LEAST, min(chance, MOST_CHANCE)) else None
+
+
+def _median_dice(mask: Mask, others: Sequence[Mask]) -> float:
+    size = int(np.count_nonzero(mask))
+    return float(np.median([_dice(mask, other, max(1, size + int(np.count_nonzero(other)))) for other in others]))
+
+
+def are_similar_sizes(a: int, b: int, least: float = SAME_SIZE) -> bool:
+    """Whether two masks mark about as many pixels."""
+    return 0 < least * max(a, b) <= min(a, b)
+
+
+def _ways(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    for order in permutations(range(len(shape))):
+        if tuple(shape[axis] for axis in order) == shape:
+            for back in product((False, True), repeat=len(shape)):
+                yield order, tuple(axis for axis, flip in enumerate(back) if flip)
+
+
+def _dice(a: Mask, b: Mask, size: int) -> float:
+    return float(2 * np.count_nonzero(a & b) / size)
+
+
+# -- shifted and scaled ----------------------------------------------------------------------------
+
+
+def profiles_of(mask: Mask) -> tuple[Floats, ...]:
+    """Marked pixels at each place along each axis."""
+    counts = mask.view(np.uint8)
+    axes = range(mask.ndim)
+    return tuple(
+        np.add.reduce(counts, axis=tuple(a for a in axes if a != axis), dtype=np.uint32).astype(np.float64)
+        for axis in axes
+    )
+
+
+def find_offset(profiles: Sequence[Floats], others: Sequence[Floats]) -> tuple[int, ...]:
+    """By how many pixels along each axis a mask must move to lie where others lie; by their profiles.
+
+    >>> a = np.zeros((20, 20), bool)
+    >>> a[2:6, 3:9] = True
+    >>> find_offset(profiles_of(a), profiles_of(np.roll(a, (5, -1), (0, 1))))
+    (5, -1)
+    """
+    return tuple(_find_lag(mine, theirs) for mine, theirs in zip(profiles, others, strict=True))
+
+
+def _find_lag(mine: Floats, theirs: Floats) -> int:
+    """The lag of the largest correlation of profiles and, with less weight, of their steps.
+
+    Profiles alone say little where marks lie all over the image, steps alone where they are one round thing.
+    """
+    if not (mine.any() and theirs.any()):
+        return 0
+    size = 1 << (2 * len(mine) - 1).bit_length()
+    correlation = _correlate_profiles(mine, theirs, size)
+    correlation += STEPS * _correlate_profiles(np.diff(mine), np.diff(theirs), size)
+    lags = np.flatnonzero(correlation >= _PLATEAU * correlation.max())
+    lags = np.where(lags < size // 2, lags, lags - size)
+    return int(lags[np.abs(lags).argmin()])
+
+
+def _correlate_profiles(mine: Floats, theirs: Floats, size: int) -> Floats:
+    product_of = np.fft.rfft(theirs, size) * np.fft.rfft(mine, size).conj()
+    return np.asarray(np.fft.irfft(product_of, size) / math.sqrt(float((mine @ mine) * (theirs @ theirs)) or 1.0))
+
+
+def best_offset(mask: Mask, others: Sequence[Mask]) -> tuple[int, ...]:
+    """By how many pixels a mask must move to mark most of what others mark; by correlating whole masks.
+
+    Large masks are first correlated at every second, third, … pixel, and then moved by less and less.
+
+    >>> a = np.zeros((20, 20), bool)
+    >>> a[2:6, 3:9] = True
+    >>> best_offset(a, [np.roll(a, (5, -1), (0, 1))])
+    (5, -1)
+    """
+    step = max(1, math.ceil((mask.size / MOST_CORRELATED) ** (1 / mask.ndim)))
+    every = (slice(None, None, step),) * mask.ndim
+    summed = np.asarray(np.sum([other[every] for other in others], axis=0), np.float32)
+    offset = np.array(_correlate(mask[every].astype(np.float32), summed)) * step
+    while step > 1:
+        step = (step + 1) // 2 if step > 2 else 1
+        near = [offset + step * np.array(way) for way in product((0, -1, 1), repeat=mask.ndim)]
+        overlaps = [sum(shifted_overlap(mask, other, way.tolist()) for other in others) for way in near]
+        offset = near[int(np.argmax(overlaps))]
+    return tuple(offset.tolist())
+
+
+def _correlate(mine: NDArray[np.float32], theirs: NDArray[np.float32]) -> list[int]:
+    from scipy import fft
+
+    sizes = [fft.next_fast_len(2 * n, real=True) for n in mine.shape]
+    product_of = fft.rfftn(theirs, sizes) * fft.rfftn(mine, sizes).conj()
+    correlation = fft.irfftn(product_of, sizes)
+    best = np.unravel_index(int(correlation.argmax()), correlation.shape)
+    return [int(lag) if lag < size // 2 else int(lag) - size for lag, size in zip(best, sizes, strict=True)]
+
+
+def shifted_overlap(mask: Mask, other: Mask, offset: Sequence[int]) -> int:
+    """Pixels that a mask marks together with another after it is moved by whole pixels."""
+    mine, theirs = _windows(mask.shape, offset)
+    return int(np.count_nonzero(mask[mine] & other[theirs]))
+
+
+def shifted_dice(mask: Mask, other: Mask, offset: Sequence[int]) -> float:
+    """Dice after a mask is moved, where it still shows something; 0 where that leaves less than half of either.
+
+    A mask that was shifted has lost what left the image: there it says nothing.
+    """
+    mine, theirs = _windows(mask.shape, offset)
+    here, there = int(np.count_nonzero(mask[mine])), int(np.count_nonzero(other[theirs]))
+    whole = int(np.count_nonzero(mask)), int(np.count_nonzero(other))
+    if 2 * here < whole[0] or 2 * there < whole[1] or not are_similar_sizes(here, there):
+        return 0.0
+    return float(2 * np.count_nonzero(mask[mine] & other[theirs]) / (here + there))
+
+
+def _windows(shape: Sequence[int], offset: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """What stays in the image when a mask is moved, and where it lies then."""
+    pairs = [(min(abs(d), n), d > 0, n) for d, n in zip(offset, shape, strict=True)]
+    mine = tuple(slice(0, n - d) if up else slice(d, n) for d, up, n in pairs)
+    theirs = tuple(slice(d, n) if up else slice(0, n - d) for d, up, n in pairs)
+    return mine, theirs
+
+
+@dataclass(frozen=True)
+class Scale:
+    """By what a mask must be scaled along each axis, and what stays in place."""
+
+    factors: tuple[float, ...]
+    anchor: str
+    """``corner`` (the first pixel) or ``centre``."""
+
+    def __str__(self) -> str:
+        unique = sorted(set(self.factors))
+        factors = f"{unique[0]:.3g}" if len(unique) == 1 else " × ".join(f"{f:.3g}" for f in self.factors)
+        return f"{factors} about the {'first pixel' if self.anchor == 'corner' else 'centre'} of the image"
+
+
+def find_scales(mask: Mask, others: Sequence[Mask], most: int = 2) -> list[Scale]:
+    """Ratios of resolutions after which a mask fits others best; of masks, or of points of them.
+
+    One ratio along all axes, or along one of a volume, about the first pixel or the centre.
+
+    >>> a = np.zeros((24, 24), bool)
+    >>> a[4:12, 6:20] = True
+    >>> half = np.zeros((24, 24), bool)
+    >>> half[:12, :12] = a[::2, ::2]
+    >>> str(find_scales(half, [a])[0])
+    '2 about the first pixel of the image'
+    """
+    size, theirs = np.count_nonzero(mask), int(np.median([np.count_nonzero(other) for other in others]))
+    axes, tried = range(mask.ndim), []
+    for ratio in RATIOS:
+        ways = {(ratio,) * mask.ndim}
+        if mask.ndim > 2:  # slices and pixels may have been taken for each other
+            ways |= {tuple(ratio if axis == k else 1.0 for axis in axes) for k in axes}
+        for factors in sorted(ways):
+            if are_similar_sizes(int(size * math.prod(factors)), theirs):
+                scales = [Scale(factors, anchor) for anchor in ("corner", "centre")]
+                tried += [(_median_dice(scale_mask(mask, scale), others), scale) for scale in scales]
+    return [scale for _, scale in sorted(tried, key=lambda each: -each[0])[:most]]
+
+
+def scale_mask(mask: Mask, scale: Scale) -> Mask:
+    """The mask drawn larger or smaller on a grid of the same size, by nearest neighbour."""
+    places, inside = [], []
+    for length, factor in zip(mask.shape, scale.factors, strict=True):
+        fixed = 0.0 if scale.anchor == "corner" else length / 2
+        at = np.floor((np.arange(length) + 0.5 - fixed) / factor + fixed).astype(np.intp)
+        inside.append((at >= 0) & (at < length))
+        places.append(at.clip(0, length - 1))
+    result: Mask = mask[np.ix_(*places)]
+    for axis, here in enumerate(inside):
+        result[(slice(None),) * axis + (~here,)] = False
+    return result

@@ -1,0 +1,23 @@
+"""A mean that is not defined for all subjects says for how many it is, in its cell."""
+
+from __future__ import annotations
+
+import re
+
+from printed import printed
+
+
+def test_every_mean_says_of_how_many_patients_it_is(demo_page):
+    """Printed before in one row under "mean over 21 patients": means of 20 and of 21 patients, alike."""
+    part = demo_page.split("How far do the reference standards differ? (mean over 21 patients)")[2]
+    dice, size, changed = re.findall(r"[\d.]+%? \([\d.%]+–[\d.%]+\)(?: n = \d+)?", part)[:3]
+    assert (dice.endswith(" n = 20"), size.endswith(" n = 20")) == (True, True)
+    assert "n =" not in changed, "defined for all 21"
+
+
+def test_the_terminal_says_it_too(demo):
+    """Printed before: kappa of 20 subjects and percent agreement of 21 under "mean over subjects", alike."""
+    text = printed("reliability", demo.template, *demo.options, "--out", demo.folder, "--no-pictures")
+    assert "mean over 21 subjects" in text
+    assert re.search(r"Fleiss' kappa [\d.]+ \([\d.]+–[\d.]+\), n 20", text)
+    assert re.search(r"percent agreement [\d.]+ \([\d.]+–[\d.]+\) ", text)

@@ -1,0 +1,493 @@
+"""``python -m tests.simulations.coverage [STUDIES]``: how often 95% intervals cover, as docs/coverage.md has it.
+
+Every study is simulated and its interval made by the functions that the commands use. A point is a quantity, a model of
+the subjects and a number of subjects; its coverage is the share of studies whose interval holds the value that
+infinitely many subjects (and raters) would have.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manytruths.agreement import contributions, fleiss_kappa
+from manytruths.analyses.reliability.intervals import FEWEST, beyond_chance, case_means, rho_interval
+from manytruths.analyses.reliability.reliability import ReliabilitySettings
+from manytruths.core.undefined import Undefined
+from manytruths.evaluation.grading import Layer, layered_area
+from manytruths.inference.intervals import (
+    MIN_EFFECTIVE,
+    MIN_SUBJECTS,
+    Interval,
+    effective_subjects,
+    few_effective_subjects,
+    jackknife_interval,
+    mean_intervals,
+    mean_over_both,
+)
+from manytruths.inference.quantiles import proportion_interval
+from manytruths.inference.scales import Scale
+from manytruths.ratings.accuracy import rater_accuracy
+from manytruths.ratings.concordance import rho, sigma
+from manytruths.ratings.ratings import Ratings
+
+Values = NDArray[np.float64]
+
+STUDIES = 4000
+"""Simulated studies a point."""
+SUBJECTS = (10, 20, 50)
+MANY = 400_000
+"""Subjects that stand for infinitely many."""
+WANTED = 0.93
+PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+MISSED = "The share of all studies that print an interval of pooled Dice which misses:"
+MARKS = ("<!-- coverage: start -->", "<!-- coverage: end -->")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A quantity and a model, with the coverage at each number of subjects."""
+
+    quantity: str
+    model: str
+    coverage: tuple[float, ...]
+    """NaN where no study had an interval."""
+    refused: tuple[float, ...] = (0.0, 0.0, 0.0)
+    """Share of studies that had none."""
+    promised: bool = True
+
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
+
+
+def coverage_of(intervals: list[Interval], truth: float) -> tuple[float, float]:
+    """The share of the intervals that hold the truth, and the share of studies without one."""
+    known = [i for i in intervals if not math.isnan(i.low)]
+    hits = sum(i.low <= truth <= i.high for i in known)
+    return hits / len(known) if known else math.nan, 1 - len(known) / len(intervals)
+
+
+Simulation = Callable[[int], tuple[list[Interval], float]]
+"""Intervals of many studies of n subjects, and the value that they should hold."""
+
+
+def line(quantity: str, model: str, study: Simulation, promised: bool = True) -> Line:
+    """One line of the table: the coverage at every number of subjects."""
+    covered, refused = zip(*(coverage_of(*study(n)) for n in SUBJECTS), strict=True)
+    return Line(quantity, model, covered, refused, promised)
+
+
+# -- means over subjects ---------------------------------------------------------------------------
+
+
+def beta(a: float, b: float, low: float = 0.0) -> Draw:
+    return lambda rng, shape: low + (1 - low) * rng.beta(a, b, shape)
+
+
+def difference(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
+    """Dice of two algorithms on the same subjects, one a little better and with a tail of bad cases."""
+    hard = rng.beta(6, 2, shape)
+    return np.asarray(0.4 * rng.beta(12, 2, shape) - 0.4 * hard * rng.beta(9, 2, shape))
+
+
+def with_failures(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
+    return np.where(rng.random(shape) < 0.1, 0.0, rng.beta(20, 2.2, shape))
+
+
+def lognormal(sd: float) -> Draw:
+    return lambda rng, shape: rng.lognormal(0, sd, shape)
+
+
+OF_DIFFERENCE = 0.4 * 12 / 14 - 0.4 * 0.75 * 9 / 11
+FAILING = "one subject in ten has 0, others beta(20, 2.2)"
+MEANS: tuple[tuple[str, str, Scale, Draw, float, bool], ...] = (
+    ("mean Dice", "beta(8, 2), mean 0.80", "share", beta(8, 2), 0.8, True),
+    ("mean Dice", "beta(20, 2.2), mean 0.90", "share", beta(20, 2.2), 20 / 22.2, True),
+    ("mean Dice", "beta(4, 1), mean 0.80, wide", "share", beta(4, 1), 0.8, True),
+    ("mean kappa", "from −1 to 1, beta(8, 2), mean 0.60", "kappa", beta(8, 2, -1), 0.6, True),
+    ("mean kappa", "from −1 to 1, beta(20, 2.2), mean 0.80", "kappa", beta(20, 2.2, -1), 2 * 20 / 22.2 - 1, True),
+    ("mean kappa", "from −1 to 1, beta(5, 5), mean 0", "kappa", beta(5, 5, -1), 0.0, True),
+    ("paired differences", "normal", "plain", lambda rng, shape: rng.normal(0.02, 0.05, shape), 0.02, True),
+    ("paired differences", "of two Dice values, skewed", "plain", difference, OF_DIFFERENCE, True),
+    ("mean distance", "lognormal, σ = 0.5", "positive", lognormal(0.5), math.exp(0.125), False),
+    ("mean distance", "lognormal, σ = 1", "positive", lognormal(1), math.exp(0.5), False),
+    ("mean Dice with failures", FAILING, "share", with_failures, 18 / 22.2, False),
+)  # fmt: skip
+
+
+def mean_lines(studies: int) -> Iterator[Line]:
+    for quantity, model, scale, draw, truth, promised in MEANS:
+        yield line(quantity, model, _means(studies, scale, draw, truth), promised)
+
+
+def _means(studies: int, scale: Scale, draw: Draw, truth: float) -> Simulation:
+    rng = np.random.default_rng(1)
+    return lambda n: (mean_intervals(draw(rng, (n, studies)), scale), truth)
+
+
+def failure_lines(studies: int) -> Iterator[Line]:
+    """What is printed beside a mean with failures: their share, and the mean without them."""
+    rng = np.random.default_rng(2)
+
+    def shares(n: int) -> tuple[list[Interval], float]:
+        zeros = (with_failures(rng, (studies, n)) == 0).sum(axis=1).tolist()
+        return [Interval(k / n, *proportion_interval(k, n), 0.95, "exact", n) for k in zeros], 0.1
+
+    def without(n: int) -> tuple[list[Interval], float]:
+        values = with_failures(rng, (n, studies))
+        return mean_intervals(np.where(values == 0, np.nan, values), "share"), 20 / 22.2
+
+    yield line("share of failures", "one subject in ten", shares)
+    yield line("mean Dice without failures", FAILING, without)
+
+
+# -- both populations ------------------------------------------------------------------------------
+
+
+def pair_means(rng: np.random.Generator, shape: tuple[int, int], raters: int) -> tuple[Values, Values]:
+    """Mean Dice over pairs of raters of (studies, subjects), and with each rater left out.
+
+    Subjects differ, raters differ by the same amount in all subjects, and every pair differs in every subject.
+    """
+    of_subject = rng.normal(0, 0.5, (*shape, 1, 1))
+    quality = rng.normal(0, 0.3, (shape[0], 1, raters))
+    noise = rng.normal(0, 0.3, (*shape, raters, raters))
+    noise = (noise + noise.swapaxes(-1, -2)) / math.sqrt(2)
+    dice = 1 / (1 + np.exp(-(1.4 + of_subject + quality[..., :, None] + quality[..., None, :] + noise)))
+    dice[..., np.arange(raters), np.arange(raters)] = 0
+    total, own = dice.sum(axis=(-1, -2)), 2 * dice.sum(axis=-1)
+    return total / (raters * (raters - 1)), (total[..., None] - own) / ((raters - 1) * (raters - 2))
+
+
+def both_lines(studies: int) -> Iterator[Line]:
+    rng = np.random.default_rng(3)
+    x = rng.normal(1.4, math.sqrt(0.5**2 + 2 * 0.3**2 + 0.3**2), 10 * MANY)
+    truth = float((1 / (1 + np.exp(-x))).mean())
+    for raters in (3, 5, 8):
+        drawn = {n: pair_means(rng, (studies, n), raters) for n in SUBJECTS}
+        yield line("mean Dice over `both`", f"{raters} raters", _both(drawn, truth))
+        model = f"{raters} raters, read as if it held for others"
+        yield line("mean Dice over `cases` alone", model, _cases_alone(drawn, truth), promised=False)
+
+
+def _both(drawn: dict[int, tuple[Values, Values]], truth: float) -> Simulation:
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        pairs = zip(*drawn[n], strict=True)
+        return [mean_over_both(values, without, scale="share", level=0.95) for values, without in pairs], truth
+
+    return simulate
+
+
+def _cases_alone(drawn: dict[int, tuple[Values, Values]], truth: float) -> Simulation:
+    return lambda n: (mean_intervals(drawn[n][0].T, "share"), truth)
+
+
+ITEMS = 60
+UNLIKE = ((0.2, 0.3, "unlike in care"), (0.8, 0.0, "very unlike in threshold"))
+"""SD of the raters' thresholds, and of the logarithm of how much they err, where items have an SD of 2."""
+
+
+def kappas(
+    rng: np.random.Generator, shape: tuple[int, int], raters: int, threshold: float, care: float
+) -> tuple[Values, Values]:
+    """Fleiss' kappa of (studies, subjects), and with each rater left out: raters differ in threshold and care."""
+    items = rng.normal(rng.normal(-1, 0.5, (*shape, 1, 1)), 2, (*shape, ITEMS, 1))
+    own = rng.normal(0, threshold, (shape[0], 1, 1, raters)), rng.lognormal(0, care, (shape[0], 1, 1, raters))
+    marked = items + own[0] + own[1] * rng.normal(size=(*shape, ITEMS, raters)) > 0
+    votes = marked.sum(axis=-1)
+    left_out = [_kappa(votes - marked[..., r], raters - 1) for r in range(raters)]
+    return _kappa(votes, raters), np.stack(left_out, axis=-1)
+
+
+def _kappa(votes: NDArray[np.int64], raters: int) -> Values:
+    apart = (2 * votes * (raters - votes) / (raters * (raters - 1))).mean(axis=-1)
+    share = votes.mean(axis=-1) / raters
+    return np.asarray(1 - apart / (2 * share * (1 - share)))
+
+
+def kappa_lines(studies: int) -> Iterator[Line]:
+    for raters, (threshold, care, model) in product((3, 5, 8), UNLIKE):
+        study = _kappas_over_both(max(studies // 2, 1), raters, threshold, care)
+        yield line("mean kappa over `both`", f"{raters} raters, {model}", study, promised=care > 0)
+
+
+def _kappas_over_both(studies: int, raters: int, threshold: float, care: float) -> Simulation:
+    rng = np.random.default_rng(6)
+    truth = float(np.nanmean(kappas(rng, (MANY // 8, 1), raters, threshold, care)[0]))
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        parts = [kappas(rng, (min(100, studies - i), n), raters, threshold, care) for i in range(0, studies, 100)]
+        pairs = ((v, w) for values, without in parts for v, w in zip(values, without, strict=True))
+        return [mean_over_both(v, w, scale="kappa", level=0.95) for v, w in pairs], truth
+
+    return simulate
+
+
+def label_lines(studies: int) -> Iterator[Line]:
+    """The macro mean of Dice over three labels, the third of which 70% of the subjects have."""
+    rng, centre = np.random.default_rng(7), np.array([1.4, 2.2, 0.8])
+
+    def draw(shape: tuple[int, ...]) -> Values:
+        apart = rng.normal(0, 0.4, (*shape, 1)) + rng.normal(0, 0.5, (*shape, 3))
+        return np.asarray(1 / (1 + np.exp(-(centre + apart))))
+
+    truth = float(draw((MANY,)).mean())
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        dice = draw((studies, n))
+        dice[rng.random((studies, n)) > 0.7, 2] = np.nan
+        dice[(~np.isnan(dice[..., 2])).sum(axis=1) < MIN_SUBJECTS] = np.nan
+        return mean_intervals(np.stack([contributions(each) for each in dice], axis=1), "share"), truth
+
+    yield line("macro mean of Dice", "three labels, one of them in 70% of subjects", simulate)
+
+
+def seed_lines(studies: int) -> Iterator[Line]:
+    """Mean Dice of networks that were trained with several seeds, which differ a third as much as subjects do."""
+    from manytruths.learning.scores import mean_interval
+
+    rng = np.random.default_rng(8)
+    x = rng.normal(1.8, math.sqrt(0.6**2 + 0.2**2 + 0.3**2), 10 * MANY)
+    truth = float((1 / (1 + np.exp(-x))).mean())
+    for seeds in (3, 5, 2):
+
+        def simulate(n: int, seeds: int = seeds) -> tuple[list[Interval], float]:
+            shift = rng.normal(0, 0.6, (studies, n, 1)) + rng.normal(0, 0.2, (studies, 1, seeds))
+            dice = 1 / (1 + np.exp(-(1.8 + shift + rng.normal(0, 0.3, (studies, n, seeds)))))
+            return [mean_interval(values, "share") for values in dice], truth
+
+        yield line("mean Dice over subjects and seeds", f"{seeds} seeds", simulate, promised=seeds > 2)
+
+
+def area_lines(studies: int) -> Iterator[Line]:
+    """Three predictions a subject, which a metric and an expert judge with errors of their own."""
+    rng, fewer = np.random.default_rng(9), max(studies // 2, 1)
+
+    def draw(n: int) -> tuple[Values, NDArray[np.bool_]]:
+        quality = rng.normal(size=(n, 1)) + rng.normal(size=(n, 3))
+        metric, grade = quality + rng.normal(0, 0.8, (2, n, 3))
+        return metric.ravel(), grade.ravel() > 0
+
+    def area(n: int) -> Interval:
+        layer = Layer.of(*draw(n), np.repeat(np.arange(n), 3), n)
+        return layered_area([layer], n, Undefined("undefined"))
+
+    metric, good = draw(MANY // 2)
+    ranks = metric.argsort().argsort() + 1.0
+    positives, negatives = int(good.sum()), int((~good).sum())
+    truth = float((ranks[good].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+    yield line(
+        "area under ROC of grades", "three predictions a subject", lambda n: ([area(n) for _ in range(fewer)], truth)
+    )
+
+
+# -- rated data ------------------------------------------------------------------------------------
+
+RIGHT = {
+    "five raters, accuracies 0.7 to 0.9": np.array([0.7, 0.75, 0.8, 0.85, 0.9]),
+    "three raters, accuracies 0.6 to 0.7": np.array([0.6, 0.65, 0.7]),
+}
+FIVE, WEAK = RIGHT
+
+
+def rated(rng: np.random.Generator, cases: int, *, prevalence: float = 0.4, model: str = FIVE) -> dict[str, Any]:
+    """Ratings of raters of unequal accuracy, with confidences, and the reference."""
+    truth = rng.random(cases) < prevalence
+    right = rng.random((cases, len(RIGHT[model]))) < RIGHT[model]
+    codes = np.where(right, truth[:, None], ~truth[:, None]).astype(int)
+    sure = rng.choice([0.5, 0.75, 1.0], codes.shape)
+    return {"codes": codes, "confidence": sure, "reference": truth.astype(int)}
+
+
+def make_ratings(drawn: dict[str, Any], part: slice = slice(None), *, reference: bool) -> Ratings:
+    truth = drawn["reference"][part] if reference else None
+    return Ratings.of(drawn["codes"][part], drawn["confidence"][part], reference=truth, labels=[0, 1])
+
+
+def rating_lines(studies: int) -> Iterator[Line]:
+    settings, rng = ReliabilitySettings(), np.random.default_rng(4)
+    wholes = {model: make_ratings(rated(rng, MANY // 4, model=model), reference=True) for model in RIGHT}
+    for model, whole in wholes.items():
+
+        def sigmas(n: int, model: str = model, whole: Ratings = whole) -> tuple[list[Interval], float]:
+            drawn = make_ratings(rated(rng, n * studies, model=model), reference=False)
+            few = make_ratings(rated(rng, n, model=model), reference=False)
+            return case_means(list(sigma(drawn).by_case.reshape(studies, n)), few, settings), sigma(whole).value
+
+        yield line("σ", f"{model}, confidences 0.5 to 1", sigmas)
+    for source, (model, whole) in product(("reference", "majority"), wholes.items()):
+        yield line(f"ρ, accuracies by the {source}", model, _rhos(studies, rng, source, model, whole, FEWEST))
+    at_any = {"majority": MIN_SUBJECTS}
+    for model, whole in wholes.items():
+        name = "ρ, accuracies by the majority, were it always printed"
+        yield line(name, model, _rhos(studies, rng, "majority", model, whole, at_any), promised=False)
+    for prevalence in (0.4, 0.1):
+        big = make_ratings(rated(rng, MANY // 4, prevalence=prevalence), reference=False)
+        truth = fleiss_kappa(big.tally())
+
+        def kappas(n: int, prevalence: float = prevalence, truth: float = truth) -> tuple[list[Interval], float]:
+            drawn, fewer = rated(rng, n * studies, prevalence=prevalence), max(studies // 4, 1)
+            parts = (make_ratings(drawn, slice(k * n, (k + 1) * n), reference=False) for k in range(fewer))
+            return [beyond_chance(part, settings)["fleiss_kappa"] for part in parts], truth
+
+        yield line(
+            "pooled kappa of ratings", f"five raters, label in {prevalence:.0%} of cases", kappas, promised=False
+        )
+
+
+def _rhos(
+    studies: int, rng: np.random.Generator, source: str, model: str, whole: Ratings, fewest: Mapping[str, int]
+) -> Simulation:
+    truth, settings = rho(whole, rater_accuracy(whole, source).accuracy).value, ReliabilitySettings()
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        if n < fewest[source]:
+            few = Undefined("few_subjects_by_majority")
+            return [Interval(math.nan, few, few, 0.95, "jackknife", n)], truth
+        drawn, found = rated(rng, n * studies, model=model), []
+        for k in range(studies):
+            ratings = make_ratings(drawn, slice(k * n, (k + 1) * n), reference=True)
+            score = rho(ratings, rater_accuracy(ratings, source).accuracy)
+            found.append(rho_interval(ratings, source, score, "uniform", "none", settings, fewest))
+        return found, truth
+
+    return simulate
+
+
+# -- pooled numbers of masks -----------------------------------------------------------------------
+
+
+def sized(rng: np.random.Generator, shape: tuple[int, ...], sd: float, related: float) -> tuple[Values, Values]:
+    """Sizes of subjects, and their Dice."""
+    size = rng.lognormal(0, sd, shape)
+    centre = 1.4 + related * np.log(size)
+    return size, np.asarray(1 / (1 + np.exp(-rng.normal(centre, 0.7, shape))))
+
+
+MODELS = ((0.0, 0.0), (0.5, 0.5), (0.75, -0.5), (1.0, 0.0), (1.0, 0.5), (1.0, -0.5), (1.5, 0.5), (1.5, -0.5))
+"""Spread of sizes, and how much their logarithm changes the logit of Dice."""
+
+
+def model_name(sd: float, related: float) -> str:
+    better = {0.5: ", larger ones better", -0.5: ", smaller ones better"}.get(related, "")
+    return f"sizes lognormal, σ = {sd:g}{better}" if sd else "equal sizes"
+
+
+def pooled_lines(studies: int) -> Iterator[Line]:
+    """Pooled Dice, a ratio of sums, printed as the commands do and were it always printed."""
+    for sd, related in MODELS:
+        name = model_name(sd, related)
+        yield line("pooled Dice", name, _pooled(studies, sd, related, few_effective_subjects), promised=False)
+        yield line("pooled Dice, were it always printed", name, _pooled(studies, sd, related, never), promised=False)
+
+
+Guard = Callable[[Values], Undefined | None]
+"""Why sizes of subjects give no interval; None where they do."""
+
+
+def never(_: Values) -> None:
+    return None
+
+
+def thirty_effective(sizes: Values) -> Undefined | None:
+    """A limit on the effective number alone."""
+    return Undefined("few_effective_subjects") if effective_subjects(sizes) < MIN_EFFECTIVE else None
+
+
+def _pooled(studies: int, sd: float, related: float, guard: Guard) -> Simulation:
+    rng = np.random.default_rng(5)
+    size, dice = sized(rng, (10 * MANY,), sd, related)
+    truth = float((size * dice).sum() / size.sum())
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        pairs = zip(*sized(rng, (studies, n), sd, related), strict=True)
+        return [pooled_interval(sizes, values, guard) for sizes, values in pairs], truth
+
+    return simulate
+
+
+def pooled_interval(size: Values, dice: Values, guard: Guard) -> Interval:
+    """The interval of a ratio of sums, as pooled statistics of masks have it."""
+    effective, n, part, few = effective_subjects(size), len(size), size * dice, guard(size)
+    if few is not None:
+        return Interval(math.nan, few, few, 0.95, "jackknife", n)
+    left_out = (part.sum() - part) / (size.sum() - size)
+    value = float(part.sum() / size.sum())
+    return jackknife_interval(value, left_out, effective - 1, "share", 0.95, n)
+
+
+def missed_table(studies: int) -> str:
+    """The share of all studies that print an interval of pooled Dice that misses, by the limit on their sizes."""
+    lines = ["| limit | model | n = 50 | n = 100 | n = 200 |", "|---|---|---|---|---|"]
+    guards = {"effective 30": thirty_effective, "effective 30, and half of the subjects": few_effective_subjects}
+    for (sd, related), (name, guard) in product(MODELS[1:], guards.items()):
+        simulate, cells = _pooled(studies, sd, related, guard), []
+        for n in (50, 100, 200):
+            covered, refused = coverage_of(*simulate(n))
+            cells.append(f"{0.0 if math.isnan(covered) else (1 - covered) * (1 - refused):.3f}")
+        lines.append(f"| {name} | {model_name(sd, related)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def all_lines(studies: int = STUDIES) -> Iterator[Line]:
+    parts = (
+        mean_lines,
+        both_lines,
+        kappa_lines,
+        label_lines,
+        seed_lines,
+        area_lines,
+        rating_lines,
+        failure_lines,
+        pooled_lines,
+    )
+    for part in parts:
+        yield from part(studies)
+
+
+def format_line(found: Line) -> str:
+    cells = []
+    for covered, refused in zip(found.coverage, found.refused, strict=True):
+        without = f" ({refused:.0%} without)" if refused >= 0.005 and not math.isnan(covered) else ""
+        cells.append("no interval" if math.isnan(covered) else f"{covered:.3f}{without}")
+    return f"| {found.quantity} | {found.model} | {' | '.join(cells)} |"
+
+
+def table(lines: list[Line]) -> str:
+    header = f"| quantity | model | {' | '.join(f'n = {n}' for n in SUBJECTS)} |\n|---|---|---|---|---|"
+    return "\n".join([header, *map(format_line, lines)])
+
+
+def main(studies: int) -> int:
+    started, found = time.perf_counter(), []
+    for one in all_lines(studies):
+        print(format_line(one), flush=True)
+        found.append(one)
+    promised = table([one for one in found if one.promised])
+    others = table([one for one in found if not one.promised])
+    missed = missed_table(studies)
+    print(missed)
+    count = f"{studies:,} simulated studies a point; of kappas and areas, {studies // 4:,} or {studies // 2:,}."
+    text = "\n\n".join([f"{MARKS[0]}\n{count}", promised, "Not promised:", others, MISSED, f"{missed}\n{MARKS[1]}"])
+    if PAGE.exists():
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
+        PAGE.write_text(before + text + rest.partition(MARKS[1])[2], encoding="utf-8")
+    low = [one for one in found if one.promised and any(c < WANTED for c in one.coverage)]
+    print(f"{time.perf_counter() - started:.0f} s; " + (f"below {WANTED}: {low}" if low else f"all at least {WANTED}"))
+    return len(low)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES))
