@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .freezing import KEYS, PROSE, Entry, as_number, shrunk
+from .freezing import KEYS, PROSE, Entry, as_number, prose_of, shrunk
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 LINES = 20
@@ -163,6 +163,7 @@ def _entry(was: Entry, now: Entry, texts: bool) -> Found:
 def _tables(was: dict[str, list[str]], now: dict[str, list[str]], texts: bool) -> Found:
     yield from _columns(was, now)
     shared = [c for c in was if c in now]
+    prose = set() if texts else prose_of(was)
     keys = [c for c in KEYS if c in shared]
     if "rank" in shared and "algorithm" not in shared:
         keys.append("rank")
@@ -176,7 +177,7 @@ def _tables(was: dict[str, list[str]], now: dict[str, list[str]], texts: bool) -
             continue
         for column in shared:
             old, new = was[column][i], now[column][after[key]]
-            if old != new and not _equal(old, new, column in PROSE and not texts):
+            if old != new and not _equal(old, new, column in prose):
                 yield _named(keys, key), column, old, new
 
 

@@ -30,7 +30,10 @@ LETTERS = 300
 UNKNOWN = {"run.json"}
 NOT_NUMBERS = {".svg", ".txt", ".md", ".js", ".jsonl", ".webp"}
 PROSE = {"reason", "note", "notes", "message", "detail", "remark", "answers", "title", "description", "warning"}
+CLAIM_PROSE = PROSE | {"text", "why_not"}
+"""Of a table of claims: sentences quote numbers that stand in other tables, and in its column of numbers."""
 KEYS = (
+    "claim", "about",
     "scope", "case", "group", "label", "region", "session", "subject", "frame", "who", "role", "code", "kind",
     "what", "severity", "topic", "scheme", "between", "a", "b", "method", "method_a", "method_b", "algorithm",
     "algorithm_a", "algorithm_b", "rater", "rater_a", "rater_b", "raters", "rater_accuracy", "relation",
@@ -132,6 +135,11 @@ def of_columns(columns: dict[str, list[str]]) -> Entry:
     return {"table": columns}
 
 
+def prose_of(columns: dict[str, list[str]]) -> set[str]:
+    """The columns of a table that hold sentences."""
+    return CLAIM_PROSE if "claim" in columns else PROSE
+
+
 def shrunk(columns: dict[str, list[str]]) -> Entry:
     """The same of a long table: a digest of each column and statistic, and the first rows."""
     rows = len(next(iter(columns.values()), []))
@@ -140,10 +148,11 @@ def shrunk(columns: dict[str, list[str]]) -> Entry:
     keys = [name for name in KEYS if name in columns and (name != "code" or "reason" not in columns)]
     order = sorted(range(rows), key=lambda i: [short(columns[name][i]) for name in keys])
     digests: dict[str, dict[str, str]] = {}
+    prose = prose_of(columns)
     for name, cells in columns.items():
         by_kind: dict[str, list[str]] = {}
         for i in order:
-            by_kind.setdefault(kinds[i], []).append(str(bool(cells[i])) if name in PROSE else short(cells[i]))
+            by_kind.setdefault(kinds[i], []).append(str(bool(cells[i])) if name in prose else short(cells[i]))
         digests[name] = {kind: sha("\n".join(found).encode()) for kind, found in sorted(by_kind.items())}
     return {"long": {"rows": rows, "digests": digests, "first": {n: c[:FIRST] for n, c in columns.items()}}}
 
