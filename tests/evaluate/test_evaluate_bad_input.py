@@ -513,7 +513,10 @@ def test_a_copy_of_a_rater(capsys, tmp_path):
     for y, case in enumerate(CASES):
         write_png(tmp_path / f"pred/x/{case}.png", disc(x=1, y=y, radius=6.5))
     said, _ = judged(capsys, tmp_path)
-    assert "x is identical to rater B in 3 of 3 cases (p1, p2, p3): its scores are too good" in said
+    assert (
+        "x is identical to rater B in 3 of 3 cases (p1, p2, p3): if it was made from them, its scores are too good"
+        in said
+    )
     assert "identical to rater A" not in said
 
 

@@ -59,7 +59,9 @@ def test_a_distance_over_labels_is_said_to_be_one() -> None:
 
 def test_only_a_prediction_that_is_a_raters_mask_in_every_label_is_called_identical() -> None:
     said = [note for note in evaluation().notes if "identical" in note or "marks everything" in note]
-    assert said == ["net is identical to rater B in 1 of 10 cases (t03): its scores are too good"]
+    assert said == [
+        "net is identical to rater B in 1 of 10 cases (t03): if it was made from them, its scores are too good"
+    ]
 
 
 def test_the_consensus_of_each_label_is_said_to_be_one() -> None:

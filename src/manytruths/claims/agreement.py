@@ -28,6 +28,8 @@ FIRM, TENTATIVE = 0.8, 0.667
 """Krippendorff's limits of alpha, for conclusions and for tentative ones."""
 SMALL = 0.1
 """Shares below it have a decimal."""
+UNLIKELY = 0.05
+"""Failures that would go unseen with this chance are mentioned, unless they are as rare as that."""
 MANY_LABELS = 6
 """With more labels, only those with the most and the least overlap are named."""
 
@@ -315,9 +317,22 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, facts: AgreementF
     for kind, text in texts.items():
         now, then = (text.format(**words) for words in TENSES)
         why = few or (None if kind is made else Note("other_side", f"the interval is {low:.2f} to {high:.2f}"))
-        why = why or (facts.doubt if kind in (RELIABLE, FOR_TENTATIVE) else None)
-        said, told = (f"{RULE}; {by}, {words}." for words in (now, then))
+        favourable = kind in (RELIABLE, FOR_TENTATIVE)
+        why = why or (facts.doubt if favourable else None)
+        unseen = _unseen_failures(row.n or 0, facts.subject_word) if favourable else ("", "")
+        said, told = (f"{RULE}; {by}, {words}{more}." for words, more in zip((now, then), unseen, strict=True))
         log.consider(kind, (said,), result=(told,), rests_on=(table.quote(row),), why_not=why)
+
+
+def _unseen_failures(n: int, subject: str) -> tuple[str, str]:
+    """What a favourable verdict takes for granted, now and in the past: no interval knows of failures not seen."""
+    share = 1 - UNLIKELY ** (1 / n) if n else 1.0
+    if share < UNLIKELY:
+        return "", ""
+    text = (
+        f", provided that {subject}s without agreement {{}} rare (a study of {n} can miss a share of up to {share:.0%})"
+    )
+    return text.format("are"), text.format("were")
 
 
 def _rule(low: float, high: float) -> ClaimKind:

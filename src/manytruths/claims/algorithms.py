@@ -23,6 +23,7 @@ from .sentences import Cell, Sentence, compose, join_names, join_parts, number_w
 
 ENOUGH = f"at least {LEAST_RATERS} raters and {MIN_SUBJECTS} subjects"
 
+NOT_DEPENDENT = "not trained on cases of the study, and no copy of a rater's masks in a tenth of the cases"
 DISTANCE = ClaimKind(
     "algorithms.distance", "estimate",
     "How much further the algorithm lies from the raters than these from each other (γ), and the smallest margin "
@@ -34,7 +35,7 @@ INTERCHANGEABLE = ClaimKind(
     "The algorithm agrees with a rater as another rater would, within the margin.",
     f"a margin is given; {ENOUGH}; the upper end of the 99% interval of γ lies below the margin, as a small sample may "
     "hold none of the cases that fail, and the lower end of the 95% interval not above 0; adjusted for the number of "
-    "algorithms",
+    f"algorithms; {NOT_DEPENDENT}",
     "γ equal to the margin",
 )  # fmt: skip
 WORSE = ClaimKind(
@@ -47,7 +48,7 @@ WORSE_WITHIN = ClaimKind(
     "algorithms.worse_within", "difference",
     "The algorithm agrees with the raters less than they do with each other, by less than the margin.",
     f"a margin is given; {ENOUGH}; the lower end of the 95% interval of γ lies above 0, and the upper end of the 99% "
-    "interval below the margin; adjusted for the number of algorithms",
+    f"interval below the margin; adjusted for the number of algorithms; {NOT_DEPENDENT}",
     "γ equal to 0, and γ equal to the margin",
 )  # fmt: skip
 FAILURES = ClaimKind(
@@ -65,8 +66,14 @@ WINNER = ClaimKind(
     "algorithms.winner", "difference",
     "One algorithm is better than every other under every metric and reference standard.",
     f"it comes first; at least {MIN_SUBJECTS} subjects; one-sided Wilcoxon tests after Holm against every other under "
-    "every metric and reference standard (the largest p counts); first in 95% of the resamples under each",
+    "every metric and reference standard (the largest p counts); first in 95% of the resamples under each; not trained "
+    "on cases of the study",
     "two or more algorithms are equal, and better than the others",
+)  # fmt: skip
+TRAINED_HERE = ClaimKind(
+    "algorithms.trained_here", "description",
+    "The algorithm was trained on cases of this study: its scores do not tell how it does in others.",
+    "the study or --trained-on says so",
 )  # fmt: skip
 EQUALS_RATER = ClaimKind(
     "reference.equals_rater", "description",
@@ -106,10 +113,16 @@ TENSES = ({"s": "s", "do": "do"}, {"s": "d", "do": "did"})
 
 
 def consider_interchangeability(
-    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str = "subject"
-) -> None:
-    """γ of every algorithm, and what its interval says about the margin."""
-    _consider_distances(log, table, compared, subject)
+    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str = "subject",
+    dependent: Mapping[str, Note] | None = None,
+) -> None:  # fmt: skip
+    """γ of every algorithm, and what its interval says about the margin.
+
+    ``dependent`` says why an algorithm is near to these raters for another reason than that it is good: that it is far
+    from them can still be said.
+    """
+    dependent = dependent or {}
+    _consider_distances(log, table, compared, subject, dependent)
     margins = [found.margin for found in compared.values() if found.margin is not None and found.enough]
     verdicts = {name: verdict for name, found in compared.items() if (verdict := found.verdict) is not None}
     raw = [_p_value(compared[name], verdict) for name, verdict in verdicts.items()]
@@ -123,6 +136,8 @@ def consider_interchangeability(
             sentence, result = (compose(text, margin=margin, name=who, **verbs) for verbs in TENSES)
             rests_on = [table.cell("interchangeability", "mean", name, "", "", digits=3)]
             refused = why or (None if chosen else _why_not(found, kind_of))
+            if kind_of != "worse":
+                refused = refused or dependent.get(name)
             log.consider(
                 kind, sentence, about=name, result=result, rests_on=rests_on, why_not=refused,
                 p_value=adjusted[name] if chosen else np.nan,
@@ -130,8 +145,9 @@ def consider_interchangeability(
 
 
 def _consider_distances(
-    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str
-) -> None:
+    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str,
+    dependent: Mapping[str, Note],
+) -> None:  # fmt: skip
     of_labels = ", mean over the labels of a case" if any(row.label for row in table.rows) else ""
     for name, found in compared.items():
         row, margin = (table.row(s, "mean", name, "", "") for s in ("interchangeability", "smallest_margin"))
@@ -143,7 +159,7 @@ def _consider_distances(
             "{} to the raters and {} between raters, which is a difference γ of {}"
         )
         smallest = "; the smallest margin within which it {agrees} with a rater as another rater would {was} {}."
-        enough = found.enough and has_interval(row)
+        enough = found.enough and has_interval(row) and name not in dependent
         numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
         if enough:
             text, numbers = text + smallest, [*numbers, table.quote(margin, 3)]
@@ -201,6 +217,25 @@ def consider_algorithm_failures(
         )  # fmt: skip
 
 
+def consider_training(log: ClaimLog, trained_on: Mapping[str, str], algorithms: Sequence[str]) -> None:
+    """Which algorithms were trained on cases of the study."""
+    text = "{} {} trained on cases of this study ({}): its scores {} not tell how it {} in others."
+    for name, reference in trained_on.items():
+        if name in algorithms:
+            sentence, result = (
+                compose(text, Cell(name), "was", reference, *verbs) for verbs in (("do", "does"), ("did", "would do"))
+            )
+            log.consider(TRAINED_HERE, sentence, about=name, result=result)
+    if not trained_on:
+        none = Note("not_trained_here", "no algorithm is said to have been (--trained-on)")
+        log.consider(TRAINED_HERE, (TRAINED_HERE.says,), why_not=none)
+
+
+def trained_here(reference: str) -> Note:
+    """Why nothing good is concluded about an algorithm that was trained on the study."""
+    return Note("trained_here", f"it was trained on cases of this study ({reference})")
+
+
 # -- order and winner --------------------------------------------------------------------------------
 
 MOST_NAMED = 6
@@ -232,7 +267,10 @@ def _firsts(orders: ReferenceRankings) -> str:
     return f"first: {join_names([f'{name} under {n}' for name, n in firsts.most_common()])}"
 
 
-def consider_winner(log: ClaimLog, ranking: Ranking, pairs: TableIndex, metric_names: Mapping[str, str]) -> None:
+def consider_winner(
+    log: ClaimLog, ranking: Ranking, pairs: TableIndex, metric_names: Mapping[str, str],
+    trained_on: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
     """Whether one algorithm is better than every other; tested under every metric and reference standard."""
     evidence = ranking.evidence()
     first, *others = evidence.order
@@ -254,6 +292,8 @@ def consider_winner(log: ClaimLog, ranking: Ranking, pairs: TableIndex, metric_n
     text = "By {}, {} {} better than every other algorithm{} (largest adjusted p {})."
     sentence, result = (compose(text, metrics, Cell(name), was, every, cell) for was in ("is", "was"))
     refused = None if ranking.verdict.winner else Note("no_winner", ranking.verdict.sentence)
+    if trained_on and name in trained_on:
+        refused = refused or trained_here(trained_on[name])
     log.consider(WINNER, sentence, about=name, result=result, why_not=refused, p_value=p)
 
 

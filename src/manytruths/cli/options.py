@@ -49,6 +49,14 @@ ExcludeGroup = Annotated[
 Prior = Annotated[
     str, Parameter(group=METHOD, help="Prior of STAPLE: prevalence, marked, estimated, or a number from 0 to 1.")
 ]
+TrainedOn = Annotated[
+    str | None,
+    Parameter(
+        group=STUDY,
+        help="Algorithms that were trained on cases of this study, and on which reference standard: unet=staple. "
+        "They are scored, but it is not concluded that they do well.",
+    ),
+]
 
 RESULTS = Path("manytruths-out")
 ALL_CORES = os.cpu_count() or 1
@@ -139,12 +147,14 @@ class PredictionOptions(ReferenceOptions):
     "Smallest and largest value of probability maps: 0,1. Values beyond them are errors."
     training: Annotated[str | None, in_study] = None
     "Template of areas that an algorithm was trained on, training/{algorithm}/{case}.png; it is not scored there."
+    trained_on: TrainedOn = None
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of ``Study.open``."""
-        from .parsing import parse_range
+        from .parsing import parse_pairs, parse_range
 
-        return super().keywords() | {"limits": parse_range(self.limits, "--limits")}
+        trained_on = parse_pairs("--trained-on", self.trained_on) or None
+        return super().keywords() | {"limits": parse_range(self.limits, "--limits"), "trained_on": trained_on}
 
 
 @Parameter(name="*")

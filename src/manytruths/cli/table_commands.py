@@ -20,6 +20,7 @@ from .options import (
     Quiet,
     Resamples,
     Seed,
+    TrainedOn,
     in_advanced,
     in_method,
     in_output,
@@ -57,6 +58,7 @@ def rank(
     label: str | None = None,
     cases: Path | None = None,
     columns: str | None = None,
+    trained_on: TrainedOn = None,
     missing: Annotated[str, in_method] = "worst",
     scheme: Annotated[Literal["mean", "rank", "test"], in_method] = "mean",
     aggregate: Annotated[Literal["mean", "median"], in_method] = "mean",
@@ -109,7 +111,8 @@ def rank(
         scores, out=out, metric=parse_names(metric), direction=parse_pairs("--direction", direction),
         missing=parse_missing(missing), scheme=scheme, aggregate=aggregate, columns=parse_pairs("--columns", columns),
         cases=cases, algorithm=parse_names(algorithm), against=parse_names(against), label=parse_names(label),
-        title=title, alpha=alpha, level=level, seed=seed, resamples=resamples, pictures=pictures,
+        trained_on=parse_pairs("--trained-on", trained_on), title=title, alpha=alpha, level=level, seed=seed,
+        resamples=resamples, pictures=pictures,
     )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0

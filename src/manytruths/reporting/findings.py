@@ -383,7 +383,8 @@ def rank_algorithms(evaluation: Evaluation, *, seed: int = 0, resamples: int = 1
         ranking = rank_scores(scores, missing=evaluation.missing, seed=seed, resamples=resamples)
     except InputError:
         return None  # no algorithm has a score
-    rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=seed)
+    trained_on = evaluation.study.options.trained_on
+    rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=seed, trained_on=trained_on)
     return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases))
 
 

@@ -64,8 +64,9 @@ def code_study(study: Study, codes: Codes) -> Study:
     named = sorted({c.session for c in _columns(study) if c.session}, key=natural_key)
     sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
     cases = sorted((_code_case(case, codes, sessions) for case in study), key=lambda case: case.name)
+    trained_on = {who: codes.names["rater"].get(on, on) for who, on in study.options.trained_on.items()}
     # what is known about raters may be a name, too
-    return Study(cases, study.options, {}, coded=True)
+    return Study(cases, replace(study.options, trained_on=trained_on), {}, coded=True)
 
 
 def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:

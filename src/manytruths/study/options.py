@@ -65,6 +65,7 @@ class Options:
     exclude_rater: tuple[str, ...] = ()
     session: str = ""
     primary: str = ""
+    trained_on: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in CHOICES:
@@ -162,6 +163,7 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "spacing": (list, "[0.5, 0.5]", lambda numbers: tuple(float(s) for s in numbers)),
     "exclude": (dict, '{ B = ["p07"] }', lambda table: {rater: _names(cases) for rater, cases in table.items()}),
     "exclude_rater": (list, '["B"]', lambda raters: tuple(map(str, raters))),
+    "trained_on": (dict, '{ unet = "staple" }', lambda table: {str(k): _text(v) for k, v in table.items()}),
     "void": (int, "255", int),
     "exchangeable": (bool, "true", bool),
     "probability": (bool, "true", bool),
@@ -173,6 +175,12 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
 
 def _two(low: Any, high: Any) -> tuple[float, float]:
     return float(low), float(high)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError
+    return value
 
 
 def _names(cases: Any) -> tuple[str, ...]:

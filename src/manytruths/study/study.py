@@ -90,6 +90,7 @@ class Study:
         exclude_rater: Sequence[str] | None = None,
         session: str | None = None,
         primary: str | None = None,
+        trained_on: Mapping[str, str] | None = None,
         complain: Complain = raise_error,
     ) -> Study:
         """Find the files of a study.
@@ -149,6 +150,9 @@ class Study:
             order enters agreement and consensus, and the others are compared with it.
         primary : str, optional
             The one claim that is tested without adjustment for the others, such as ``"raters.larger"``.
+        trained_on : mapping of str to str, optional
+            Algorithms that were trained on cases of this study, and on which reference standard, such as
+            ``{"unet": "staple"}``. They are scored, but it is not concluded that they do well.
         complain : callable
             Called with each problem that does not keep the other files from being found; raises it by default. Give a
             list's ``append`` to collect them.
@@ -178,6 +182,7 @@ class Study:
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
             session=session,
             primary=primary,
+            trained_on=None if trained_on is None else dict(trained_on),
         )  # fmt: skip
         found_cases, left_out = find_cases(given, complain)
         _need_labels(given, found_cases)

@@ -15,7 +15,9 @@ from ...claims.algorithms import (
     consider_equal_references,
     consider_interchangeability,
     consider_orders,
+    consider_training,
     consider_voted_references,
+    trained_here,
 )
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
@@ -25,6 +27,7 @@ from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...core.labels import MACRO
 from ...core.tally import Tally
+from ...core.undefined import Note
 from ...evaluation.grading import GradeScale
 from ...evaluation.intensity_curves import mask_intensity
 from ...evaluation.interchangeability import check_margin
@@ -57,7 +60,7 @@ from .intensity_curves import SubjectCurves, tabulate_intensities
 from .interchangeability import InterchangeabilityResult, tabulate_interchangeability
 from .marks import CaseMarks, EvaluatePlan, Missing
 from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
-from .printing import notes, paper_table, print_evaluation
+from .printing import find_copies, notes, paper_table, print_evaluation
 from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 
@@ -65,6 +68,8 @@ PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
 """Methods of consensus by default for curves: they are bounded by what any and what three quarters of raters marked."""
 Orders = Mapping[tuple[str, str], ReferenceRankings]
 """Rankings under every reference standard, by label and metric."""
+COPIES = 0.1
+"""From this share of cases on, masks that are a rater's do not count as agreement with the raters."""
 SHEET = "grading"
 """The folder of the grading sheet."""
 
@@ -145,7 +150,9 @@ class Evaluation(Result):
         if self.interchangeability is not None:
             file = "evaluate/interchangeability.csv"
             compared = TableIndex(file, self.interchangeability.table)
-            consider_interchangeability(log, compared, self.interchangeability.every, subject_word(self.study))
+            each = subject_word(self.study)
+            consider_interchangeability(log, compared, self.interchangeability.every, each, self._dependent)
+        consider_training(log, self.study.options.trained_on, [c.name for c in self.study.algorithms])
         if self.mask_scores is not None:
             scores = TableIndex("evaluate/scores.csv", self.table("scores"))
             labels = [part.label for part in self.mask_scores.parts]
@@ -158,6 +165,18 @@ class Evaluation(Result):
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
         consider_orders(log, self.orders.get((label, metric)), NAMES[metric])
         return log.settle(primary=self.study.options.primary)
+
+    @property
+    def _dependent(self) -> dict[str, Note]:
+        """Algorithms that are near to these raters for another reason than that they are good."""
+        parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
+        cases = len({case for part in parts for case in part.tallies})
+        notes: dict[str, Note] = {}
+        for (name, rater), same in find_copies(parts).items():
+            if len(same) >= COPIES * cases:
+                text = f"its masks are those of rater {rater} in {len(same)} of {counted(cases, 'case')}"
+                notes.setdefault(name, Note("copies_of_rater", text))
+        return notes | {name: trained_here(on) for name, on in self.study.options.trained_on.items()}
 
     @property
     def main_reference(self) -> str:
@@ -448,6 +467,10 @@ def _check_study(study: Study, plan: EvaluatePlan) -> None:
             "--region modified_background depends on where the pixels lie once there are predictions; "
             "give the region as masks (--roi)"
         )
+    names = [column.name for column in study.algorithms]
+    unknown = [name for name in study.options.trained_on if name not in names]
+    if unknown:
+        raise InputError(f"trained_on: there is no algorithm {unknown[0]!r}; algorithms are {', '.join(names)}")
     references = {c.name for case in study for c in case.references}
     clash = [name for name in plan.consensus if name in {*study.rater_names, *references}]
     if clash:

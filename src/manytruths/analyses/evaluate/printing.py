@@ -101,8 +101,8 @@ def _listed(cases: Sequence[str], of: int | None = None) -> str:
     return f"{count} ({few(cases, 3)})"
 
 
-def _copies(parts: Sequence[LabelScores]) -> Iterator[str]:
-    """Predictions that are identical to a rater's mask, in every label."""
+def find_copies(parts: Sequence[LabelScores]) -> dict[tuple[str, str], list[str]]:
+    """Cases in which a prediction is identical to a rater's mask in every label, by algorithm and rater."""
     copies: dict[tuple[str, str], list[str]] = {}
     every = dict.fromkeys(case for part in parts for case in part.tallies)
     for case in every:
@@ -113,9 +113,14 @@ def _copies(parts: Sequence[LabelScores]) -> Iterator[str]:
                 differ = any(pair[0, 1] or pair[1, 0] for pair in pairs)
                 if not differ and any(pair[1, 1] > 0 for pair in pairs):
                     copies.setdefault((str(algorithm), rater.name), []).append(case)
-    for (name, rater_name), cases in copies.items():
+    return copies
+
+
+def _copies(parts: Sequence[LabelScores]) -> Iterator[str]:
+    every = {case for part in parts for case in part.tallies}
+    for (name, rater), cases in find_copies(parts).items():
         where = _listed(cases, len(every))
-        yield f"{name} is identical to rater {rater_name} in {where}: its scores are too good"
+        yield f"{name} is identical to rater {rater} in {where}: if it was made from them, its scores are too good"
 
 
 def _is_everywhere(part: LabelScores, cases: int) -> bool:
@@ -174,12 +179,16 @@ def _saturation(part: LabelScores) -> Iterator[str]:
 
 def _tolerance(part: LabelScores, plan: EvaluatePlan) -> Iterator[str]:
     if plan.distances and not np.isnan(part.tolerance):
-        yield f"surface Dice at a tolerance of {part.tolerance:.3g} {part.unit}"
+        yield f"surface Dice at a tolerance of {part.tolerance:.3g} {_unit(part)}"
         if part.tolerance > part.half_width:
             yield (
                 f"that is more than half the width of what raters mark, about {part.half_width:.3g} {part.unit}: "
                 "outlines that lie anywhere inside match, so that surface Dice is not informative"
             )
+
+
+def _unit(part: LabelScores) -> str:
+    return part.unit.removesuffix("s") if part.tolerance == 1 else part.unit
 
 
 def _consensus(parts: Sequence[LabelScores]) -> Iterator[str]:

@@ -191,7 +191,7 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
     # visible in the masks themselves, or of no effect
-    elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin")
+    elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]

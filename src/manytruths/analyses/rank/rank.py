@@ -23,21 +23,21 @@ same file. Its fields:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...claims.algorithms import consider_winner
+from ...claims.algorithms import consider_winner, trained_here
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, number
 from ...core.errors import CallError
 from ...core.undefined import Note, reason
 from ...evaluation.ranking.missing_scores import Missing
-from ...evaluation.ranking.ranking import Ranking, best_first, join_names, rank_scores, ranking_text
+from ...evaluation.ranking.ranking import Ranking, Verdict, best_first, join_names, rank_scores, ranking_text
 from ...evaluation.ranking.score_tables import read_scores
 from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
@@ -62,6 +62,8 @@ class RankSettings:
     resamples: int = 1000
     seed: int = 0
     level: float = 0.95
+    trained_on: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms that were trained on the cases, and on which reference standard."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,9 +97,18 @@ class RankResult(Result):
     @cached_property
     def claims(self) -> Claims:
         """Whether there is a winner."""
-        log = ClaimLog()
-        consider_winner(log, self.ranking, TableIndex("rank/pairs.csv", self.tables["pairs"]), NAMES)
+        log, pairs = ClaimLog(), TableIndex("rank/pairs.csv", self.tables["pairs"])
+        consider_winner(log, self.ranking, pairs, NAMES, self.settings.trained_on)
         return log.settle(alpha=self.ranking.alpha)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether there is a winner; none that was trained on the cases."""
+        verdict = self.ranking.verdict
+        reference = self.settings.trained_on.get(verdict.winner or "")
+        if reference is None:
+            return verdict
+        return Verdict(None, f"{verdict.winner} is first, but no winner is declared: {trained_here(reference)}.")
 
     @property
     def leaderboard(self) -> dict[str, Any]:
@@ -109,8 +120,8 @@ class RankResult(Result):
             **_method(ranking),
             "missing": self.settings.missing,
             "level": self.settings.level,
-            "winner": ranking.verdict.winner,
-            "verdict": ranking.verdict.sentence,
+            "winner": self.verdict.winner,
+            "verdict": self.verdict.sentence,
             "algorithms": [_leaderboard_entry(ranking, ranking.algorithms.index(name)) for name in ranking.order],
             "groups": [group.algorithms for group in ranking.groups()],
             "distinct_rankings": ranking.distinct(),
@@ -133,8 +144,8 @@ class RankResult(Result):
             self.tables.values(),
             settings=self.settings,
             **_method(ranking),
-            winner=ranking.verdict.winner,
-            verdict=ranking.verdict.sentence,
+            winner=self.verdict.winner,
+            verdict=self.verdict.sentence,
             order=ranking.order,
             groups=[group.algorithms for group in ranking.groups()],
             distinct_rankings={metric or "all": ranking.distinct(metric) for metric in metrics},
@@ -170,6 +181,7 @@ def rank(
     algorithm: str | Sequence[str] | None = None,
     against: str | Sequence[str] | None = None,
     label: str | Sequence[str] | None = None,
+    trained_on: Mapping[str, str] | None = None,
     title: str = "Ranking",
     alpha: float = 0.05,
     level: float = 0.95,
@@ -206,6 +218,9 @@ def rank(
         Reference standards to rank under; by default all.
     label : str or sequence of str, optional
         Labels to rank by; by default the macro mean of all labels, or else the scores of all labels together.
+    trained_on : mapping of str to str, optional
+        Algorithms that were trained on these cases, and on which reference standard, such as ``{"unet": "staple"}``.
+        They are ranked, but none of them is declared the winner.
     title : str
         Title of the leaderboard.
     alpha : float
@@ -243,7 +258,11 @@ def rank(
         directions=direction or {}, missing=missing, scheme=scheme, aggregate=aggregate, resamples=resamples, seed=seed,
         level=level, alpha=alpha,
     )  # fmt: skip
-    settings = RankSettings(title, missing, resamples, seed, level)
+    unknown = [name for name in trained_on or () if name not in ranking.algorithms]
+    if unknown:
+        known = ", ".join(ranking.algorithms)
+        raise CallError(f"trained_on: there is no algorithm {unknown[0]!r}; algorithms are {known}")
+    settings = RankSettings(title, missing, resamples, seed, level, dict(trained_on or {}))
     result = tabulate_ranking(ranking, settings, resampled=bool(scores.resampled))
     with results_folder(out, "rank") as folder:
         if folder is not None:
@@ -384,7 +403,7 @@ def print_ranking(result: RankResult, console: Console) -> None:
     for shown in (_order_grid(result), _reference_grid(ranking), _distinct_grid(ranking)):
         if shown is not None:
             console.print(shown)
-    console.print(ranking.verdict.sentence, style="bold", markup=False, highlight=False)
+    console.print(result.verdict.sentence, style="bold", markup=False, highlight=False)
     groups = [str(group) for group in ranking.groups()]
     more = [f"{len(groups) - MOST_GROUPS} more such groups are bars in charts/ranks-overall"]
     for line in (*groups[:MOST_GROUPS], *(more if len(groups) > MOST_GROUPS else ()), *result.notes):

@@ -59,6 +59,13 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     if findings.ranking is not None:
         yield winner_sentence(findings, findings.ranking)
     yield from order_sentences(findings)
+    yield from _training_sentences(findings, evaluation)
+
+
+def _training_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
+    """Which algorithms were trained on cases of the study."""
+    sentences = evaluation.claims.sentences("algorithms.trained_here")
+    yield from (_with_colours(findings, sentence) for sentence in sentences)
 
 
 def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
@@ -159,6 +166,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
     grey = findings.evaluation.mask_scores is None
     yield from _area_summary(findings) if grey else _comparison_summary(findings) or _dice_summary(findings)
     yield from _order_summary(findings)
+    yield from _training_sentences(findings, findings.evaluation)
 
 
 def main_orders(findings: Findings) -> ReferenceRankings | None:
@@ -289,7 +297,7 @@ def winner_sentence(findings: Findings, ranked: RankResult) -> Sentence:
     if won := ranked.claims.sentences("algorithms.winner"):
         return _with_colours(findings, won[0])
     if tied or better or not rivals:
-        return (plain_note(findings, ranking.verdict.sentence),)
+        return (plain_note(findings, ranked.verdict.sentence),)
     name = ranking.algorithms[first]
     every = " under every reference standard" if len(ranking.boards) > 1 else ""
     parts, pairs = [], _pair_rows(ranked)

@@ -323,7 +323,7 @@ def results_text(findings: Findings) -> str:
         _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
         _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
-        _results(findings, "algorithms.order", "algorithms.winner"),
+        _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),
     )
     interval = findings.interval_name
     sentences = [plain_text(spell_intervals(capitalise(s), interval)) for part in parts for s in part]
