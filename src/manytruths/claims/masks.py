@@ -221,6 +221,7 @@ def _evidence(suspicion: Suspicion, table: TableIndex) -> Sentence:
         others=quote("share_of_others", 0, percent=True),
         count=quote("count", 0),
         total=str(suspicion.total),
+        item=suspicion.item,
         overlap=compose(" and overlap by a Dice of {}", quote("dice")) if not math.isnan(suspicion.before) else "",
     )
 
@@ -253,18 +254,18 @@ _TEXTS = {
     "(Dice {after}): probably files are mixed up, or the structure of that case was marked",
     "other_labels": "rater {rater}'s labels fit the others' with {change} (mean Dice of these labels {before} as they "
     "are, {after} so): probably they are numbered otherwise",
-    "identical_raters": "the masks of raters {raters} are the same in every pixel ({count} pixels marked): probably "
+    "identical_raters": "the masks of raters {raters} are the same in every {item} ({count} {item}s marked): probably "
     "one is a copy",
-    "identical_sessions": "rater {person}'s masks of sessions {sessions} are the same in every pixel ({count} pixels "
+    "identical_sessions": "rater {person}'s masks of sessions {sessions} are the same in every {item} ({count} {item}s "
     "marked): probably one is a copy, and says nothing about how well the rater repeats",
-    "identical_cases": "the mask of rater {rater} is the same in every pixel as that of rater {source} in case {other} "
-    "({count} pixels marked): probably one is a copy",
+    "identical_cases": "the mask of rater {rater} is the same in every {item} as that of rater {source} in case "
+    "{other} ({count} {item}s marked): probably one is a copy",
     "missing_marks": "rater {rater} marked nothing, where the others marked {others} of the image (median){overlap}: "
     "the mask may be lost, unless it is an opinion",
-    "speckle": "rater {rater}'s mask holds {count} single pixels, {share} of what it marks (in the others' masks "
+    "speckle": "rater {rater}'s mask holds {count} single {item}s, {share} of what it marks (in the others' masks "
     "{others}): probably noise of a conversion",
-    "pinholes": "rater {rater}'s mask holds {count} holes of one pixel, {share} of what it marks (in the others' masks "
-    "{others}): probably noise of a conversion",
+    "pinholes": "rater {rater}'s mask holds {count} holes of one {item}, {share} of what it marks (in the others' "
+    "masks {others}): probably noise of a conversion",
 }
 _OF_ONE = {
     "the others' {others} (median)": "the other rater's {others}",

@@ -406,6 +406,11 @@ def _shifted(case: _Case, i: int, others: list[int]) -> Iterator[Change]:
         yield "shifted", [shifted_dice(case.masks[i], case.masks[k], pixels) for k in others], name_offset(pixels)
 
 
+def pixel_name(axes: int) -> str:
+    """``voxel`` where images have three axes."""
+    return "voxel" if axes > 2 else "pixel"
+
+
 def name_offset(pixels: Sequence[int]) -> str:
     """``12 pixels along axis 1 and −3 along axis 2``.
 
@@ -413,7 +418,7 @@ def name_offset(pixels: Sequence[int]) -> str:
     ('12 pixels along axis 1 and −3 along axis 2', '1 pixel along axis 2')
     """
     steps = [(step, axis) for axis, step in enumerate(pixels, start=1) if step]
-    unit = " pixel" if steps and abs(steps[0][0]) == 1 else " pixels"
+    unit = f" {pixel_name(len(pixels))}" + ("" if steps and abs(steps[0][0]) == 1 else "s")
     words = [f"{step}{'' if i else unit} along axis {axis}" for i, (step, axis) in enumerate(steps)]
     return " and ".join(words).replace("-", "−")
 

@@ -247,11 +247,10 @@ class Findings:
         """The unit of means and intervals: patient where any is named, else case."""
         return subject_word(self.study)
 
-    @cached_property
+    @property
     def pixel_word(self) -> str:
         """``pixel``, or ``voxel`` for volumes."""
-        units = (table.unit for table in self.agreement.tallies.values())
-        return "voxel" if any(u is not None and u.name == "mm³" for u in units) else "pixel"
+        return self.agreement.pixel_word
 
     @property
     def interval_name(self) -> str:
@@ -394,7 +393,7 @@ def _plan_more_raters(agreement: Agreement, *, seed: int, resamples: int) -> Pla
         pilot = agreement.tallies
         raters = max(len(table.raters) for table in pilot.values())
         wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=seed, resamples=resamples)
-        return compute_plan(wish, pilot, moved=agreement.moved, doubt=_doubt(agreement))
+        return compute_plan(wish, pilot, moved=agreement.moved, doubt=_doubt(agreement), item=agreement.pixel_word)
     except InputError:
         return None
 

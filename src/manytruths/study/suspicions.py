@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..core.tally import Tally
-from ..raters.broken_masks import LEAST_SHIFT, OUTLINE, BrokenMask, MaskReview, Offset, name_offset, review_masks
+from ..raters.broken_masks import (
+    LEAST_SHIFT,
+    OUTLINE,
+    BrokenMask,
+    MaskReview,
+    Offset,
+    name_offset,
+    pixel_name,
+    review_masks,
+)
 from ..shape.mask_errors import MOST_CHANCE, RESTORED, MaskTrace, are_similar_sizes, fits_far_better
 from .case import Case, Reading
 
@@ -86,6 +95,8 @@ class Suspicion:
         Number of other raters in the case.
     names : tuple of str
         The columns as they are named to people: with the session where a rater has several.
+    item : {"pixel", "voxel"}
+        What its masks consist of.
     """
 
     kind: str
@@ -101,6 +112,7 @@ class Suspicion:
     total: int = 0
     compared: int = 0
     names: tuple[str, ...] = ()
+    item: str = "pixel"
 
     @property
     def raters(self) -> tuple[str, ...]:
@@ -140,7 +152,9 @@ def find_suspicions(study: Study, reviews: Mapping[str, MaskReview]) -> tuple[Su
 def _name_columns(suspicion: Suspicion, sessions: Mapping[str, int], reviews: Mapping[str, MaskReview]) -> Suspicion:
     names = tuple(str(c) if sessions[c.name] > 1 else c.name for c in suspicion.columns)
     others = {c.name for c in reviews[suspicion.case].traces} - {suspicion.columns[0].name} if suspicion.case else ()
-    return replace(suspicion, names=names, compared=len(others))
+    traces = reviews[suspicion.case or next(iter(reviews))].traces
+    item = pixel_name(len(next(iter(traces.values())).shape))
+    return replace(suspicion, names=names, compared=len(others), item=item)
 
 
 def _usual_fit(reviews: Mapping[str, MaskReview]) -> float:

@@ -20,6 +20,7 @@ from ...claims.sessions import consider_sessions, session_notes
 from ...core.tally import Tallies
 from ...core.undefined import Note
 from ...io.result_tables import Row, Table
+from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
@@ -83,6 +84,8 @@ class Agreement(Result):
     """Cases in which a given reference is a rater's mask, by reference and rater."""
     voted_references: Voted = field(default_factory=dict)
     """Given references that are a vote of the raters."""
+    pixel_word: str = "pixel"
+    """``pixel``, or ``voxel`` for volumes."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -127,10 +130,9 @@ class Agreement(Result):
     def _facts(self) -> AgreementFacts:
         study, labels = self.study, next(iter(self.tallies.values())).labels
         conditions = {case: case_condition(t) for case, t in self.tallies.items()}
-        volumes = any(t.unit is not None and t.unit.name == "mm³" for t in self.tallies.values())
         return AgreementFacts(
             raters=len(study.rater_names), subjects=len(study.subjects),
-            subject_word=subject_word(study), pixel_word="voxel" if volumes else "pixel",
+            subject_word=subject_word(study), pixel_word=self.pixel_word,
             region=region_of(self.tallies), scale=self.settings.kappa_scale,
             labels=tuple(labels.names[code] for code in labels.marks) if labels.several else (), doubt=self._doubt,
             nothing_marked=tuple(case for case, found in conditions.items() if found == "nothing_marked"),
@@ -290,8 +292,12 @@ def tabulate_agreement(
     maps = maps or MapOptions()
     return Agreement(
         study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
-        find_equal_masks(given), find_votes(given),
+        find_equal_masks(given), find_votes(given), _pixel_word(cases),
     )  # fmt: skip
+
+
+def _pixel_word(cases: Mapping[str, CaseAgreement]) -> str:
+    return pixel_name(max(case.axes for case in cases.values()))
 
 
 def _analyse_raters(
@@ -305,7 +311,6 @@ def _analyse_raters(
     given = {name: case.references for name, case in cases.items()}
     against = pool_by_reference(given)
     found = raters_analysis(tallies, settings, against)
-    units = {t.unit.name for t in tallies.values() if t.unit}
     facts = replace(
         found.facts,
         broken=tuple(dict.fromkeys(rater for suspicion in suspicions for rater in suspicion.raters)),
@@ -313,7 +318,7 @@ def _analyse_raters(
         edited=frozenset(edited_pairs(study)),
         own_references=frozenset(reference for reference, _ in find_equal_masks(given)) | frozenset(find_votes(given)),
         subject=subject_word(study),
-        pixel="voxel" if "mm³" in units else "pixel",
+        pixel=_pixel_word(cases),
         sessions=bool(study.sessions),
     )
     return replace(found, facts=facts)

@@ -76,6 +76,8 @@ class CaseAgreement:
     """Reads that started from another's, beside what they started from."""
     references: Mapping[str, Tally] = field(default_factory=dict)
     """Raters and given references, by label; empty without references."""
+    axes: int = 2
+    """Of its masks."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -88,9 +90,9 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     case, table = reading.case, reading.tally(judged=False)
     edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
-    review = review_reading(reading, whole)
+    review, axes = review_reading(reading, whole), len(reading.grid.shape)
     if not plan.looks:
-        return CaseAgreement(table, review=review, edits=edits, references=references)
+        return CaseAgreement(table, review=review, edits=edits, references=references, axes=axes)
     several = whole.labels.several
     heat = np.asarray(reading.paint(dispute_heatmap(whole) if several else common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
@@ -105,7 +107,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     features: Mapping[str, Correlation] = {}
     if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
-    return CaseAgreement(table, regions, features, score, note, files, review, edits, references)
+    return CaseAgreement(table, regions, features, score, note, files, review, edits, references, axes)
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:

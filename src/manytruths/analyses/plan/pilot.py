@@ -19,11 +19,8 @@ NAME = "pilot"
 
 
 def item_word(pilot: Ratings | Tallies | None) -> str:
-    """``case``, ``pixel``, or ``voxel`` for volumes."""
-    if not isinstance(pilot, Tallies):
-        return "case" if pilot is None or pilot.weights is None else "pixel"
-    units = (table.unit for table in pilot.values())
-    return "voxel" if any(unit is not None and unit.name == "mm³" for unit in units) else "pixel"
+    """What a pilot's items are, where it is not known whether its masks are volumes: ``case`` or ``pixel``."""
+    return "pixel" if isinstance(pilot, Tallies) or (pilot is not None and pilot.weights is not None) else "case"
 
 
 def pilot_topic(settings: PlanSettings, pilot: Ratings | Tallies, item: str) -> Topic:

@@ -16,6 +16,7 @@ from ...core.errors import CallError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note
 from ...io.result_tables import Table
+from ...raters.broken_masks import pixel_name
 from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Case, Study
@@ -233,9 +234,9 @@ def plan(
         resamples,
     )  # fmt: skip
     reading = {"columns": columns, "reference_column": reference_column, "filter": filter, "cut": cut}
-    ratings, moved = _read_pilot(pilot, reading)
+    ratings, moved, item = _read_pilot(pilot, reading)
     with results_folder(out, "plan") as folder:
-        result = compute_plan(settings, ratings, moved=moved)
+        result = compute_plan(settings, ratings, moved=moved, item=item)
         if folder is not None:
             result.write_into(folder, pictures=pictures)
     return result
@@ -243,30 +244,33 @@ def plan(
 
 def _read_pilot(
     pilot: Ratings | Study | str | Path | None, reading: Mapping[str, Any]
-) -> tuple[Ratings | Tallies | None, Moved]:
-    """The pilot's ratings, or the tallies of its masks and which of these were resampled."""
+) -> tuple[Ratings | Tallies | None, Moved, str]:
+    """The pilot's ratings, or the tallies of its masks; which of these were resampled; the word for its items."""
     unused = next((f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None), "")
     if pilot is None:
         if unused:
             raise CallError(f"{unused} is for reading a pilot; give --pilot ratings.csv too")
-        return None, NOTHING_MOVED
+        return None, NOTHING_MOVED, ""
     if isinstance(pilot, Ratings):
         if unused:
             raise CallError(f"{unused} is for reading a table of ratings, but pilot is a Ratings object")
-        return pilot, NOTHING_MOVED
+        return pilot, NOTHING_MOVED, ""
     if isinstance(pilot, Study) or names_masks(pilot):
         if unused:
             name = pilot if isinstance(pilot, str | Path) else "a study"
             raise CallError(f"{unused} is for reading a table of ratings, but the pilot {name} has masks")
         study = open_raters(pilot)
-        return study.gathered({case.name: t for case, t in study.map(_count_raters)}), mark_resampled(study, ())
+        counted = {case.name: counts for case, counts in study.map(_count_raters)}
+        item = pixel_name(max(axes for _, axes in counted.values()))
+        return study.gathered({case: t for case, (t, _) in counted.items()}), mark_resampled(study, ()), item
     given = {name: value for name, value in reading.items() if value is not None}
-    return open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
+    return open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED, ""
 
 
-def _count_raters(case: Case) -> Tally:
-    """The table of a case; predictions, which are not used, are not read."""
-    return case.read().tally(judged=False)
+def _count_raters(case: Case) -> tuple[Tally, int]:
+    """The table of a case and the axes of its masks; predictions, which are not used, are not read."""
+    reading = case.read()
+    return reading.tally(judged=False), len(reading.grid.shape)
 
 
 def compute_plan(
@@ -275,12 +279,14 @@ def compute_plan(
     *,
     moved: Moved = NOTHING_MOVED,
     doubt: Note | None = None,
+    item: str = "",
 ) -> Plan:
     """Answer every question that the settings ask.
 
-    ``moved`` tells which masks of the pilot were resampled, ``doubt`` why nothing can be claimed about them.
+    ``moved`` tells which masks of the pilot were resampled, ``doubt`` why nothing can be claimed about them, ``item``
+    whether these consist of pixels or voxels.
     """
-    item = item_word(pilot)
+    item = item or item_word(pilot)
     topics = tuple(_topics(settings, pilot, item))
     _check_unused(settings, {topic.name for topic in topics})
     if not topics:
