@@ -53,7 +53,7 @@ def test_tissues_that_fill_the_image_are_as_far_apart_as_their_labels() -> None:
 def test_a_distance_over_labels_is_said_to_be_one() -> None:
     (claim,) = evaluation().claims.of("algorithms.distance")
     assert claim.text.split(", ", 1)[1].startswith(
-        "the mean Dice distance (1 − Dice, mean over the labels of a case) is "
+        "the mean Dice distance (1 − Dice, mean over the labels of a case; two empty masks 0, one empty 1) is "
     )
 
 

@@ -374,6 +374,8 @@ def test_means_beside_the_raters(evaluated):
             raw = {r: {c: human(r, c, against, name) if c in kept else None for c in SUBJECTS} for r in RATERS}
             own = {r: {c: number(v) for c, v in raw[r].items()} for r in RATERS}
             means = [mean(v for v in by_subject(own[r])[0] if v is not None) for r in RATERS]
+            if against != "raters":
+                by = {who: {c: beside(who, c, against, name) for c in SUBJECTS} for who in ALGORITHMS}
             for who, values in completed(name, by, missing).items():
                 row = rows[who, against, name]
                 agrees(row, mean(v for v in by_subject(values)[0] if v is not None))
@@ -386,6 +388,14 @@ def test_means_beside_the_raters(evaluated):
                 left.remove((who, against, name))
     assert not left
     assert not pairs
+
+
+def beside(who, case, against, name):
+    """An algorithm by what the raters say together without each of them, on average."""
+    if (who, case) not in MASKS:
+        return NONE
+    found = [judged(who, case, against, r) for r in RATERS]
+    return averaged([f[name] for f in found if name in f], name)
 
 
 def human(rater, case, against, name):

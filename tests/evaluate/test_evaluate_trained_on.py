@@ -58,7 +58,7 @@ def test_a_copy_of_a_rater_is_not_interchangeable_with_the_raters(tmp_path: Path
     copy = next(claim for claim in claims if claim.about == "copy")
     assert not copy.made
     assert copy.why_not.code == "copies_of_rater"
-    assert "rater A in 14 of 14 cases" in copy.why_not
+    assert "rater A in 14 of the 14 cases" in copy.why_not
 
 
 def test_no_winner_was_trained_on_the_cases() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import manytruths
 
+from ..claims.algorithms import EqualMasks
 from ..claims.claim import ClaimLog, Claims
 from ..claims.masks import KINDS, consider_masks, describe_suspicion, mask_notes, suspicions_table
 from ..claims.numbers import TableIndex
@@ -222,10 +223,17 @@ def _missing_images(study: Study) -> Iterator[Problem]:
 
 def _copied_references(study: Study, cases: Mapping[str, Checked]) -> Iterator[Problem]:
     """Given references that are a rater's masks: not independent of that rater."""
-    equal = Counter(pair for checked in cases.values() for pair in checked.copied)
-    for (reference, rater), count in equal.items():
-        given = sum(reference in {c.name for c in case.references} for case in study)
-        where = "every case" if count == given else f"{count} of {counted(given, 'case')}"
+    given = Counter(column.name for case in study for column in case.references)
+    marked: dict[tuple[str, str], list[str]] = {}
+    empty: Counter[tuple[str, str]] = Counter()
+    for name, checked in cases.items():
+        for reference, rater, marks in checked.copied:
+            if marks:
+                marked.setdefault((reference, rater), []).append(name)
+            else:
+                empty[reference, rater] += 1
+    for (reference, rater), names in marked.items():
+        where = EqualMasks(tuple(names), empty[reference, rater], given[reference])
         message = f"the given reference {reference} is the mask of rater {rater} in {where}, pixel by pixel: "
         yield Problem("warning", "reference", f"{message}it is not independent of this rater", "", rater)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..inference.intervals import MIN_SUBJECTS
 from .claim import ClaimKind, ClaimLog
 from .intervals import consider_failures
 from .numbers import TableIndex, has_interval, is_defined
-from .sentences import Cell, Sentence, compose, join_names, join_parts, number_word, spell_count
+from .sentences import Cell, Sentence, compose, join_names, join_parts, label_words, number_word, spell_count
 
 ENOUGH = f"at least {LEAST_RATERS} raters and {MIN_SUBJECTS} subjects"
 
@@ -99,11 +100,12 @@ RATERS_SCORED = ClaimKind(
 
 KINDS = {"within": INTERCHANGEABLE, "worse": WORSE, "worse_within": WORSE_WITHIN}
 TEXTS = {
-    "within": "Within a margin of {margin}, {name} agree{s} with a rater as another rater would.",
-    "worse": "By more than the margin of {margin}, {name} agree{s} with the raters less than these {do} with each "
-    "other.",
-    "worse_within": "{name} agree{s} with the raters less than these {do} with each other, by less than the margin of "
-    "{margin}.",
+    "within": "By Dice{over}, within a margin of {margin}, {name} agree{s} with a rater as another rater "
+    "would{limits}.",
+    "worse": "By Dice{over}, and by more than the margin of {margin}, {name} agree{s} with the raters less than these "
+    "{do} with each other.",
+    "worse_within": "By Dice{over}, {name} agree{s} with the raters less than these {do} with each other, by less than "
+    "the margin of {margin}{limits}.",
 }
 TENSES = ({"s": "s", "do": "do"}, {"s": "d", "do": "did"})
 """Of verbs in texts: present and past."""
@@ -112,18 +114,31 @@ TENSES = ({"s": "s", "do": "do"}, {"s": "d", "do": "did"})
 # -- beside the raters -------------------------------------------------------------------------------
 
 
-def consider_interchangeability(
-    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str = "subject",
-    dependent: Mapping[str, Note] | None = None,
-) -> None:  # fmt: skip
-    """γ of every algorithm, and what its interval says about the margin.
+@dataclass(frozen=True)
+class BesideRaters:
+    """What is known of the algorithms' distances to the raters, beside the table."""
 
-    ``dependent`` says why an algorithm is near to these raters for another reason than that it is good: that it is far
-    from them can still be said.
+    compared: Mapping[str, Interchangeability]
+    """By algorithm, with all raters and labels."""
+    subject: str = "subject"
+    labels: tuple[str, ...] = ()
+    """Where there are several."""
+    outliers: tuple[str, ...] = ()
+    """Raters who are outliers by a test; the table also has rows without them."""
+    one_rater: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms that are within the margin because of one rater."""
+    dependent: Mapping[str, Note] = field(default_factory=dict)
+    """Why an algorithm is near to these raters for another reason than that it is good.
+
+    That it is far from them can still be said.
     """
-    dependent = dependent or {}
-    _consider_distances(log, table, compared, subject, dependent)
-    margins = [found.margin for found in compared.values() if found.margin is not None and found.enough]
+
+
+def consider_interchangeability(log: ClaimLog, table: TableIndex, facts: BesideRaters) -> None:
+    """γ of every algorithm, and what its interval says about the margin."""
+    _consider_distances(log, table, facts)
+    compared = facts.compared
+    margins = [found.margin for found in compared.values() if found.margin is not None]
     verdicts = {name: verdict for name, found in compared.items() if (verdict := found.verdict) is not None}
     raw = [_p_value(compared[name], verdict) for name, verdict in verdicts.items()]
     adjusted = dict(zip(verdicts, holm(raw).tolist() if raw else [], strict=True))
@@ -133,41 +148,69 @@ def consider_interchangeability(
             chosen = verdicts.get(name) == kind_of
             margin = f"{margins[0]:g}" if margins else "…"
             text, who = TEXTS[kind_of], Cell(name)
-            sentence, result = (compose(text, margin=margin, name=who, **verbs) for verbs in TENSES)
+            limits = _limits_of_verdict(table, facts, name) if chosen and kind_of != "worse" else ()
+            over = ", mean over the labels of a case" if facts.labels else ""
+            sentence, result = (
+                compose(text, margin=margin, name=who, over=over, limits=limits, **verbs) for verbs in TENSES
+            )
             rests_on = [table.cell("interchangeability", "mean", name, "", "", digits=3)]
             refused = why or (None if chosen else _why_not(found, kind_of))
             if kind_of != "worse":
-                refused = refused or dependent.get(name)
+                refused = refused or facts.dependent.get(name)
             log.consider(
                 kind, sentence, about=name, result=result, rests_on=rests_on, why_not=refused,
                 p_value=adjusted[name] if chosen else np.nan,
             )  # fmt: skip
 
 
-def _consider_distances(
-    log: ClaimLog, table: TableIndex, compared: Mapping[str, Interchangeability], subject: str,
-    dependent: Mapping[str, Note],
-) -> None:  # fmt: skip
-    of_labels = ", mean over the labels of a case" if any(row.label for row in table.rows) else ""
-    for name, found in compared.items():
+def _limits_of_verdict(table: TableIndex, facts: BesideRaters, name: str) -> Sentence:
+    """What a verdict within the margin does not hold for: single labels, or without one rater."""
+    found, parts = facts.compared[name], list[Sentence]()
+    bounds = {label: table.row("smallest_margin", "mean", name, "", "", label=label) for label in facts.labels}
+    far = [label for label, row in bounds.items() if not is_defined(row) or row.value >= (found.margin or 0)]
+    if far:
+        parts.append((f"for {join_names([label_words(label) for label in far])} alone this is not shown",))
+    if name in facts.one_rater:
+        rater = facts.one_rater[name]
+        gamma = table.cell("interchangeability", "mean", name, "", rater, digits=3)
+        parts.append(compose("without rater {}, to whom it is near, this is not shown (γ {})", Cell(rater), gamma))
+    return ("; ", *join_parts(parts)) if parts else ()
+
+
+def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -> None:
+    of_labels = ", mean over the labels of a case" if facts.labels else ""
+    for name, found in facts.compared.items():
         row, margin = (table.row(s, "mean", name, "", "") for s in ("interchangeability", "smallest_margin"))
         if row is None or margin is None:
             continue
         sides = [table.cell(f"distance_{s}_raters", "mean", name, "", "", interval=False) for s in ("to", "between")]
+        empty = f", as in {spell_count(found.empty, 'case')}" if found.empty else ""
         text = (
-            f"Over {spell_count(row.n or 0, subject)}, the mean Dice distance (1 − Dice{of_labels}) {{was}} {{}} from "
-            "{} to the raters and {} between raters, which is a difference γ of {}"
+            f"Over {spell_count(row.n or 0, facts.subject)}, the mean Dice distance (1 − Dice{of_labels}; two empty "
+            f"masks 0{empty}, one empty 1) {{was}} {{}} from {{}} to the raters and {{}} between raters, which is a "
+            "difference γ of {}{below}{without}"
         )
-        smallest = "; the smallest margin within which it {agrees} with a rater as another rater would {was} {}."
-        enough = found.enough and has_interval(row) and name not in dependent
         numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
-        if enough:
-            text, numbers = text + smallest, [*numbers, table.quote(margin, 3)]
-        else:
-            text += "."
-        words = ({"was": "is", "agrees": "agrees"}, {"was": "was", "agrees": "agreed"})
-        sentence, result = (compose(text, *numbers, **each) for each in words)
+        if is_defined(margin) and name not in facts.dependent and found.verdict != "worse":
+            at = f"{100 * found.caution:.3g}%"
+            text += f"; the smallest margin for interchangeability, the upper end at {at}, {{was}} {{}}"
+            numbers.append(table.quote(margin, 3))
+        beneath = has_interval(row) and row.high is not None and row.high < 0
+        below = ", below 0 as of masks that run between the raters' own or copy one" if beneath else ""
+        without = _without_outliers(table, facts, name)
+        sentence, result = (
+            compose(f"{text}.", *numbers, below=below, without=without, was=was) for was in ("is", "was")
+        )
         log.consider(DISTANCE, sentence, about=name, result=result, why_not=None)
+
+
+def _without_outliers(table: TableIndex, facts: BesideRaters, name: str) -> Sentence:
+    """``; without D, an outlier by the test, −0.016 (−0.09 to 0.06)``."""
+    row = table.row("interchangeability", "mean", name, "", "; ".join(facts.outliers)) if facts.outliers else None
+    if not is_defined(row):
+        return ()
+    who = f"{join_names(facts.outliers)}, {'an outlier' if len(facts.outliers) == 1 else 'outliers'} by the test"
+    return compose("; without {}, {}", who, table.quote(row, 3))
 
 
 def _why_no_verdict(found: Interchangeability) -> Note | None:
@@ -300,19 +343,37 @@ def consider_winner(
 # -- given reference standards -----------------------------------------------------------------------
 
 
-def consider_equal_references(
-    log: ClaimLog, equal: Mapping[tuple[str, str], Sequence[str]], cases: Mapping[str, int], of: str = "rater"
-) -> None:
-    """Given references that are a rater's masks, or a consensus: the cases by reference and rater or method.
+@dataclass(frozen=True)
+class EqualMasks:
+    """Where a given reference is, pixel by pixel, the mask of a rater or a consensus."""
 
-    ``cases`` says in how many cases each reference is given.
-    """
+    cases: tuple[str, ...]
+    """In which both mark something."""
+    empty: int
+    """In how many more both mark nothing."""
+    given: int
+    """In how many the reference is given."""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is so in every case."""
+        return len(self.cases) + self.empty == self.given
+
+    def __str__(self) -> str:
+        both_empty = f" ({number_word(self.empty)} of them empty in both)" if self.empty else ""
+        if self.everywhere:
+            return f"every case{both_empty}" if self.given > 1 else "the case"
+        where = " in which either marks something" if self.empty else ""
+        return f"{_share(len(self.cases), self.given - self.empty)}{where}"
+
+
+def consider_equal_references(log: ClaimLog, equal: Mapping[tuple[str, str], EqualMasks], of: str = "rater") -> None:
+    """Given references that are a rater's masks, or a consensus, by reference and rater or method."""
     kind, what = (EQUALS_RATER, "the mask of rater") if of == "rater" else (EQUALS_CONSENSUS, "the consensus")
     for (reference, name), same in equal.items():
-        count, every = cases[reference], len(same) == cases[reference]
-        many = ("every case" if count > 1 else "the case") if every else _share(len(same), count)
+        many = str(same)
         # of few raters, a consensus is one rater's mask now and then
-        few = None if every or of == "rater" else Note("not_in_every_case", f"it is so in {many}")
+        few = None if same.everywhere or of == "rater" else Note("not_in_every_case", f"it is so in {many}")
         text = "The given reference {} {} {} {} in {}, pixel by pixel."
         sentence, result = (
             compose(text, Cell(reference), was, what, Cell(name), many) for was in ("is", "was")
@@ -339,20 +400,19 @@ def _share(count: int, of: int) -> str:
 
 def consider_raters_scored(
     log: ClaimLog, table: TableIndex, raters: Sequence[str], references: Sequence[str],
-    equal: Mapping[tuple[str, str], Sequence[str]], voted: Mapping[str, tuple[int, int]],
+    equal: Mapping[tuple[str, str], EqualMasks], voted: Mapping[str, tuple[int, int]],
 ) -> None:  # fmt: skip
     """The raters' mean Dice against each given reference; not of a rater whose own marks are in it."""
     for reference in references:
         rows = {rater: table.row("dice", "mean", rater, reference) for rater in raters}
         known = {rater: row for rater, row in rows.items() if is_defined(row) and (reference, rater) not in equal}
-        most = max((row.n or 0 for row in known.values()), default=0)
+        unequal = len({row.n for row in known.values()}) > 1
         parts: list[Sentence] = []
         for rater, row in known.items():
-            fewer = f" (over {row.n} of {spell_count(most, 'subject')})" if (row.n or 0) < most else ""
-            parts.append(
-                compose("{} for {}{}", table.quote(row), Cell(rater) if rater else "the mean of raters", fewer)
-            )
-        text = "Against the given reference {}, the mean Dice {} {}."
+            n = f" (n = {row.n})" if unequal else ""
+            parts.append(compose("{} for {}{}", table.quote(row), Cell(rater) if rater else "the mean of raters", n))
+        text = "Against the given reference {}, the mean Dice {} {}"
+        text += ", each over their own cases and not to be compared." if unequal else "."
         if len(parts) > MOST_NAMED:
             parts = [*parts[:MOST_NAMED], (f"{len(parts) - MOST_NAMED} more in the table",)]
         why = None if parts else Note("no_rater_scored", "no rater has a Dice against it, or it is their own mask")

@@ -38,7 +38,7 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tally import Tallies, Tally
 from ..core.undefined import Undefined
-from ..inference.equivalence import MeanLimits, Verdict, judge_margin, mean_limits
+from ..inference.equivalence import CAUTION, MeanLimits, Verdict, judge_margin, mean_limits
 from ..inference.intervals import MIN_SUBJECTS, Interval, subject_values, too_few_subjects
 
 Values = NDArray[np.float64]
@@ -68,6 +68,10 @@ class Interchangeability:
         The largest difference that does not matter.
     differences : array
         The differences by subject, NaN where a subject has no two raters.
+    empty : int
+        Number of cases in which neither the raters nor the algorithm marked anything: all distances are 0 there.
+    exchangeable : bool
+        Whether raters are not the same people in every case.
     """
 
     algorithm: str
@@ -78,12 +82,26 @@ class Interchangeability:
     by_rater: Mapping[str, Interval]
     margin: float | None
     differences: Values
+    empty: int = 0
+    exchangeable: bool = False
 
     @property
     def smallest_margin(self) -> float:
-        """The smallest margin within which it is interchangeable: the upper end at 99% (beside 95%), at least 0."""
+        """The smallest margin within which it is interchangeable: the upper end at 99% (beside 95%), at least 0.
+
+        Undefined with too few raters or subjects for a verdict.
+        """
         high = self.gamma.high
-        return high if math.isnan(high) else max(0.0, float(self.limits.bound))
+        if math.isnan(high):
+            return high
+        if not self.enough:
+            return Undefined("too_few_raters_for_margin")
+        return max(0.0, float(self.limits.bound))
+
+    @property
+    def caution(self) -> float:
+        """The level of the interval whose upper end must lie below a margin: 0.99 beside 0.95."""
+        return 1 - (1 - self.gamma.level) / CAUTION
 
     @property
     def enough(self) -> bool:
@@ -157,12 +175,13 @@ def interchangeability(
     names = [n for n in dict.fromkeys(n for t in tables.values() for n in t.rater_names) if n not in exclude_rater]
     if not names:
         raise CallError("every rater is excluded; leave at least two in")
-    cases = []
+    cases, empty = [], 0
     for table in tables.values():
-        parts = [label_distances(table, column, names)]
-        cases.append(case_distances(parts, missing=column not in table.columns or _is_void(table, column)))
+        distances = label_distances(table, column, names)
+        empty += not distances.used.any()
+        cases.append(case_distances([distances], missing=column not in table.columns or _is_void(table, column)))
     exchangeable = any(t.exchangeable for t in tables.values())
-    return compare_with_raters(column.name, names, tables, cases, margin, level, exchangeable=exchangeable)
+    return compare_with_raters(column.name, names, tables, cases, margin, level, exchangeable=exchangeable, empty=empty)
 
 
 def _check(tables: Tallies, margin: float | None, level: float) -> None:
@@ -276,6 +295,7 @@ def compare_with_raters(
     level: float = 0.95,
     *,
     exchangeable: bool = False,
+    empty: int = 0,
 ) -> Interchangeability:
     """The comparison from the distances of every case; slots of exchangeable raters are not compared one by one."""
     to, between = np.stack([c[0] for c in cases]), np.stack([c[1] for c in cases])
@@ -292,8 +312,9 @@ def compare_with_raters(
         name: _interval(subject_values(tables, by_rater[:, k]), level) for k, name in enumerate(raters) if read[k]
     }  # fmt: skip
     return Interchangeability(
-        algorithm, present, _interval(differences, level), float(means[0]), float(means[1]), each, margin, differences
-    )
+        algorithm, present, _interval(differences, level), float(means[0]), float(means[1]), each, margin, differences,
+        empty, exchangeable,
+    )  # fmt: skip
 
 
 def _interval(values: Values, level: float) -> Interval:

@@ -52,8 +52,8 @@ class Checked:
     """What was done to files that lie on other grids."""
     review: MaskReview = field(default_factory=MaskReview)
     """Masks that are probably broken, and what is kept to compare cases."""
-    copied: tuple[tuple[str, str], ...] = ()
-    """Given references that are a rater's mask, with the rater."""
+    copied: tuple[tuple[str, str, bool], ...] = ()
+    """Given references that are a rater's mask, with the rater, and whether it marks anything."""
 
 
 def check_case(case: Case) -> Checked:
@@ -63,7 +63,7 @@ def check_case(case: Case) -> Checked:
     grid = None if target is None else target.grid
     beside = [*_image(case, target), *_beside(case, grid)]
     problems += beside
-    table, review, copied = None, MaskReview(), list[tuple[str, str]]()
+    table, review, copied = None, MaskReview(), list[tuple[str, str, bool]]()
     if grid is not None:
         # what lies beside the masks is said already, and must not hide what is wrong with them
         reading = Reading(_without(case, beside), {c: placed.mask.array for c, placed in masks.items()}, grid)
@@ -216,8 +216,8 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     return problems
 
 
-def _copied_references(reading: Reading) -> Iterator[tuple[str, str]]:
-    """Given references that are, pixel by pixel, a rater's mask in the first session, not empty."""
+def _copied_references(reading: Reading) -> Iterator[tuple[str, str, bool]]:
+    """Given references that are, pixel by pixel, a rater's mask in the first session, and whether it marks any."""
     case, seen = reading.case, set[str]()
     for column in sorted(reading.masks, key=lambda column: column.order):
         if column.role == "rater" and column.name not in seen:
@@ -225,14 +225,14 @@ def _copied_references(reading: Reading) -> Iterator[tuple[str, str]]:
             mine = np.ma.getdata(reading.masks[column])
             for reference in case.references:
                 if _is_same(mine, np.ma.getdata(case.reference(reference, reading.grid)), case.options.void):
-                    yield reference.name, column.name
+                    yield reference.name, column.name, bool((mine != 0).any())
 
 
 def _is_same(mask: Array, other: Array, void: int | None) -> bool:
     """Whether two masks mark the same, where both rated; one label may have another value in each."""
     rated = np.ones(mask.shape, bool) if void is None else (mask != void) & (other != void)
     mine, theirs = mask[rated], other[rated]
-    if not np.array_equal(mine != 0, theirs != 0) or not mine.any():
+    if not np.array_equal(mine != 0, theirs != 0):
         return False
     return np.array_equal(mine, theirs) or all(len(np.unique(part[part != 0])) == 1 for part in (mine, theirs))
 

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...claims.algorithms import consider_equal_references, consider_raters_scored, consider_voted_references
+from ...claims.algorithms import (
+    EqualMasks,
+    consider_equal_references,
+    consider_raters_scored,
+    consider_voted_references,
+)
 from ...claims.claim import ClaimLog
 from ...claims.numbers import TableIndex
 from ...core.columns import Column
@@ -38,8 +43,8 @@ LabelTallies = Mapping[str, Tally]
 
 By label; of one label also under ``""``, whatever value a reference has for it.
 """
-Equal = dict[tuple[str, str], list[str]]
-"""The cases in which a given reference is the same as a mask, by reference and rater or method."""
+Equal = dict[tuple[str, str], EqualMasks]
+"""Given references that are the same as masks, by reference and rater or method."""
 Voted = dict[str, tuple[int, int]]
 """References that are, in every case, what at least so many of so many raters marked."""
 
@@ -123,31 +128,38 @@ def find_equal_masks(cases: Mapping[str, LabelTallies], role: Literal["rater", "
 
     With the role ``algorithm``, where it is a consensus.
     """
-    equal: Equal = {}
+    marked: dict[tuple[str, str], list[str]] = {}
+    empty: Counter[tuple[str, str]] = Counter()
+    given: Counter[str] = Counter()
     for name, tables in cases.items():
         if not tables:
             continue
         first = next(iter(tables.values()))
         for reference in first.role("reference"):
+            given[reference.name] += 1
             judged = [first.columns[i] for i in first.raters] if role == "rater" else first.role(role)
             for column in judged:
-                if _is_equal(tables, reference, column):
-                    equal.setdefault((reference.name, column.name), []).append(name)
-    return equal
+                same, marks = _is_equal(tables, reference, column)
+                pair = (reference.name, column.name)
+                if same and marks:
+                    marked.setdefault(pair, []).append(name)
+                elif same:
+                    empty[pair] += 1
+    return {pair: EqualMasks(tuple(names), empty[pair], given[pair[0]]) for pair, names in marked.items()}
 
 
-def _is_equal(tables: LabelTallies, a: Column, b: Column) -> bool:
-    """Whether two columns agree in every pixel that both rated, and mark any."""
+def _is_equal(tables: LabelTallies, a: Column, b: Column) -> tuple[bool, bool]:
+    """Whether two columns agree in every pixel that both rated, and whether they mark any."""
     some = False
     for table in tables.values():
         if a not in table.columns or b not in table.columns:
-            return False
+            return False, some
         pair = table.patterns[:, [table.position(a), table.position(b)]]
         rated = (pair != VOID).all(axis=1) & (table.counts > 0)
         if (pair[rated, 0] != pair[rated, 1]).any() or not rated.any():
-            return False
+            return False, some
         some = some or bool((pair[rated] == 1).any())
-    return some
+    return True, some
 
 
 def find_votes(cases: Mapping[str, LabelTallies]) -> Voted:
@@ -273,13 +285,8 @@ def consider_given_references(log: ClaimLog, result: Agreement) -> None:
     if table is None:
         return
     names = list(dict.fromkeys(str(row["against"]) for row in table.rows))
-    consider_equal_references(log, result.equal_references, count_given(result.study))
+    consider_equal_references(log, result.equal_references)
     consider_voted_references(log, result.voted_references)
     index = TableIndex("agree/reference_scores.csv", table)
     raters = [""] if result.study.options.exchangeable else result.study.rater_names
     consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references)
-
-
-def count_given(study: Study) -> dict[str, int]:
-    """In how many cases each reference is given."""
-    return dict(Counter(column.name for case in study for column in case.references))

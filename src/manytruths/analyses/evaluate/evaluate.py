@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ...claims.algorithms import (
+    BesideRaters,
     consider_algorithm_failures,
     consider_equal_references,
     consider_interchangeability,
@@ -40,7 +41,7 @@ from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.consensus import default_methods
 from ...study.options import merged
-from ..agree.references import Equal, count_given, find_equal_masks, find_votes
+from ..agree.references import Equal, find_equal_masks, find_votes
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
@@ -69,7 +70,7 @@ PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
 Orders = Mapping[tuple[str, str], ReferenceRankings]
 """Rankings under every reference standard, by label and metric."""
 COPIES = 0.1
-"""From this share of cases on, masks that are a rater's do not count as agreement with the raters."""
+"""From this share of cases on, and two, masks that are a rater's do not count as agreement with the raters."""
 SHEET = "grading"
 """The folder of the grading sheet."""
 
@@ -149,9 +150,11 @@ class Evaluation(Result):
         log = ClaimLog()
         if self.interchangeability is not None:
             file = "evaluate/interchangeability.csv"
-            compared = TableIndex(file, self.interchangeability.table)
-            each = subject_word(self.study)
-            consider_interchangeability(log, compared, self.interchangeability.every, each, self._dependent)
+            table, found = TableIndex(file, self.interchangeability.table), self.interchangeability
+            facts = BesideRaters(
+                found.every, subject_word(self.study), self._labels, found.outliers, found.one_rater, self._dependent
+            )
+            consider_interchangeability(log, table, facts)
         consider_training(log, self.study.options.trained_on, [c.name for c in self.study.algorithms])
         if self.mask_scores is not None:
             scores = TableIndex("evaluate/scores.csv", self.table("scores"))
@@ -159,7 +162,7 @@ class Evaluation(Result):
             lacks = {a.name: self._counts_missing(a) for a in self.mask_scores.parts[0].algorithms}
             each = subject_word(self.study)
             consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
-        consider_equal_references(log, self.equal_references, count_given(self.study))
+        consider_equal_references(log, self.equal_references)
         consider_voted_references(log, find_votes(self._beside_references))
         metric = "pbar_area" if self.mask_scores is None else "dice"
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
@@ -170,13 +173,19 @@ class Evaluation(Result):
     def _dependent(self) -> dict[str, Note]:
         """Algorithms that are near to these raters for another reason than that they are good."""
         parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
-        cases = len({case for part in parts for case in part.tallies})
         notes: dict[str, Note] = {}
-        for (name, rater), same in find_copies(parts).items():
-            if len(same) >= COPIES * cases:
-                text = f"its masks are those of rater {rater} in {len(same)} of {counted(cases, 'case')}"
-                notes.setdefault(name, Note("copies_of_rater", text))
+        for copies in find_copies(parts):
+            if len(copies.cases) >= max(COPIES * copies.marked, 2):
+                share = f"{len(copies.cases)} of the {counted(copies.marked, 'case')}"
+                text = f"its masks are those of {copies.whose} in {share} in which it marks anything"
+                notes.setdefault(copies.algorithm, Note(f"copies_of_{copies.kind}", text))
         return notes | {name: trained_here(on) for name, on in self.study.options.trained_on.items()}
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        """The labels, where there are several."""
+        labels = [part.label for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
+        return tuple(labels) if len(labels) > 1 else ()
 
     @property
     def main_reference(self) -> str:

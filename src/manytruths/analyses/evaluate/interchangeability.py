@@ -7,7 +7,7 @@ several, are of that label alone; rows without one take the mean over labels in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ...core.tally import Tallies, pool
 from ...evaluation.interchangeability import (
     Interchangeability,
     LabelDistances,
+    Values,
     case_distances,
     compare_with_raters,
     label_distances,
@@ -43,6 +44,8 @@ class InterchangeabilityResult:
     """By algorithm, with all raters and labels."""
     outliers: tuple[str, ...] = ()
     """Raters who are outliers by a test; without them the comparison is shown, too."""
+    one_rater: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms that are within the margin because of one rater: without them it would not be shown."""
 
 
 def tabulate_interchangeability(
@@ -53,20 +56,32 @@ def tabulate_interchangeability(
     # the tables of the macro mean unite the labels
     named = [part for part in parts if part.label != MACRO]
     outliers = find_outliers(named, settings.seed)
-    every = {}
+    every, one_rater = {}, {}
     for algorithm in parts[0].algorithms:
-        compared = _compare(study, named, algorithm, plan, level)
-        if compared is None:
+        measured = _measure(study, named, algorithm, plan)
+        compared = measured.compare(plan.margin, level) if measured else None
+        if measured is None or compared is None:
             continue
         every[algorithm.name] = compared
         table.add(_rows(compared, parts[0].tallies))
         if outliers and len(compared.raters) - len(outliers) > 1:
-            rest = _compare(study, named, algorithm, plan, level, without=outliers)
+            rest = measured.compare(plan.margin, level, without=outliers)
             table.add(_rows(rest, parts[0].tallies, without=outliers) if rest else ())
+        if compared.verdict in ("within", "worse_within") and not compared.exchangeable:
+            without = {r: c for r in compared.raters if (c := measured.compare(plan.margin, level, without=[r]))}
+            rater = max(without, key=lambda r: _or_least(without[r].smallest_margin))
+            if without[rater].verdict == "unknown" and (rater,) != outliers:
+                one_rater[algorithm.name] = rater
+                table.add(_rows(without[rater], parts[0].tallies, without=[rater]))
         for part in named if len(named) > 1 else ():
-            alone = _compare(study, [part], algorithm, replace(plan, margin=None), level)
+            label = _measure(study, [part], algorithm, plan)
+            alone = label.compare(None, level) if label else None
             table.add(_rows(alone, part.tallies, part.label) if alone else ())
-    return InterchangeabilityResult(table, every, outliers)
+    return InterchangeabilityResult(table, every, outliers, one_rater)
+
+
+def _or_least(margin: float) -> float:
+    return -np.inf if np.isnan(margin) else margin
 
 
 def find_outliers(parts: Sequence[LabelScores], seed: int = 0) -> tuple[str, ...]:
@@ -90,27 +105,49 @@ def find_outliers(parts: Sequence[LabelScores], seed: int = 0) -> tuple[str, ...
     return tuple(name for name, p in zip(names, p_values.tolist(), strict=True) if p <= ALPHA)
 
 
-def _compare(
-    study: Study, parts: Sequence[LabelScores], algorithm: Column, plan: EvaluatePlan, level: float,
-    without: Sequence[str] = (),
-) -> Interchangeability | None:  # fmt: skip
-    """One algorithm; None where no two raters can be compared."""
-    raters = [c.name for c in parts[0].raters if c.name not in without]
+@dataclass(frozen=True)
+class _Measured:
+    """The distances of an algorithm to the raters, and between raters, in every case."""
+
+    algorithm: str
+    raters: list[str]
+    tallies: Tallies
+    cases: list[tuple[Values, Values]]
+    empty: int
+    """Number of cases in which nobody marked anything."""
+
+    def compare(
+        self, margin: float | None, level: float, without: Sequence[str] = ()
+    ) -> Interchangeability | None:  # fmt: skip
+        """Compare the algorithm with the raters; None where no two of them can be compared."""
+        kept = [i for i, name in enumerate(self.raters) if name not in without]
+        if len(kept) < 2:
+            return None
+        cases = [(to[kept], between[np.ix_(kept, kept)]) for to, between in self.cases]
+        names, exchangeable = [self.raters[i] for i in kept], next(iter(self.tallies.values())).exchangeable
+        compared = compare_with_raters(
+            self.algorithm, names, self.tallies, cases, margin, level, exchangeable=exchangeable, empty=self.empty
+        )
+        return compared if compared.gamma.n else None
+
+
+def _measure(
+    study: Study, parts: Sequence[LabelScores], algorithm: Column, plan: EvaluatePlan
+) -> _Measured | None:  # fmt: skip
+    """The distances of one algorithm; None where there are no cases or raters."""
+    raters = [c.name for c in parts[0].raters]
     excluded = {case.name for case in study if case.missing} if plan.missing == "exclude" else set[str]()
     tallies = parts[0].tallies
     tallies = tallies.select([case for case in tallies if case not in excluded])
     if len(raters) < 2 or not tallies:
         return None
-    cases = []
+    cases, empty = [], 0
     for case in tallies:
-        distances = [_distances(part.tallies, case, algorithm, raters) for part in parts]
-        missing = algorithm in study[case].missing
-        cases.append(case_distances([d for d in distances if d is not None], missing=missing))
-    exchangeable = next(iter(tallies.values())).exchangeable
-    compared = compare_with_raters(
-        algorithm.name, raters, tallies, cases, plan.margin, level, exchangeable=exchangeable
-    )
-    return compared if compared.gamma.n else None
+        found = [_distances(part.tallies, case, algorithm, raters) for part in parts]
+        distances = [d for d in found if d is not None]
+        empty += not any(d.used.any() for d in distances)
+        cases.append(case_distances(distances, missing=algorithm in study[case].missing))
+    return _Measured(algorithm.name, raters, tallies, cases, empty)
 
 
 def _distances(tallies: Tallies, case: str, algorithm: Column, raters: Sequence[str]) -> LabelDistances | None:

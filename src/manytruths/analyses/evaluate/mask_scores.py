@@ -43,6 +43,7 @@ from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
 from ..tables import Series, Settings, mean_rows, region_of, summarise
 from .case_scores import (
+    AGAINST_ALL,
     EVERYBODY,
     NAMES,
     NO_PREDICTION,
@@ -143,6 +144,11 @@ class LabelScores:
             values = [v[statistic] for v in scores if statistic in v]
             means.append(average(values, statistic, self.diagonals[case]))
         return means
+
+    def is_own_mask(self, rater: Column, reference: Column) -> bool:
+        """Whether a given reference is the rater's mask wherever either marks anything."""
+        values = self.series(rater, reference, "dice") if reference in self.given else []
+        return any(v == 1 for v in values) and all(v == 1 or math.isnan(v) for v in values)
 
     def fill_missing(self, statistic: str, values: Sequence[Sequence[float]], missing: Missing) -> list[list[float]]:
         """(algorithms, cases) values as they go into means."""
@@ -415,8 +421,9 @@ def _beside_rows(
         for name in part.statistics_against(reference):
             if describes_the_case(name):
                 continue
-            values = [part.case_values(a, reference, name) for a in algorithms]
-            human = find_human_range(part, raters, against, name, settings, excluded_cases(values, missing))
+            values = [_beside_values(part, a, reference, against, name, raters) for a in algorithms]
+            judged = [r for r in raters if not part.is_own_mask(r, reference)]
+            human = find_human_range(part, judged, against, name, settings, excluded_cases(values, missing))
             ranges[part.label, against, name] = human
             ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
             filled = zip(algorithms, part.fill_missing(name, values, missing), strict=True)
@@ -425,6 +432,24 @@ def _beside_rows(
                 if row.scope == "mean":
                     row.extra = (row.extra[0], against, *ends)
                     yield row
+
+
+def _beside_values(
+    part: LabelScores, algorithm: Column, reference: Column, against: str, statistic: str, raters: Sequence[Column]
+) -> list[float]:
+    """An algorithm's values by case, scored as raters are: against the consensus without each of them, on average."""
+    whole = part.case_values(algorithm, reference, statistic)
+    if against == OTHERS or reference in part.given:
+        return whole
+    values = []
+    for case, value in zip(part.tallies, whole, strict=True):
+        if code(value) == NO_PREDICTION:
+            values.append(value)
+            continue
+        scores = [part.mean_score(case, algorithm, against, statistic, r.name) for r in raters]
+        known = [v for v in scores if code(v) != AGAINST_ALL]
+        values.append(average(known, statistic, part.diagonals[case]) if known else Undefined(AGAINST_ALL))
+    return values
 
 
 def _bases(part: LabelScores) -> list[str]:
@@ -456,7 +481,8 @@ def human_range_charts(masks: MaskScores) -> Iterator[tuple[str, str]]:
             ends = {a: {r: (d.value, d.low, d.high) for r, d in by.items()} for a, by in human.differences.items()}
             unit = f", {part.unit}" if is_distance(statistic) else ""
             title = part.title(f"{NAMES[statistic]}: algorithms against each rater, both judged by the other raters")
-            label = f"better by ({NAMES[statistic]}{unit})"
+            order = "algorithm − rater" if direction(statistic) == "higher" else "rater − algorithm"
+            label = f"difference in {NAMES[statistic]}{unit} ({order})"
             yield f"human-{statistic}{suffix}", rater_difference_chart(ends, label, title)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from ...claims.sentences import counted, number
 from ...core.columns import Column
 from ...core.errors import few
 from ...core.labels import MACRO, VOID
+from ...core.tally import Tally
 from ...core.undefined import Note
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.interchangeability import LEAST_RATERS
@@ -101,26 +104,54 @@ def _listed(cases: Sequence[str], of: int | None = None) -> str:
     return f"{count} ({few(cases, 3)})"
 
 
-def find_copies(parts: Sequence[LabelScores]) -> dict[tuple[str, str], list[str]]:
-    """Cases in which a prediction is identical to a rater's mask in every label, by algorithm and rater."""
-    copies: dict[tuple[str, str], list[str]] = {}
-    every = dict.fromkeys(case for part in parts for case in part.tallies)
-    for case in every:
+@dataclass(frozen=True)
+class Copies:
+    """Cases in which a prediction is a rater's mask, or a consensus of the raters."""
+
+    algorithm: str
+    kind: Literal["rater", "consensus"]
+    name: str
+    cases: tuple[str, ...]
+    marked: int
+    """In how many cases the algorithm marks anything."""
+
+    @property
+    def whose(self) -> str:
+        """``rater A``, ``the consensus staple``."""
+        return f"rater {self.name}" if self.kind == "rater" else f"the consensus {self.name}"
+
+
+def find_copies(parts: Sequence[LabelScores]) -> list[Copies]:
+    """Predictions that are identical to a rater's mask, or a consensus, in every label of some cases."""
+    same: dict[tuple[str, Literal["rater", "consensus"], str], list[str]] = {}
+    marked: Counter[str] = Counter()
+    for case in dict.fromkeys(case for part in parts for case in part.tallies):
         tables = [part.tallies[case] for part in parts if case in part.tallies]
+        given = parts[0].given
+        others: list[tuple[Literal["rater", "consensus"], Column]] = [
+            ("rater", tables[0].columns[i]) for i in tables[0].raters
+        ]
+        others += [("consensus", c) for c in tables[0].role("reference") if c not in given and not c.left_out]
         for algorithm in tables[0].role("algorithm"):
-            for rater in (tables[0].columns[i] for i in tables[0].raters):
-                pairs = [contingency(t, [t.position(algorithm), t.position(rater)])[0, 1] for t in tables]
-                differ = any(pair[0, 1] or pair[1, 0] for pair in pairs)
-                if not differ and any(pair[1, 1] > 0 for pair in pairs):
-                    copies.setdefault((str(algorithm), rater.name), []).append(case)
-    return copies
+            if any((t.counts[t.patterns[:, t.position(algorithm)] == 1] > 0).any() for t in tables):
+                marked[str(algorithm)] += 1
+                for kind, column in others:
+                    if _is_identical(tables, algorithm, column):
+                        same.setdefault((str(algorithm), kind, column.name), []).append(case)
+    return [Copies(*key, tuple(cases), marked[key[0]]) for key, cases in same.items()]
+
+
+def _is_identical(tables: Sequence[Tally], a: Column, b: Column) -> bool:
+    """Whether two columns mark the same pixels, where both are rated."""
+    pairs = [contingency(t, [t.position(a), t.position(b)])[0, 1] for t in tables]
+    return any(p[1, 1] > 0 for p in pairs) and not any(p[0, 1] or p[1, 0] for p in pairs)
 
 
 def _copies(parts: Sequence[LabelScores]) -> Iterator[str]:
-    every = {case for part in parts for case in part.tallies}
-    for (name, rater), cases in find_copies(parts).items():
-        where = _listed(cases, len(every))
-        yield f"{name} is identical to rater {rater} in {where}: if it was made from them, its scores are too good"
+    for copies in find_copies(parts):
+        where = _listed(copies.cases, copies.marked)
+        made = "if it was made from them, its scores are too good"
+        yield f"{copies.algorithm} is identical to {copies.whose} in {where}: {made}"
 
 
 def _is_everywhere(part: LabelScores, cases: int) -> bool:

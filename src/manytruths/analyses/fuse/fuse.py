@@ -47,7 +47,7 @@ from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
 from ...study import Progress, Study
 from ...study.consensus import default_methods
-from ..agree.references import count_given, find_equal_masks, find_votes, reference_table
+from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import (
@@ -152,7 +152,7 @@ class Fusion(Result):
         given = {name: case.references for name, case in self.cases.items()}
         for of in ("rater", "consensus"):
             equal = find_equal_masks(given, "algorithm" if of == "consensus" else "rater")
-            consider_equal_references(log, equal, count_given(self.study), of=of)
+            consider_equal_references(log, equal, of=of)
         consider_voted_references(log, find_votes(given))
         return log.settle(primary=self.study.options.primary)
 

@@ -284,7 +284,7 @@ def beside_raters_table(findings: Findings) -> Iterator[PageTable]:
          lambda r: algorithm_cell(findings, str(r["algorithm"]))),
         (text_column("Measure", "The metric"),
          lambda r: text_cell(with_unit(parts[r.label], r.statistic), why=BESIDE_METRICS.get(r.statistic, ""))),
-        (text_column("Judged by", "The reference; raters are never judged by their own mask"),
+        (text_column("Judged by", SAME_JUDGES),
          lambda r: text_cell(judge_name(findings, str(r["against"])))),
         (Column("Algorithm's mean", f"Mean over {unit}s, with its {findings.interval_name}"),
          lambda r: number_cell(BESIDE, r, digits_of(r.statistic))),
@@ -298,6 +298,14 @@ def beside_raters_table(findings: Findings) -> Iterator[PageTable]:
     yield make_table("algorithm-beside-raters", title, rows, shown, note, filter=len(rows) > LONG)
 
 
+SAME_JUDGES = (
+    "The reference, for the algorithm and the raters alike; a consensus is that of all raters but one, each left out "
+    "in turn"
+)
+SMALLEST_MARGIN = (
+    "The smallest margin for which it would be said to agree with a rater as another rater would: the upper end of a "
+    "99% interval; from three raters and ten subjects on"
+)
 INTERCHANGEABILITY = "evaluate/interchangeability.csv"
 
 
@@ -319,12 +327,12 @@ def interchangeability_tables(findings: Findings) -> Iterator[PageTable]:
     gamma = f"The first minus the second, case by case: mean over {unit}s, with its {findings.interval_name} (γ)"
     columns: list[ColumnOf[str]] = [
         (ALGORITHM, lambda name: algorithm_cell(findings, name)),
-        (Column("To raters", "Mean Dice distance (1 − Dice) of the algorithm to the raters"),
+        (Column("To raters", "Mean Dice distance (1 − Dice; two empty masks 0, one empty 1) to the raters"),
          value("distance_to_raters", interval=False)),
         (Column("Between raters", "Mean Dice distance of two raters, in the same cases"),
          value("distance_between_raters", interval=False)),
         (Column("Difference", gamma), value("interchangeability", digits=3)),
-        (Column("Smallest margin", "Within it, it agrees with a rater as another would: the upper end at 99%"),
+        (Column("Smallest margin", SMALLEST_MARGIN),
          value("smallest_margin", digits=3)),
         (Column("n", f"{unit.capitalize()}s with two raters or more"), count),
     ]  # fmt: skip
