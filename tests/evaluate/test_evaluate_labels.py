@@ -64,8 +64,19 @@ def test_only_a_prediction_that_is_a_raters_mask_in_every_label_is_called_identi
     ]
 
 
-def test_the_consensus_of_each_label_is_said_to_be_one() -> None:
-    assert "consensus_by_label" in map(code_of, evaluation().notes)
+def test_algorithms_are_judged_by_the_masks_that_fuse_writes() -> None:
+    """Of three raters who give a pixel three labels the plurality takes one, while each label has a minority."""
+    cases = {f"p{i}": {r: np.random.default_rng(10 * i + k).integers(0, 3, (12, 12)) for k, r in enumerate("ABC")}
+             for i in range(3)}  # fmt: skip
+    net = {name: {"net": np.random.default_rng(i).integers(0, 3, (12, 12))} for i, name in enumerate(cases)}
+    study = mt.Study.from_arrays(cases, predictions=net)
+    scores = mt.evaluate(study, consensus="plurality,staple", distances=False, pictures=False).table("scores")
+    for method in ("plurality", "staple"):
+        for case, decided in mt.consensus(study, method).items():
+            for label in (1, 2):
+                a, b = decided.values == label, net[case]["net"] == label
+                row = scores.find("dice", "case", case=case, label=str(label), algorithm="net", against=method)
+                assert row.value == pytest.approx(2 * (a & b).sum() / (a.sum() + b.sum()))
 
 
 def test_macro_means_of_a_rare_label_are_said_to_differ_from_those_of_agree() -> None:

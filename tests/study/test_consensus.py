@@ -194,13 +194,16 @@ def test_export_writes_these_masks(folder: Path, tmp_path: Path) -> None:
 def test_evaluate_judges_by_the_same_pixels(folder: Path, name: str, tmp_path: Path) -> None:
     """A prediction that is the consensus agrees with what ``evaluate`` judges by on every pixel that counts."""
     study, kind = study_of(folder, name), KINDS[name]
-    methods = ("vote:0.5", "staple", "plurality", "staple_map", "lsml")  # level sets too: labels come one by one
+    methods = ("vote:0.5", "staple", "plurality", "staple_map", "lsml")  # level sets take labels one by one
+    several = len(kind.labels) > 1
     labels = ("any", *(kind.labels if "any" not in name else ()))
     grids = {case.name: case.read().grid for case in study}
     for method in methods:
         for label in labels:
-            for case, found in consensus_of(folder, name, method, label).items():
-                mask = found.values * np.uint8(kind.labels[0] if label == "any" else label)
+            together = several and label != "any" and method != "lsml"
+            for case, found in consensus_of(folder, name, method, *(() if together else (label,))).items():
+                marked = found.values == label if together else found.values
+                mask = marked * np.uint8(kind.labels[0] if label == "any" else label)
                 path = tmp_path / f"{method.replace(':', '-')} {label}" / f"{case}{kind.suffix}"
                 write_map(path, mask, grids[case])
     judged = mt.Study.open(

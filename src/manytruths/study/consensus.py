@@ -114,8 +114,8 @@ def consensus(
         One of :func:`manytruths.consensus_methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
         ``simple``, ``plurality`` and, not from a tally, ``staple_map``, ``lsml`` and ``lsmlp``.
     label : int or str, optional
-        With a study or a case of several labels: one label, by name or value, against all the others, as in
-        ``evaluate``; ``"any"`` unites all labels but background.
+        With a study or a case of several labels: one label, by name or value, against all the others; ``"any"``
+        unites all labels but background. Without it, all labels are decided at once, as in ``fuse`` and ``evaluate``.
     jobs : int
         With a study: number of worker processes. Results do not depend on it.
     progress : callable, optional

@@ -1,6 +1,7 @@
 """What an evaluation is asked for, and the marks of one case: raters, predictions and references in memory.
 
-One label is looked at at a time, or all together. The consensus of the raters is estimated from the same marks.
+One label is looked at at a time, or all together. The consensus of the raters is the one that ``fuse`` writes: of
+several labels it decides about all of them at once, and one label of it is looked at.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from numpy.typing import NDArray
 
 from ...core.columns import Column
 from ...core.counting import tally
-from ...core.labels import Labels
+from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import code_of
 from ...evaluation.grading import GradeScale, Ticket
-from ...evaluation.references import PatternEstimate, append_estimates, consensus_column, estimate_all
+from ...evaluation.references import (
+    LEAST_LEFT,
+    PatternEstimate,
+    append_estimates,
+    consensus_column,
+    estimate_all,
+)
 from ...fusion import Consensus
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
@@ -157,12 +164,38 @@ class CaseMarks:
         """All labels but background together."""
         return LabelMarks(self, None)
 
+    @cached_property
+    def label_consensus(self) -> tuple[dict[Column, Array], list[str]]:
+        """Consensus masks of several labels at once, where scored also without each rater; and notes on the methods."""
+        readings, maps, notes = self.first_readings, dict[Column, Array](), list[str]()
+        table = readings.table
+        present = [c for c in table.columns if (table.patterns[:, table.position(c)] != VOID).any()]
+        left_out = present if self.scored and len(present) > LEAST_LEFT else []
+        hidden = self._rated_by_nobody
+        for method in (m for m in self.plan.consensus if decides_labels(m)):
+            options = options_of(method, self.plan.options)
+            for rater in (None, *(() if estimator(method)[0].spatial else left_out)):
+                of = readings if rater is None else replace(readings, table=table.without(rater))
+                result = of.estimate(method, options)
+                column = consensus_column(method, "" if rater is None else rater.name)
+                maps[column] = np.ma.array(readings.paint(result)[0], mask=hidden)
+                notes += consensus_notes(method, result) if rater is None else []
+        return maps, notes
+
+    @property
+    def _rated_by_nobody(self) -> Array:
+        """Pixels that no rater rated."""
+        masks = [self.reading.masks[c] for c in self.first_readings.table.columns if c in self.reading.masks]
+        return np.asarray(np.logical_and.reduce([np.ma.getmaskarray(self.binary(mask)) for mask in masks]))
+
     def spatial_maps(self, value: int | None) -> tuple[dict[Column, Array], list[str]]:
         """The maps of the methods that need masks, and their notes; estimated once for masks and probability maps."""
         if value not in self._maps:
             readings = self.first_readings.one_label(value)
             maps, notes = {}, []
             for method in self.plan.spatial:
+                if value is not None and decides_labels(method):
+                    continue
                 result = readings.estimate(method, options_of(method, self.plan.options))
                 maps[consensus_column(method)] = decision_map(readings, result)
                 notes += consensus_notes(method, result)
@@ -192,14 +225,19 @@ class LabelMarks:
 
     @property
     def maps(self) -> dict[Column, Array]:
-        """The consensus of methods that need the masks."""
-        return self.whole.spatial_maps(self.value)[0]
+        """The consensus of methods that need the masks and, for one of several labels, of all."""
+        maps = self.whole.spatial_maps(self.value)[0]
+        if self.value is None:
+            return maps
+        decided = self.whole.label_consensus[0]
+        return maps | {c: self.whole.binary(mask, self.value) for c, mask in decided.items()}
 
     @property
     def notes(self) -> list[str]:
         """What to know about the methods, in a line each."""
         estimates = self.estimates.items()
         others = [note for c, e in estimates if not c.left_out for note in consensus_notes(c.name, e.consensus)]
+        others += self.whole.label_consensus[1] if self.value is not None else []
         return [*self.whole.spatial_maps(self.value)[1], *others]
 
     @cached_property
@@ -223,7 +261,12 @@ class LabelMarks:
 
     @cached_property
     def estimates(self) -> dict[Column, PatternEstimate]:
-        """The consensus of the other methods; where predictions are scored, also that without each rater."""
+        """The consensus of the other methods; where predictions are scored, also that without each rater.
+
+        None for one of several labels, whose consensus is a map.
+        """
+        if self.value is not None:
+            return {}
         plan, base, raters = self.whole.plan, self.base, self.readings.table
         with about(f"case {self.whole.case.name}"):
             return estimate_all(base, plan.by_pattern, plan.options, left_out=self.whole.scored, raters=raters)
@@ -240,6 +283,12 @@ class LabelMarks:
         """
         chosen = {c: e.consensus for c, e in self.estimates.items() if not (everywhere and c.left_out)}
         return {c: decision_map(self.readings, result, everywhere=everywhere) for c, result in chosen.items()}
+
+
+def decides_labels(method: str) -> bool:
+    """Whether a method decides about several labels at once; level sets draw one outline at a time."""
+    chosen = estimator(method)[0]
+    return not chosen.spatial or "labels" in chosen.settings
 
 
 def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:

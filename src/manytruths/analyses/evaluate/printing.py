@@ -45,12 +45,6 @@ COUNTED = {
 }
 
 
-CONSENSUS_BY_LABEL = (
-    "the consensus of each label is estimated from that label against the rest, and may differ from the masks of fuse, "
-    "which decide about all labels at once"
-)
-
-
 MACRO_BY_CASE = (
     "macro means are over the labels of each case, then over subjects: a label that only some cases have weighs less "
     "than in agree, where all labels weigh the same"
@@ -74,8 +68,6 @@ def notes(
         of_masks = (*_empty_masks(part), *_unscored_predictions(study, part))
         yield from (about + note for note in (*of_masks, *_saturation(part), *_tolerance(part, plan)))
     yield from _consensus(parts)
-    if len(parts) > 1 and plan.consensus:
-        yield Note("consensus_by_label", CONSENSUS_BY_LABEL)
     if len(parts) > 1 and not all(_is_everywhere(part, len(study)) for part in parts):
         yield Note("macro_by_case", MACRO_BY_CASE)
     yield from _few_raters(study, plan)
