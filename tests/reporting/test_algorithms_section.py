@@ -323,5 +323,5 @@ def test_a_mean_dice_has_its_n(tmp_path: Path) -> None:
 
 def test_extended_dice_does_not_say_what_raters_accept(many: Findings) -> None:
     table = tables(section_of(many))["extended-dice"]
-    assert table.title == "Where all raters agree: extended Dice"
+    assert table.title == "Extended Dice: only what no rater, or every rater, marked can be wrong"
     assert "accept" not in said(section_of(many))

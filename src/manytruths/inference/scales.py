@@ -26,7 +26,7 @@ Scale = Literal["share", "kappa", "positive", "plain"]
 
 _NAMES: dict[Scale, str] = {
     "share": """
-        accuracy agreement auc average_precision balanced_accuracy bias_index dice edited_share entropy
+        accuracy agreement auc average_precision balanced_accuracy bias_index dice edited_share
         extended_dice f1 fnr fpr gordon_f heatmap_score iou jaccard mean negative_agreement npv nsd pbar_area
         percent_agreement positive_agreement ppv pr_area precision prevalence prevalence_index ranking_heatmap_score
         recall rho roc_area sensitivity sigma smyth_bound soft_accuracy soft_sensitivity soft_specificity specificity
@@ -38,8 +38,9 @@ _NAMES: dict[Scale, str] = {
         krippendorff_alpha_ordinal matthews_correlation mcc pabak
     """,
     "positive": """
-        added asd assd changed edited_volume esm hausdorff hausdorff_95 hd hd95 lesions mae masd mean_surface_distance
-        msd mse mean_absolute relative_mean_absolute relative_rms removed rms rmse ssm std volume_difference
+        added asd assd changed edited_volume entropy esm hausdorff hausdorff_95 hd hd95 lesions mae masd
+        mean_surface_distance msd mse mean_absolute relative_mean_absolute relative_rms removed rms rmse ssm std
+        volume_difference
     """,
 }
 SCALES: dict[str, Scale] = {name: scale for scale, names in _NAMES.items() for name in names.split()}

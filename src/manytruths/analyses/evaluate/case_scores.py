@@ -88,6 +88,8 @@ class LabelCounts:
     pixel: float
     """The shortest side of a pixel, in mm or 1."""
     notes: tuple[str, ...] = ()
+    axes: int = 2
+    """Of the image."""
 
 
 def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
@@ -112,7 +114,7 @@ def _count(label: LabelMarks) -> LabelCounts:
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
         label.joint, distances, _soft_scores(label.base, label.estimates), absent, first_readings(whole.table),
-        diagonal, min(grid.spacing or (1.0,)), tuple(label.notes),
+        diagonal, min(grid.spacing or (1.0,)), tuple(label.notes), len(grid.shape),
     )  # fmt: skip
 
 

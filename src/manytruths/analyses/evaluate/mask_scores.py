@@ -39,6 +39,7 @@ from ...evaluation.ranking.standings import DIGITS
 from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io import safe_name
 from ...io.result_tables import Row, Table
+from ...raters.broken_masks import pixel_name
 from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
 from ..tables import Series, Settings, mean_rows, region_of, summarise
@@ -85,6 +86,8 @@ class LabelScores:
     given: frozenset[Column] = frozenset()
     """Given references, against which raters are scored too."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    axes: int = 2
+    """Of the images."""
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -113,7 +116,13 @@ class LabelScores:
     @property
     def unit(self) -> str:
         """What distances are in."""
-        return "pixels" if any(t.unit is None for t in self.tallies.values()) else "mm"
+        unknown = any(t.unit is None for t in self.tallies.values())
+        return f"{pixel_name(self.axes)}s" if unknown else "mm"
+
+    @property
+    def tolerance_unit(self) -> str:
+        """``mm``, ``pixels``, or ``pixel`` of one."""
+        return self.unit.removesuffix("s") if self.tolerance == 1 else self.unit
 
     def title(self, text: str) -> str:
         """A text with the label before it, where there is one."""
@@ -251,7 +260,7 @@ def _macro_scores(
     scores = {
         case: _mean_scores([p.scores[case] for p in parts if case in p.scores], diagonals[case]) for case in cases
     }
-    return LabelScores(MACRO, tallies, scores, math.nan, diagonals, given=parts[0].given)
+    return LabelScores(MACRO, tallies, scores, math.nan, diagonals, given=parts[0].given, axes=parts[0].axes)
 
 
 def _mean_scores(by_label: Sequence[Mapping[Key, Values]], diagonal: float) -> dict[Key, Values]:
@@ -300,7 +309,8 @@ def _score_label(
     diagonals = {case: counts.diagonal for case, counts in here.items()}
     given = frozenset(column for case in study for column in case.references)
     notes = {case: counts.notes for case, counts in here.items() if counts.notes}
-    return LabelScores(label, tallies, scores, within, diagonals, half_width, given, notes)
+    axes = max(counts.axes for counts in here.values())
+    return LabelScores(label, tallies, scores, within, diagonals, half_width, given, notes, axes)
 
 
 def _tolerance(cases: Sequence[LabelCounts], half_width: float) -> float:

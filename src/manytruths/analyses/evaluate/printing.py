@@ -45,6 +45,12 @@ COUNTED = {
 }
 
 
+EMPTY = (
+    "an algorithm that marks nothing there is left out, one that marks something gets a Dice and surface Dice of 0 and "
+    "the image's diagonal as distance"
+)
+
+
 MACRO_BY_CASE = (
     "macro means are over the labels of each case, then over subjects: a label that only some cases have weighs less "
     "than in agree, where all labels weigh the same"
@@ -161,8 +167,7 @@ def _empty_masks(part: LabelScores) -> Iterator[str]:
                 if cases:
                     yield f"{column} marks {what} in {_listed(cases)}"
         elif nothing:
-            undefined = "scores that are then undefined are left out, and counted"
-            yield f"{column} has nothing marked in {_listed(nothing)}: {undefined}"
+            yield f"{column} has nothing marked in {_listed(nothing)}: {EMPTY}"
 
 
 def _unscored_predictions(study: Study, part: LabelScores) -> Iterator[str]:
@@ -202,16 +207,12 @@ def _saturation(part: LabelScores) -> Iterator[str]:
 
 def _tolerance(part: LabelScores, plan: EvaluatePlan) -> Iterator[str]:
     if plan.distances and not np.isnan(part.tolerance):
-        yield f"surface Dice at a tolerance of {part.tolerance:.3g} {_unit(part)}"
+        yield f"surface Dice at a tolerance of {part.tolerance:.3g} {part.tolerance_unit}"
         if part.tolerance > part.half_width:
             yield (
                 f"that is more than half the width of what raters mark, about {part.half_width:.3g} {part.unit}: "
                 "outlines that lie anywhere inside match, so that surface Dice is not informative"
             )
-
-
-def _unit(part: LabelScores) -> str:
-    return part.unit.removesuffix("s") if part.tolerance == 1 else part.unit
 
 
 def _consensus(parts: Sequence[LabelScores]) -> Iterator[str]:

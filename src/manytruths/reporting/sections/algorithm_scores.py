@@ -16,7 +16,7 @@ from ...analyses.evaluate.case_scores import EVERYBODY, NAMES, UNMARKED
 from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...claims.numbers import is_defined, number_cell
-from ...claims.sentences import Cell, Sentence, compose, join_names, number, text_cell
+from ...claims.sentences import Cell, Sentence, compose, join_names, number, spell_count, text_cell
 from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance
 from ...io import safe_name
@@ -124,7 +124,10 @@ def empty_masks(findings: Findings) -> str:
     rows = findings.evaluation.table("scores").rows if findings.evaluation else ()
     if not any(code(row.value) == UNMARKED for row in rows):
         return ""
-    return "A distance to or from an empty mask counts as the image's diagonal: a few such cases drive a mean distance."
+    return (
+        "A distance to or from an empty mask counts as the image's diagonal, and a surface Dice as 0: a few such cases "
+        "drive a mean."
+    )
 
 
 def tolerances(findings: Findings) -> list[str]:
@@ -132,9 +135,8 @@ def tolerances(findings: Findings) -> list[str]:
     judged = findings.evaluation
     if judged is None or judged.mask_scores is None or not judged.plan.distances:
         return []
-    unit = "mm" if next(iter(judged.mask_scores.parts[0].tallies.values())).unit else "pixels"
     parts = [p for p in judged.mask_scores.parts if not math.isnan(p.tolerance)]
-    return [f"{p.tolerance:.3g} {unit}" + (f" ({p.label})" if p.label else "") for p in parts]
+    return [f"{p.tolerance:.3g} {p.tolerance_unit}" + (f" ({p.label})" if p.label else "") for p in parts]
 
 
 def label_title(part: LabelScores, title: str) -> str:
@@ -190,12 +192,23 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     means, deviations = (rows_of(evaluation.table("scores").rows, scope) for scope in ("mean", "std"))
     parts = evaluation.mask_scores.parts
     for i, part in enumerate(parts):
-        title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
-        note = f"A {findings.subject_word} where nothing is marked and nothing found has no Dice, and is left out."
+        title = label_title(part, f"Dice by each reference standard, {_mean_over(findings, part)}")
+        note = (
+            "A case where nothing is marked and nothing found has no Dice, and is left out; in the mean of raters it "
+            "counts as 1 beside those who marked nothing, unless nobody marked anything."
+        )
         name = f"algorithm-dice{i or ''}"
         yield from cross_table(findings, name, title, means, part.label, "dice", note="" if i else note)
     yield _score_list(findings, parts, means, deviations)
     yield from _extended_dice_table(findings, parts, means, deviations)
+
+
+def _mean_over(findings: Findings, part: LabelScores) -> str:
+    """``mean over 12 of 16 cases`` where a label is not in all of them."""
+    here, every = len(part.tallies.by_subject()), len(findings.study.subjects)
+    if here == every:
+        return mean_over(findings)
+    return f"mean over {here} of {spell_count(every, findings.subject_word)}"
 
 
 def _item_columns(findings: Findings, items: Iterable[Item]) -> list[ColumnOf[Item]]:
@@ -244,7 +257,7 @@ def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, d
         columns += _mean_and_sd(findings, means, deviations, s, head, f"{NAMES[s]} SD")
     count = Column("n", f"{findings.subject_word.capitalize()}s for which Dice is defined")
     columns.append((count, lambda item: text_cell(means[*item, "dice"].n)))
-    title = f"All scores: algorithm by reference standard, {mean_over(findings)}"
+    title = f"All scores: algorithm by reference standard, {_mean_over(findings, parts[0])}"
     return make_table("algorithm-scores", title, items, columns, empty_masks(findings), filter=True, closed=True)
 
 
@@ -263,7 +276,13 @@ def _extended_dice_table(
         note = (
             f"Only {findings.pixel_word}s that no rater marked, or that every rater marked, can count as errors here."
         )
-        yield make_table("extended-dice", "Where all raters agree: extended Dice", items, columns, note)
+        yield make_table(
+            "extended-dice",
+            "Extended Dice: only what no rater, or every rater, marked can be wrong",
+            items,
+            columns,
+            note,
+        )
 
 
 def beside_raters_table(findings: Findings) -> Iterator[PageTable]:
@@ -298,6 +317,7 @@ def beside_raters_table(findings: Findings) -> Iterator[PageTable]:
     yield make_table("algorithm-beside-raters", title, rows, shown, note, filter=len(rows) > LONG)
 
 
+EXTENDED_DICE = "Extended Dice: only what no rater, or every rater, marked can be wrong"
 SAME_JUDGES = (
     "The reference, for the algorithm and the raters alike; a consensus is that of all raters but one, each left out "
     "in turn"

@@ -192,7 +192,25 @@ def _comparison_summary(findings: Findings) -> list[Sentence]:
     ]  # fmt: skip
     text = "The mean Dice distance of algorithms to the raters, minus that between raters, is {}{}."
     verdicts = (_with_colours(findings, sentence) for sentence in claims.sentences(*VERDICTS))
-    return [compose(text, join_parts(parts), _more_algorithms(len(names))), *verdicts]
+    without = _summary_without_outliers(findings, names[:MOST_NAMED])
+    return [compose(text, join_parts(parts), _more_algorithms(len(names))), *without, *verdicts]
+
+
+def _summary_without_outliers(findings: Findings, names: Sequence[str]) -> Iterator[Sentence]:
+    """The same without raters who are outliers, where there are any."""
+    compared = findings.evaluation.interchangeability if findings.evaluation else None
+    if compared is None or not compared.outliers:
+        return
+    table, without = findings.table("evaluate/interchangeability"), "; ".join(compared.outliers)
+    rows = {name: table.row("interchangeability", "mean", name, "", without) for name in names}
+    parts: list[Sentence] = [
+        compose("{} for {}", table.quote(row, 3), scores.algorithm_cell(findings, name))
+        for name, row in rows.items()
+        if is_defined(row)
+    ]
+    if parts:
+        who = f"{join_names(compared.outliers)}, {'an outlier' if len(compared.outliers) == 1 else 'outliers'}"
+        yield compose("Without {} by the test, it is {}.", who, join_parts(parts))
 
 
 def _more_algorithms(rows: int) -> str:
