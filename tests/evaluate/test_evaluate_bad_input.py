@@ -525,7 +525,7 @@ def test_no_positives_in_a_truth(capsys, tmp_path):
     for case in CASES[:2]:
         write_png(tmp_path / f"masks/A/{case}.png", EMPTY)
     said, found = judged(capsys, tmp_path)
-    assert "A has nothing marked in 2 cases (p1, p2): an algorithm that marks nothing there is left out" in said
+    assert "A has nothing marked in 2 cases (p1, p2)" in said
     row = next(r for r in found["scores"] if (r["scope"], r["against"], r["statistic"]) == ("mean", "A", "sensitivity"))
     assert (row["n"], row["n_undefined"]) == ("1", "2")
     said, found = judged(capsys, tmp_path, *GREY)

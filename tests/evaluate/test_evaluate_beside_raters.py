@@ -70,7 +70,7 @@ def test_a_verdict_that_rests_on_one_rater_says_so() -> None:
     result = mt.evaluate(study_of(raters, {"net": near}), margin=0.04, pictures=False)
     (claim,) = result.claims.of("algorithms.interchangeable")
     assert claim.made
-    assert "; without rater A, to whom it is near, this is not shown (γ " in claim.text
+    assert "; this is not shown without rater A, to whom it is near (γ " in claim.text
     even = {who: draw(who, 1) for who in "ABCD"}
     fair = mt.evaluate(study_of(even, {"net": draw("n", 0.5)}), margin=0.15, pictures=False)
     assert fair.claims.of("algorithms.interchangeable").made
@@ -89,7 +89,7 @@ def test_a_verdict_over_labels_names_the_labels_that_it_does_not_hold_for() -> N
     result = mt.evaluate(study_of(raters, {"net": both("n", 2.5)}), margin=0.25, pictures=False)
     (claim,) = result.claims.of("algorithms.interchangeable", "algorithms.worse_within").made
     assert claim.text.startswith("By Dice, mean over the labels of a case")
-    assert "; for label 2 alone this is not shown" in claim.text
+    assert "; this is not shown for label 2 alone" in claim.text
 
 
 def test_two_raters_give_no_smallest_margin() -> None:

@@ -169,12 +169,12 @@ def _limits_of_verdict(table: TableIndex, facts: BesideRaters, name: str) -> Sen
     bounds = {label: table.row("smallest_margin", "mean", name, "", "", label=label) for label in facts.labels}
     far = [label for label, row in bounds.items() if not is_defined(row) or row.value >= (found.margin or 0)]
     if far:
-        parts.append((f"for {join_names([label_words(label) for label in far])} alone this is not shown",))
+        parts.append((f"for {join_names([label_words(label) for label in far])} alone",))
     if name in facts.one_rater:
         rater = facts.one_rater[name]
         gamma = table.cell("interchangeability", "mean", name, "", rater, digits=3)
-        parts.append(compose("without rater {}, to whom it is near, this is not shown (γ {})", Cell(rater), gamma))
-    return ("; ", *join_parts(parts)) if parts else ()
+        parts.append(compose("without rater {}, to whom it is near (γ {})", Cell(rater), gamma))
+    return ("; this is not shown ", *join_parts(parts, ", nor ")) if parts else ()
 
 
 def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -> None:
@@ -191,7 +191,7 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
             "difference γ of {}{below}{without}"
         )
         numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
-        if is_defined(margin) and name not in facts.dependent and found.verdict != "worse":
+        if is_defined(margin) and margin.value and name not in facts.dependent and found.verdict != "worse":
             at = f"{100 * found.caution:.3g}%"
             text += f"; the smallest margin for interchangeability, the upper end at {at}, {{was}} {{}}"
             numbers.append(table.quote(margin, 3))

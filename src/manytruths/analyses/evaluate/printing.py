@@ -46,8 +46,8 @@ COUNTED = {
 
 
 EMPTY = (
-    "an algorithm that marks nothing there is left out, one that marks something gets a Dice and surface Dice of 0 and "
-    "the image's diagonal as distance"
+    "where a rater or reference marks nothing, an algorithm that marks nothing is left out, and one that marks "
+    "something gets a Dice and surface Dice of 0 and the image's diagonal as distance"
 )
 
 
@@ -73,6 +73,8 @@ def notes(
         about = f"label {part.label}: " if part.label else ""
         of_masks = (*_empty_masks(part), *_unscored_predictions(study, part))
         yield from (about + note for note in (*of_masks, *_saturation(part), *_tolerance(part, plan)))
+    if any(_cases_with(part, column, {0}) for part in parts for column in (*part.raters, *part.references)):
+        yield Note("empty_masks", EMPTY)
     yield from _consensus(parts)
     if len(parts) > 1 and not all(_is_everywhere(part, len(study)) for part in parts):
         yield Note("macro_by_case", MACRO_BY_CASE)
@@ -167,7 +169,7 @@ def _empty_masks(part: LabelScores) -> Iterator[str]:
                 if cases:
                     yield f"{column} marks {what} in {_listed(cases)}"
         elif nothing:
-            yield f"{column} has nothing marked in {_listed(nothing)}: {EMPTY}"
+            yield f"{column} has nothing marked in {_listed(nothing)}"
 
 
 def _unscored_predictions(study: Study, part: LabelScores) -> Iterator[str]:
