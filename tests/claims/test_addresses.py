@@ -61,9 +61,12 @@ def follow(folder: Path) -> set[str]:
             assert claim["claim"] in claim_kinds()
             assert (claim["made"] == "yes") == (not claim["why_not"]) == (not claim["code"]), claim
             for number in filter(None, claim["numbers"].split(" | ")):
-                at, _, value = number.rpartition("=")
+                at, _, shown = number.rpartition("=")
+                value, _, ends = shown.removesuffix(")").partition(" (")
                 assert len(lines.get(at, ())) == 1, f"{path.parent.name}: {at} has {len(lines.get(at, ()))} rows"
-                assert lines[at][0]["value"] == value, (at, claim["text"])
+                row = lines[at][0]
+                assert row["value"] == value, (at, claim["text"])
+                assert not ends or ends == f"{row['low']} to {row['high']}", (at, claim["text"])
                 followed.add(path.parent.name)
     return followed
 

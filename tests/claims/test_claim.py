@@ -51,7 +51,7 @@ def test_the_table_lists_what_was_not_made_with_its_reason_and_its_numbers():
     table = Claims((said, unsaid)).spell_intervals("95% CI").table()
     rows = [dict(zip(table.header, row, strict=True)) for row in table.records()]
     assert rows[0]["text"] == "Dice is 0.63 (95% CI 0.51 to 0.69)."
-    assert rows[0]["numbers"] == "agree/agreement.csv#mean,,,,union,dice=0.631"
+    assert rows[0]["numbers"] == "agree/agreement.csv#mean,,,,union,dice=0.631 (0.51 to 0.69)"
     assert (rows[1]["made"], rows[1]["code"], rows[1]["why_not"]) == ("no", "too_few_subjects", "there are 8 cases")
 
 

@@ -18,6 +18,6 @@ def test_every_mean_says_of_how_many_patients_it_is(demo_page):
 def test_the_terminal_says_it_too(demo):
     """Printed before: kappa of 20 subjects and percent agreement of 21 under "mean over subjects", alike."""
     text = printed("reliability", demo.template, *demo.options, "--out", demo.folder, "--no-pictures")
-    assert "mean over 21 subjects" in text
+    assert "mean over 21 patients" in text
     assert re.search(r"Fleiss' kappa [\d.]+ \([\d.]+–[\d.]+\), n 20", text)
     assert re.search(r"percent agreement [\d.]+ \([\d.]+–[\d.]+\) ", text)

@@ -116,7 +116,7 @@ def test_the_plan_is_that_of_each_label(study):
     assert {row["label"] for row in rows} == set(LABELS)
     assert "are more than that" not in text
     assert "are enough" not in text
-    assert "Of two labels, 1 has the lowest range." in text
+    assert "Of two labels, label 1 has the lowest range." in text
 
 
 def test_the_report_does_not_call_four_raters_enough(study, report):

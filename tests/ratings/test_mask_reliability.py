@@ -326,3 +326,36 @@ def test_thirteen_raters_of_the_fissure():
     assert sigma(ratings_from_tally(union)).value == pytest.approx(mt.percent_agreement(union), abs=1e-12)
     found = mask_table(mt.Tallies({"fissure": union}), Settings(), Assumptions(0.8))
     assert found.find("sigma").value == pytest.approx(mt.percent_agreement(union) * (0.8 / 0.9) ** 2, abs=1e-12)
+
+
+# -- what is printed -------------------------------------------------------------------------------
+
+
+def printed(study, capsys, **options):
+    from rich.console import Console
+
+    mt.reliability(study, **options).print(Console(width=200))
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("cases", "shape", "item"), [(4, (12, 12), "Pixel"), (10, (6, 8, 8), "Voxel")])
+def test_printed_words_follow_from_the_masks(cases, shape, item, capsys):
+    random = np.random.default_rng(0)
+    masks = {f"c{i}": {r: (random.random(shape) < 0.3).astype(np.uint8) for r in "ABC"} for i in range(cases)}
+    said = printed(mt.Study.from_arrays(masks), capsys)
+    assert f"{item} by {item.lower()} (region: whole)" in said
+    assert ("with 95% intervals over cases" in said) == (cases >= 10)
+    assert ("no intervals: an interval over subjects needs at least 10" in said) == (cases < 10)
+    assert f"as most others, {item.lower()}s" in said
+    assert "right means as the majority of the other raters" in said
+    assert f"mean over {cases} cases" in said
+    assert "lesions of a case" in said
+    assert "lesions in all" in said
+
+
+def test_given_accuracies_are_not_called_the_others(capsys):
+    masks = {"p": {r: np.eye(6, dtype=np.uint8) for r in "ABC"}}
+    said = printed(mt.Study.from_arrays(masks), capsys, accuracy=dict.fromkeys("ABC", 0.9))
+    assert "ρ, genuine and right by the accuracies given" in said
+    assert "accuracy given" in said
+    assert "right means as the majority" not in said

@@ -71,8 +71,11 @@ def test_confidence_of_each_rater_lowers_sigma(masks, tmp_path):
 def test_a_plan_from_masks(masks, tmp_path, capsys):
     assert status(["plan", "--pilot", masks, "--out", str(tmp_path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "of the pixels that any rater marked" in said
+    assert "the ranges are about the pixels that any rater marked" in said
     assert "of the cases" not in said
+    # an empty mask where others agree: no claim, as in the report
+    assert "nothing is said about more raters, since some masks may be lost" in said
+    assert {row["code"] for row in rows(tmp_path / "plan" / "claims.csv")} == {"masks_doubtful"}
     table = rows(tmp_path / "plan" / "plan.csv")
     wanted = mt.plan_from_pilot(mt.Study.open(masks).tally()).panels[4].accuracy
     five = next(r for r in table if r["statistic"] == "majority_accuracy" and r["raters"] == "5")

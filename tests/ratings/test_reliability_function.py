@@ -59,7 +59,7 @@ def test_masks_give_the_files_of_the_command(tmp_path, masks):
     result = mt.reliability(study, lesion_min_size=2, out=tmp_path / "b")
     assert without_run(tmp_path / "a") == without_run(tmp_path / "b")
     assert list(result.tables) == ["mask_reliability", "detection", "lesions"]
-    assert repr(result).startswith("<MaskReliability: 2 raters, 2 cases, 2 subjects, ")
+    assert repr(result).startswith("<MaskReliability: 2 raters, 2 cases, 3 lesions; ")
     assert mt.reliability(masks).tables["lesions"].to_frame().shape[0] > 0
 
 

@@ -135,11 +135,16 @@ class Claims(tuple[Claim, ...]):
 
 
 def _cells(claim: Claim) -> tuple[object, ...]:
-    numbers = " | ".join(f"{cell.at}={cell.value}" for cell in claim.numbers)
+    numbers = " | ".join(f"{cell.at}={_as_in_file(cell)}" for cell in claim.numbers)
     tested = [None if math.isnan(value) else value for value in (claim.p_value, claim.alpha)]
     why = (str(claim.why_not or ""), code_of(claim.why_not or ""))
     made = "yes" if claim.made else "no"
     return (claim.kind.id, claim.about, made, claim.text, *why, claim.kind.kind, *tested, numbers)
+
+
+def _as_in_file(cell: Cell) -> str:
+    """The number with all digits, and its interval or range: ``0.631 (0.51 to 0.69)``."""
+    return f"{cell.value} ({cell.low} to {cell.high})" if cell.low else cell.value
 
 
 @dataclass

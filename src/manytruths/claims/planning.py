@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
+from ..core.tally import Tallies, pool
 from ..core.undefined import Note, reason
 from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
+from ..raters.dependence import possible_copies
 from ..ratings.planning.pilot import LabelPlan, PilotPlan
+from ..study.suspicions import Suspicion
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex, address, csv_text
-from .sentences import Cell, Sentence, compose, number_word, spell_count
+from .sentences import Cell, Sentence, compose, label_words, number_word, spell_count
 
 MORE_RATERS = ClaimKind(
     "plan.more_raters",
     "estimate",
-    "The majority of k raters decides as that of a very large panel (or is right) in between a and b of the items.",
-    "a pilot of two or more raters whose masks are not doubtful; in tables of ratings, ten or more subjects",
+    "The majority of k raters decides as that of a very large panel (or is right) in a to b of the items.",
+    "a pilot of two or more raters whose masks are not doubtful; in tables of ratings, ten or more subjects; of two "
+    "raters the range of what they marked and the range with allowance",
     "raters of equal and of very different thresholds; the range should hold the truth in 95% of pilots",
 )
 THIRD_RATER = ClaimKind(
     "plan.third_rater",
     "estimate",
-    "A third rater would add between a and b percentage points.",
+    "A third rater would add a to b percentage points to the share of items that the majority decides so.",
     "a pilot of two raters; otherwise as plan.more_raters",
     "as plan.more_raters",
 )
@@ -30,8 +35,8 @@ ENOUGH_RATERS = ClaimKind(
     "plan.enough_raters",
     "equivalence",
     "The raters are enough by the margin given: two more would add less.",
-    "a margin (--gain), ten or more subjects, three or more raters, masks that are not doubtful, and a p value below "
-    "its threshold",
+    "a margin (--gain), ten or more subjects with items that count, three or more raters, masks that are not doubtful, "
+    "and a p value below its threshold",
     "two more raters add exactly the margin",
 )
 WANTED = ClaimKind(
@@ -56,14 +61,21 @@ CAVEAT = (
 LARGER = 11
 """The larger panel that a sentence names, where the pilot has fewer raters by more than two."""
 FIRST, MIN_RATERS = "pilot", 3
+NO_GAIN, WIDE_GAIN = 0.0005, 0.05
+"""A gain of which the range begins at no more than this, and ends beyond that, is not known at all."""
+LOST, COPIES, HARMLESS = ("missing_marks",), ("identical_raters", "identical_cases"), ("identical_sessions",)
+"""Kinds of suspicions about masks; two equal sessions do not make the one that is counted doubtful."""
 
 
 def consider_planning(
-    log: ClaimLog, table: TableIndex, plan: PilotPlan, *, item: str = "", wanted: float | None = None,
-    doubt: Note | None = None,
+    log: ClaimLog, table: TableIndex, plan: PilotPlan, *, item: str = "", subject: str = "subject",
+    wanted: float | None = None, doubt: Note | None = None,
 ) -> None:  # fmt: skip
-    """Consider every claim about a pilot; ``item`` is the word for its items, ``doubt`` why its masks are doubtful."""
-    words = _Words(table, plan, plan.worst, item or plan.unit)
+    """Consider every claim about a pilot.
+
+    ``item`` and ``subject`` are the words for its items and subjects, ``doubt`` says why its masks are doubtful.
+    """
+    words = _Words(table, plan, plan.worst, item or plan.unit, subject)
     why_not = doubt or _no_range(plan.worst)
     sentence = words.more_raters()
     cells = [part for part in sentence if isinstance(part, Cell)]
@@ -78,6 +90,42 @@ def consider_planning(
         log.consider(CHEAPEST, words.cheapest(), about=plan.worst.label, why_not=why_not)
 
 
+def doubt_masks(suspicions: Iterable[Suspicion], tallies: Tallies) -> Note | None:
+    """Why the masks of a pilot cannot be taken for those of a sample of raters; None where nothing speaks against it.
+
+    Only the sessions that are counted matter.
+    """
+    used = {(case, table.columns[i]) for case, table in tallies.items() for i in table.raters}
+    columns = {column for _, column in used}
+    kinds = {
+        s.kind for s in suspicions if any((s.case, c) in used if s.case else c in columns for c in s.columns)
+    } - {*HARMLESS}  # fmt: skip
+    words = {
+        "some masks are probably broken": bool(kinds - {*LOST, *COPIES}),
+        "some masks may be lost": bool(kinds & {*LOST}),
+        "some masks look like copies": bool(kinds & {*COPIES}) or _copies_stand_out(tallies),
+    }
+    said = [text for text, holds in words.items() if holds]
+    return Note("masks_doubtful", "; ".join(said)) if said else None
+
+
+def _copies_stand_out(tallies: Tallies) -> bool:
+    """Whether some raters drew nearly the same; where most pairs did, the task is easy."""
+    whole = pool(tallies, mixed=True)
+    pairs = math.comb(len(whole.rater_names), 2)
+    if whole.exchangeable or not pairs:
+        return False
+    copies = possible_copies(whole)
+    return bool(copies) and 2 * len(copies) <= pairs
+
+
+def allowance_words(plan: PilotPlan, subject: str) -> str:
+    """What the ranges allow for: ``for patients and raters``, ``for patients``, ``for raters`` or nothing."""
+    names = {"subjects": f"{subject}s", "raters": "raters"}
+    made = " and ".join(names[name] for name in plan.allowance)
+    return f"for {made}" if made else ""
+
+
 def _no_range(plan: LabelPlan) -> Note | None:
     why = reason(plan.now.accuracy.low)
     return Note("no_range", why) if why else None
@@ -90,8 +138,9 @@ def _consider_enough(log: ClaimLog, words: _Words, doubt: Note | None, cells: li
     if why_not is None and plan.gain is None:
         why_not = Note("no_margin", "no margin was given (--gain)")
     if why_not is None and (plan.n_subjects < MIN_SUBJECTS or plan.n_raters < MIN_RATERS):
-        few = f"{spell_count(plan.n_subjects, 'subject')} and {spell_count(plan.n_raters, 'rater')}"
-        why_not = Note("too_few_for_verdict", f"a verdict needs ten subjects and three raters; there are {few}")
+        few = f"{spell_count(plan.n_subjects, words.subject)} and {spell_count(plan.n_raters, 'rater')}"
+        text = f"a verdict needs ten {words.subject}s that count and three raters; there are {few}"
+        why_not = Note("too_few_for_verdict", text)
     if why_not is None and math.isnan(p_value):
         why_not = Note("next_panel_not_computed", "the next panel was not computed")
     log.consider(ENOUGH_RATERS, words.enough(), rests_on=cells, why_not=why_not, p_value=p_value)
@@ -100,15 +149,15 @@ def _consider_enough(log: ClaimLog, words: _Words, doubt: Note | None, cells: li
 class _Words:
     """The sentences of a pilot, about one label."""
 
-    def __init__(self, table: TableIndex, plan: PilotPlan, label: LabelPlan, item: str) -> None:
-        self.table, self.plan, self.label, self.item = table, plan, label, item
+    def __init__(self, table: TableIndex, plan: PilotPlan, label: LabelPlan, item: str, subject: str) -> None:
+        self.table, self.plan, self.label, self.item, self.subject = table, plan, label, item, subject
 
     def row(self, statistic: str, k: int) -> Row | None:
         """The row of a panel of k raters."""
         return self.table.row(statistic, "pooled", FIRST, k, "", "", label=self.label.label)
 
-    def between(self, statistic: str, k: int, *, points: bool = False) -> Cell:
-        """``between 87% and 95%``, or ``between 0.0 and 2.3 percentage points``, with its address."""
+    def range(self, statistic: str, k: int, *, points: bool = False) -> Cell:
+        """``87% to 95%``, or ``0.0 to 2.3 percentage points``, with its address."""
         row = self.row(statistic, k)
         if row is None or row.low is None or row.high is None or math.isnan(row.low):
             return Cell("an unknown share" if row is None else "–")
@@ -119,9 +168,19 @@ class _Words:
         """``of the pixels that any rater marked``."""
         if not self.plan.given_marked:
             return f"of the {self.item}s"
-        if len(self.plan.labels) > 1:
-            return f"of the {self.item}s to which any rater gave it"
-        return f"of the {self.item}s that any rater marked"
+        which = "to which any rater gave it" if len(self.plan.labels) > 1 else "that any rater marked"
+        return f"of the {self.item}s {which}{self._one_subject}"
+
+    @property
+    def _one_subject(self) -> str:
+        if self.label.n_subjects > 1:
+            return ""
+        return " in this image" if self.plan.n_cases == 1 else f" in one {self.subject}"
+
+    @property
+    def verb(self) -> str:
+        """What the majority does."""
+        return "is right" if self.plan.source == "reference" else "agrees with that of a very large panel"
 
     @property
     def larger(self) -> int:
@@ -133,36 +192,96 @@ class _Words:
 
     def more_raters(self, *, past: bool = False) -> Sentence:
         """How far the majority of the pilot's raters, and of more, can be relied on."""
-        R, larger = self.label.n_raters, self.larger
-        verb = ("was right" if past else "is right") if self.plan.source == "reference" else (
-            "agreed with that of a very large panel" if past else "agrees with that of a very large panel"
-        )  # fmt: skip
-        ties = " (a tie counts half)" if R % 2 == 0 else ""
-        here = self.between("majority_accuracy", min(R, len(self.label.panels)))
-        first: Sentence = ()
-        if len(self.plan.labels) > 1:
-            text = "Of {} labels, {} has the lowest range. "
-            first = compose(text.replace(" has ", " had ") if past else text, number_word(len(self.plan.labels)),
-                            Cell(self.label.label))  # fmt: skip
-        text = "{first}The majority of {R}{ties} {verb} in {here} {where}; that of {larger} in {there}."
-        sentence = compose(
-            text, first=first, R=number_word(R), ties=ties, verb=verb, here=here, where=self.where,
-            larger=number_word(larger), there=self.between("majority_accuracy", larger),
-        )  # fmt: skip
+        sentence = self._of_two(past) if self.label.now.as_observed is not None else self._of_several(past)
+        sentence = (*self._which_label(past), *sentence)
         return (*sentence, f" {CAVEAT}") if self.plan.source == "panel" and not past else sentence
 
+    def _which_label(self, past: bool) -> Iterator[str | Cell]:
+        ranged = [label for label in self.plan.labels if not reason(label.now.accuracy.low)]
+        if len(self.plan.labels) > 1:
+            which = "" if len(ranged) == len(self.plan.labels) else " that have a range"
+            text = "Of {} labels{}, {} {} the lowest range. "
+            yield from compose(text, number_word(len(ranged)), which, Cell(label_words(self.label.label)),
+                               "had" if past else "has")  # fmt: skip
+
+    def _of_several(self, past: bool) -> Sentence:
+        R, larger = self.label.n_raters, self.larger
+        here, there = (self.range("majority_accuracy", k) for k in (min(R, len(self.label.panels)), larger))
+        more: Sentence = compose("that of {} in {}", number_word(larger), there)
+        gain = self._gain_of_next()
+        if here.shown == there.shown and gain is not None:
+            more = gain
+        text = "The majority of {R}{ties} {verb} in {here} {where}; {more}{open}."
+        return compose(
+            text, R=number_word(R), ties=" (a tie counts half)" if R % 2 == 0 else "", verb=self._tense(past),
+            here=here, where=self.where, more=more, open=self._untold(past),
+        )  # fmt: skip
+
+    def _tense(self, past: bool) -> str:
+        return self.verb.replace("is ", "was ").replace("agrees", "agreed") if past else self.verb
+
+    def _gain_of_next(self) -> Sentence | None:
+        """``two more raters would add 0.1 to 0.7 percentage points``; None where the next panel was not computed."""
+        R = self.label.n_raters
+        if len(self.label.panels) < R or reason(self.label.panels[R - 1].gain.low):
+            return None
+        step = R % 2 + 1 if self.plan.source == "panel" or self.plan.n_labels == 2 else 1
+        text = "{} more rater{} would add {}"
+        return compose(text, number_word(step), "s" if step > 1 else "", self.range("gain", R, points=True))
+
+    def _untold(self, past: bool = False) -> str:
+        """That the gain of more raters is not known, where its range holds 0 and is wide."""
+        gain, margin = self.label.now.gain, self.plan.gain
+        enough = margin is not None and gain.high < margin
+        if reason(gain.low) or gain.low > NO_GAIN or gain.high < WIDE_GAIN or enough:
+            return ""
+        return f": whether more would help {'could not' if past else 'cannot'} be told from this pilot"
+
+    def _of_two(self, past: bool) -> Sentence:
+        """What fits the marks of two raters, and what their being two leaves open."""
+        larger, tied = self.larger, self.row("tied_share", 2)
+        differ = Cell("–") if tied is None else _cell(self.table.file, tied, f"{tied.value:.0%}")
+        text = (
+            "For {who}, who {differ} on {share} {where}, the majority (a tie counts half) {verb} in {here} of them, "
+            "and that of {larger} in {there}, if any two raters {differ} as often."
+        )
+        sentence = compose(
+            text, who="these two raters" if "raters" in self.label.allowance else "the two raters of each case",
+            differ="differed" if past else "differ", share=differ, where=self.where, verb=self._tense(past),
+            here=self.range("majority_accuracy_as_observed", 2), larger=number_word(larger),
+            there=self.range("majority_accuracy_as_observed", larger),
+        )  # fmt: skip
+        return (*sentence, *self._allowed_of_two(larger, past))
+
+    def _allowed_of_two(self, larger: int, past: bool) -> Iterator[str | Cell]:
+        made, verb = allowance_words(self.plan, self.subject), "was" if past else "is"
+        here, there = (self.range("majority_accuracy", k) for k in (2, larger))
+        if made and self.label.now.excludes_nothing:
+            text = " With allowance {}, it {} {}: nothing {} excluded, and two raters tell no more."
+            yield from compose(text, made, verb, here, verb)
+        elif made:
+            yield from compose(" With allowance {}, it {} {}, and that of {} {}.", made, verb, here,
+                               number_word(larger), there)  # fmt: skip
+
     def third_rater(self) -> Sentence:
-        """What a third rater adds."""
-        text = "A third rater would add {}; with two, no more can be said."
-        return compose(text, self.between("gain", 2, points=True))
+        """What a third rater adds, and to what."""
+        what = "is right" if self.plan.source == "reference" else "is that of a very large panel"
+        share = f"the share {self.where} {'in' if self.item == 'case' else 'on'} which the majority {what}"
+        allowed, made = self.range("gain", 2, points=True), allowance_words(self.plan, self.subject)
+        if self.label.now.gain_as_observed is None:
+            return compose("A third rater would add {} to {}{}.", allowed, share, self._untold())
+        text = "A third rater would add {} to {}, if any two raters differ as often as these{}{}."
+        rest = compose("; with allowance {}, {}", made, allowed) if made else ()
+        return compose(text, self.range("gain_as_observed", 2, points=True), share, rest, self._untold())
 
     def enough(self) -> Sentence:
         """Two more raters add less than the margin."""
-        margin = "the margin" if self.plan.gain is None else f"the margin of {100 * self.plan.gain:g}"
-        gain = self.between("gain", self.label.n_raters, points=True)
-        text = "{} are enough by the margin given: the next larger odd panel would add {}, less than {}."
+        margin = self.plan.gain
+        gain = self.range("gain", self.label.n_raters, points=True)
+        text = "{} are enough{}: the next larger odd panel would add {}, less than {}."
         who = spell_count(self.label.n_raters, "rater")
-        return compose(text, who[:1].upper() + who[1:], gain, margin)
+        by, less = (" by the margin given", f"the margin of {100 * margin:g}") if margin is not None else ("", "…")
+        return compose(text, who[:1].upper() + who[1:], by, gain, less)
 
     def wanted(self, wanted: float) -> Sentence:
         """Which panels reach what is wanted in any event, and which may."""
@@ -171,17 +290,17 @@ class _Words:
         may = next((p for p in panels if p.accuracy.high >= wanted), None)
         most = panels[-1].n_raters
         if may is None:
-            cell = self.between("majority_accuracy", most)
-            return compose("No panel of up to {} raters reaches {}: that of {} is right in {} {}.", str(most),
-                           f"{wanted:g}", str(most), cell, self.where)  # fmt: skip
+            cell = self.range("majority_accuracy", most)
+            return compose("No panel of up to {} raters reaches {}: that of {} {} in {} {}.", str(most),
+                           f"{wanted:g}", str(most), self.verb, cell, self.where)  # fmt: skip
         text = "{first} may reach {wanted} ({range}); {rest}."
         rest: Sentence = (f"up to {spell_count(most, 'rater')}, no panel surely does",)
         if sure is not None:
             verb = "does" if sure.n_raters == 1 else "do"
-            cell = self.between("majority_accuracy", sure.n_raters)
+            cell = self.range("majority_accuracy", sure.n_raters)
             rest = compose("{} surely {} ({})", number_word(sure.n_raters), verb, cell)
         who = spell_count(may.n_raters, "rater")
-        cell = self.between("majority_accuracy", may.n_raters)
+        cell = self.range("majority_accuracy", may.n_raters)
         return compose(text, first=who[:1].upper() + who[1:], wanted=f"{wanted:g}", range=cell, rest=rest)
 
     def cheapest(self) -> Sentence:
@@ -196,13 +315,13 @@ class _Words:
 
 
 def range_cell(file: str, row: Row, *, points: bool = False) -> Cell:
-    """The range of a row: ``between 87% and 95%``, or ``between 0.1 and 2.0 percentage points``."""
+    """The range of a row: ``87% to 95%``, or ``0.1 to 2.0 percentage points``."""
     ends = [float("nan") if end is None else float(end) for end in (row.low, row.high)]
     if points:
         least, most = (f"{100 * end:.1f}".replace("-0.0", "0.0").replace("-", "−") for end in ends)
-        shown = f"between {least} and {most} percentage points"
+        shown = f"{least} to {most} percentage points"
     else:
-        shown = "between {:.0%} and {:.0%}".format(*ends)
+        shown = "{:.0%} to {:.0%}".format(*ends)
     return _cell(file, row, shown)
 
 

@@ -66,7 +66,7 @@ REASONS: dict[str, str] = {
     "no_rating_of_confidence_judged": "no rating of that confidence can be judged",
     # labels
     "one_label": "every rater gave one and the same label to every item, so that chance agreement is complete",
-    "one_label_by_both": "both raters gave one and the same label to every item, so that chance agreement is complete",
+    "one_label_by_both": "both gave one and the same label to every item, so that chance agreement is complete",
     "only_one_label": "there is only one label",
     "no_background": "no label is background",
     "several_labels": "there are several labels: each has its own",
@@ -87,7 +87,7 @@ REASONS: dict[str, str] = {
     "no_tolerance": "no tolerance: no two raters marked anything; give one with --tolerance",
     "no_costs": "no costs were given",
     "not_reported": "no reported accuracy was given",
-    "open_with_two_raters": "two raters leave it open: every value of the range fits their marks equally well",
+    "open_with_two_raters": "two raters leave it open: there is a range and no point estimate",
     "no_margin": "no margin was given (--gain)",
     "next_panel_not_computed": "the next panel was not computed",
     "other_region": "not compared: another region was counted",

@@ -161,6 +161,22 @@ class VoteTable:
         return int(self.by_subject.shape[1] - 1)
 
     @cached_property
+    def counted(self) -> Values:
+        """(subjects,): items that count; where targets are about marked items, those."""
+        return np.asarray(self.by_subject[:, 1 if self.given_marked else 0 :].sum(axis=1))
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of subjects that have items that count."""
+        return int((self.counted > 0).sum())
+
+    @property
+    def allowance(self) -> tuple[str, ...]:
+        """What the confidence set allows for: ``subjects``, ``raters``, both or nothing."""
+        made = {"subjects": self.n_subjects > 1, "raters": self.n_people > 1}
+        return tuple(name for name, allowed in made.items() if allowed)
+
+    @cached_property
     def weights(self) -> Values:
         """The fitted mixing distribution."""
         return fit_mixing(self.counts)
@@ -168,7 +184,8 @@ class VoteTable:
     @cached_property
     def given(self) -> Values:
         """(grid,): probability that an item counts for the targets."""
-        return 1 - binomial_matrix(self.n_raters)[0] if self.given_marked else np.ones(len(mixing_grid()))
+        # a sum as in the targets, so that no ratio of the two exceeds 1
+        return binomial_matrix(self.n_raters)[1:].sum(axis=0) if self.given_marked else np.ones(len(mixing_grid()))
 
     def shares(self, counts: Values) -> Values:
         """(…, R) shares of items with 1 … R votes among those marked, or (…, R + 1) shares of all."""
@@ -183,15 +200,12 @@ class VoteTable:
     @cached_property
     def over_subjects(self) -> Values:
         """Jackknife covariance of the shares over subjects, not below that of a share that was never seen."""
-        whole, n = self.by_subject.sum(axis=0), len(self.by_subject)
-        left = whole - self.by_subject
-        items = float(whole[1:].sum() if self.given_marked else whole.sum())
         size = len(self.chances)
         covariance = np.zeros((size, size))
-        usable = left[:, 1:].sum(axis=1) > 0 if self.given_marked else left.sum(axis=1) > 0
-        if n > 1 and usable.all():
-            covariance = _jackknife(self.shares(left))
-        least = (ZERO_COUNT / items) ** 2
+        if self.n_subjects > 1:
+            # a subject without items that count does not move the shares
+            covariance = _jackknife(self.shares(self.by_subject.sum(axis=0) - self.by_subject[self.counted > 0]))
+        least = (ZERO_COUNT / float(self.counted.sum())) ** 2
         return np.asarray(covariance + np.diag(np.maximum(least - covariance.diagonal(), 0)))
 
     @cached_property
@@ -245,6 +259,13 @@ def identified_ranges(table: VoteTable, targets: Sequence[Values], level: float 
     return [programme.range_of(np.asarray(target, np.float64)) for target in targets]
 
 
+def possible_range(table: VoteTable, target: Values) -> tuple[float, float]:
+    """The smallest and largest value of a target before any data: no mixture exceeds its value at a single p."""
+    counted = table.given > 0
+    at_each = target[counted] / table.given[counted]
+    return float(at_each.min()), float(at_each.max())
+
+
 class _Programme:
     """The linear programme of a table: weights of the grid, scaled so that the items that count have mass 1."""
 
@@ -281,8 +302,8 @@ class _Programme:
         total = cases + raters
         if not total:
             return apart
-        subjects, people = max(len(table.by_subject) - 1, 1), max(table.n_people - 1, 1)
-        freedom = total**2 / (cases**2 / subjects + raters**2 / people) if len(table.by_subject) > 1 else people
+        subjects, people = max(table.n_subjects - 1, 1), max(table.n_people - 1, 1)
+        freedom = total**2 / (cases**2 / subjects + raters**2 / people) if table.n_subjects > 1 else people
         return max(apart, float(stdtrit(freedom, (1 + self.level) / 2)) * math.sqrt(total))
 
     def range_of(self, target: Values) -> TargetRange:
@@ -293,8 +314,10 @@ class _Programme:
         return self.known[key]
 
     def _range_of(self, target: Values) -> TargetRange:
-        ends = [-self._largest(-target), self._largest(target)]
-        value = float(target @ self.scaled)
+        # the solver's tolerances may lead it beyond what any distribution gives
+        least, most = possible_range(self.table, target)
+        ends = np.clip([-self._largest(-target), self._largest(target)], least, most).tolist()
+        value = float(np.clip(target @ self.scaled, least, most))
         return TargetRange(value, min(ends[0], value), max(ends[1], value))
 
     def _largest(self, target: Values) -> float:
@@ -332,9 +355,7 @@ class _Programme:
         if found.status != 0:
             found = linprog(-target, **given, method="highs")
         if found.status != 0:
-            # unsolved: no distribution exceeds the largest share at a single p
-            counted = table.given > 0
-            return self.scaled, float((target[counted] / table.given[counted]).max())
+            return self.scaled, possible_range(table, target)[1]
         return np.asarray(found.x), -float(found.fun)
 
 

@@ -158,11 +158,20 @@ def rater_dependence(
     if at is not None and at in tally.raters:
         raise CallError(f"{reference} is one of the raters: their own errors cannot be seen against it")
     same = PairMatrix("same_label", tally.rater_names, _same_label(tally))
-    copies = tuple(PossibleCopy(a, b, value) for a, b, value in same.pairs() if value > copy)
+    copies = _above(same, copy)
     parts = {tally.labels.names[m]: tally.only(tally.labels.names[m]) for m in tally.labels.marks}
     parts = parts or {"": tally.foreground()}
     found = {name: _dependence(part, prior, at, same, copies) for name, part in parts.items()}
     return average_dependence(found)
+
+
+def possible_copies(tally: Tally, copy: float = COPY) -> tuple[PossibleCopy, ...]:
+    """Pairs of raters who give the same label to so large a share that one mask may be a copy of the other."""
+    return _above(PairMatrix("same_label", tally.rater_names, _same_label(tally)), copy)
+
+
+def _above(same: PairMatrix, copy: float) -> tuple[PossibleCopy, ...]:
+    return tuple(PossibleCopy(a, b, value) for a, b, value in same.pairs() if value > copy)
 
 
 def _same_label(tally: Tally) -> Values:

@@ -32,6 +32,11 @@ from ..core.errors import CallError
 from ..core.undefined import divide, ratio
 from .ratings import MISSING, Ratings, Values
 
+Flags = NDArray[np.bool_]
+
+FEW = "no_case_rated_twice"
+NO_KEY = "no_reference_for_cases"
+
 
 @dataclass(frozen=True, eq=False)
 class RaterAccuracy:
@@ -103,6 +108,19 @@ def rater_accuracy(ratings: Ratings, by: str | Mapping[str, float] = "majority")
     return RaterAccuracy(by, ratings.raters, divide(right, n), n)
 
 
+def common_accuracy(raters: RaterAccuracy) -> RaterAccuracy:
+    """One accuracy for all raters, of all their items together: that of exchangeable raters, whose slots are arbitrary.
+
+    >>> from manytruths.ratings import Ratings
+    >>> each = rater_accuracy(Ratings.of({"A": [1, 0, 1, 1], "B": [1, 0, 1, 0], "C": [1, 1, 1, 0]}))
+    >>> common_accuracy(each).accuracy
+    array([0.75, 0.75, 0.75])
+    """
+    right = np.rint(np.where(raters.n > 0, raters.accuracy, 0.0) * raters.n).sum()
+    value = ratio(float(right), float(raters.n.sum()), FEW)
+    return RaterAccuracy(raters.source, raters.raters, np.full(len(raters.raters), float(value)), raters.n)
+
+
 def comparison_labels(ratings: Ratings, by: str) -> NDArray[np.int16]:
     """(cases, raters): the label that each rater is compared with; −1 where there is none."""
     if by == "reference":
@@ -124,12 +142,6 @@ def most_frequent(votes: NDArray[np.int64]) -> NDArray[np.int16]:
     alone = (votes == top[:, None]).sum(axis=1) == 1
     best = votes.argmax(axis=1) if votes.shape[1] else np.zeros(len(votes), np.int64)
     return np.where(alone & (top > 0), best, MISSING).astype(np.int16)
-
-
-Flags = NDArray[np.bool_]
-
-FEW = "no_case_rated_twice"
-NO_KEY = "no_reference_for_cases"
 
 
 @dataclass(frozen=True, eq=False)

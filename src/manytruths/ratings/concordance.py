@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError
 from ..core.tally import Tally
 from ..core.undefined import Undefined, divide
-from .accuracy import comparison_labels, rater_accuracy
+from .accuracy import common_accuracy, comparison_labels, rater_accuracy
 from .masks import Confidence, ratings_from_tally
 from .ratings import MISSING, Ratings, Values
 
@@ -328,6 +328,8 @@ class RhoStatistic:
     reference : str, optional
         Name of the column that is the reference standard; accuracies are then against it.
 
+    Exchangeable raters have one accuracy in common, as their slots are arbitrary.
+
     References
     ----------
     Cabitza F, Campagner A, Albano D et al. The elephant in the machine. Appl Sci 2020;10:4014.
@@ -349,7 +351,7 @@ class RhoStatistic:
 
     def __call__(self, tally: Tally) -> float:
         ratings = ratings_from_tally(tally, self.confidence, reference=self.reference)
-        return rho(ratings, rater_accuracy(ratings, self._source).accuracy, self.chance).value
+        return rho(ratings, self._accuracy(tally, ratings), self.chance).value
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> Values:
         """The statistic for every row of ``counts`` over the patterns of ``tally``; nan where undefined."""
@@ -357,7 +359,8 @@ class RhoStatistic:
             return np.array([self(tally.recount(row)) for row in counts], np.float64)
         ratings = ratings_from_tally(tally, self.confidence, reference=self.reference)
         many = counts.astype(np.float64)
-        value, lost = _rho_of_tables(ratings, genuineness(ratings, self.chance), many, self._accuracies(ratings, many))
+        accuracies = self._accuracies(ratings, many, common=tally.exchangeable)
+        value, lost = _rho_of_tables(ratings, genuineness(ratings, self.chance), many, accuracies)
         for row in np.flatnonzero(lost):
             value[row] = self(tally.recount(counts[row]))
         return value
@@ -366,13 +369,21 @@ class RhoStatistic:
     def _source(self) -> str | Mapping[str, float]:
         return self.accuracy if self.reference is None else "reference"
 
-    def _accuracies(self, ratings: Ratings, many: Values) -> Values:
+    def _accuracy(self, tally: Tally, ratings: Ratings) -> Values:
+        """(raters,): the same for all where a slot is not a person."""
+        raters = rater_accuracy(ratings, self._source)
+        return (common_accuracy(raters) if tally.exchangeable else raters).accuracy
+
+    def _accuracies(self, ratings: Ratings, many: Values, *, common: bool) -> Values:
         """(tables, raters)."""
         if isinstance(self._source, Mapping):
             return np.broadcast_to(rater_accuracy(ratings, self._source).accuracy, (len(many), len(ratings.raters)))
         expected = comparison_labels(ratings, self._source)
         compared = ratings.given & (expected != MISSING)
-        return divide(many @ (compared & (ratings.codes == expected)), many @ compared)
+        right, judged = many @ (compared & (ratings.codes == expected)), many @ compared
+        if common:
+            right, judged = (np.repeat(x.sum(axis=1, keepdims=True), x.shape[1], axis=1) for x in (right, judged))
+        return divide(right, judged)
 
 
 def _rho_of_tables(

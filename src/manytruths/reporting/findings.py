@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,8 +24,8 @@ from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.tables import Settings, subject_word
 from ..claims.claim import Claim, Claims
 from ..claims.numbers import TableIndex, has_interval
+from ..claims.planning import doubt_masks
 from ..core.errors import InputError
-from ..core.undefined import Note
 from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
 from ..inference.intervals import check_resamples
@@ -393,18 +392,7 @@ def _plan_more_raters(agreement: Agreement, *, seed: int, resamples: int) -> Pla
         pilot = agreement.tallies
         raters = max(len(table.raters) for table in pilot.values())
         wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=seed, resamples=resamples)
-        return compute_plan(wish, pilot, moved=agreement.moved, doubt=_doubt(agreement), item=agreement.pixel_word)
+        doubt = doubt_masks(agreement.suspicions, pilot)
+        return compute_plan(wish, pilot, moved=agreement.moved, doubt=doubt, item=agreement.pixel_word)
     except InputError:
         return None
-
-
-def _doubt(agreement: Agreement) -> Note | None:
-    """Why the masks cannot be taken for those of a sample of raters."""
-    if agreement.suspicions:
-        return Note("masks_doubtful", "some masks are probably broken")
-    raters = agreement.raters
-    copies = raters.dependence.copies if raters is not None else ()
-    # where most pairs drew the same, the task is easy
-    if copies and 2 * len(copies) <= math.comb(len(agreement.study.rater_names), 2):
-        return Note("masks_doubtful", "some raters drew nearly the same, so that they may not have worked alone")
-    return None

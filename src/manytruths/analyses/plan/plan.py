@@ -10,16 +10,17 @@ from typing import Any, ClassVar
 
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
-from ...claims.planning import consider_planning
+from ...claims.planning import allowance_words, consider_planning, doubt_masks
 from ...claims.sentences import counted
 from ...core.errors import CallError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note
 from ...io.result_tables import Table
-from ...raters.broken_masks import pixel_name
+from ...raters.broken_masks import MaskReview, pixel_name
 from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Case, Study
+from ...study.suspicions import find_suspicions, review_reading
 from ..printing import grid, print_parts
 from ..reliability.reliability import names_masks
 from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
@@ -28,7 +29,7 @@ from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic
 from .pilot import NAME as PILOT
-from .pilot import item_word, pilot_topic
+from .pilot import item_word, pilot_topic, subject_of
 from .topics import EXTRA, PlanSettings, Topic
 
 NOTHING = (
@@ -62,6 +63,8 @@ class Plan(Result):
     """Why the masks of the pilot are doubtful, so that nothing is claimed."""
     item: str = ""
     """The word for what the pilot counts: case, pixel or voxel."""
+    subject: str = "case"
+    """The word for the pilot's subjects: patient or case."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -70,9 +73,16 @@ class Plan(Result):
         for topic in self.topics:
             if topic.pilot is not None:
                 consider_planning(
-                    log, index, topic.pilot, item=self.item, wanted=self.settings.wanted, doubt=self.doubt
-                )
+                    log, index, topic.pilot, item=self.item, subject=self.subject, wanted=self.settings.wanted,
+                    doubt=self.doubt,
+                )  # fmt: skip
         return log.settle()
+
+    @property
+    def allowance(self) -> str:
+        """What the ranges of a pilot allow for: ``for patients and raters``, or one of the two; empty for neither."""
+        pilot = next((topic.pilot for topic in self.topics if topic.pilot is not None), None)
+        return "" if pilot is None else allowance_words(pilot, self.subject)
 
     @property
     def table(self) -> Table:
@@ -90,7 +100,8 @@ class Plan(Result):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """The assumptions behind the answers."""
-        return tuple(dict.fromkeys((*(note for topic in self.topics for note in topic.notes), *self.moved.notes)))
+        doubt = [f"nothing is said about more raters, since {self.doubt}; see manytruths check"] if self.doubt else []
+        return tuple(dict.fromkeys((*doubt, *(n for topic in self.topics for n in topic.notes), *self.moved.notes)))
 
     @property
     def charts(self) -> dict[str, str]:
@@ -234,43 +245,58 @@ def plan(
         resamples,
     )  # fmt: skip
     reading = {"columns": columns, "reference_column": reference_column, "filter": filter, "cut": cut}
-    ratings, moved, item = _read_pilot(pilot, reading)
+    read = _read_pilot(pilot, reading)
     with results_folder(out, "plan") as folder:
-        result = compute_plan(settings, ratings, moved=moved, item=item)
+        result = compute_plan(settings, read.data, moved=read.moved, doubt=read.doubt, item=read.item)
         if folder is not None:
             result.write_into(folder, pictures=pictures)
     return result
 
 
-def _read_pilot(
-    pilot: Ratings | Study | str | Path | None, reading: Mapping[str, Any]
-) -> tuple[Ratings | Tallies | None, Moved, str]:
-    """The pilot's ratings, or the tallies of its masks; which of these were resampled; the word for its items."""
+@dataclass(frozen=True)
+class _Pilot:
+    """A pilot's ratings, or the tallies of its masks; which of these were resampled, why they are doubtful, and the
+    word for their items."""
+
+    data: Ratings | Tallies | None = None
+    moved: Moved = NOTHING_MOVED
+    doubt: Note | None = None
+    item: str = ""
+
+
+def _read_pilot(pilot: Ratings | Study | str | Path | None, reading: Mapping[str, Any]) -> _Pilot:
     unused = next((f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None), "")
     if pilot is None:
         if unused:
             raise CallError(f"{unused} is for reading a pilot; give --pilot ratings.csv too")
-        return None, NOTHING_MOVED, ""
+        return _Pilot()
     if isinstance(pilot, Ratings):
         if unused:
             raise CallError(f"{unused} is for reading a table of ratings, but pilot is a Ratings object")
-        return pilot, NOTHING_MOVED, ""
+        return _Pilot(pilot)
     if isinstance(pilot, Study) or names_masks(pilot):
         if unused:
             name = pilot if isinstance(pilot, str | Path) else "a study"
             raise CallError(f"{unused} is for reading a table of ratings, but the pilot {name} has masks")
-        study = open_raters(pilot)
-        counted = {case.name: counts for case, counts in study.map(_count_raters)}
-        item = pixel_name(max(axes for _, axes in counted.values()))
-        return study.gathered({case: t for case, (t, _) in counted.items()}), mark_resampled(study, ()), item
+        return _read_masks(open_raters(pilot))
     given = {name: value for name, value in reading.items() if value is not None}
-    return open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED, ""
+    return _Pilot(open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings)
 
 
-def _count_raters(case: Case) -> tuple[Tally, int]:
-    """The table of a case and the axes of its masks; predictions, which are not used, are not read."""
+def _read_masks(study: Study) -> _Pilot:
+    cases = {case.name: counts for case, counts in study.map(_count_raters)}
+    tallies = study.gathered({name: table for name, (table, _, _) in cases.items()})
+    suspicions = find_suspicions(study, {name: review for name, (_, _, review) in cases.items()})
+    item = pixel_name(max(axes for _, axes, _ in cases.values()))
+    return _Pilot(tallies, mark_resampled(study, ()), doubt_masks(suspicions, tallies), item)
+
+
+def _count_raters(case: Case) -> tuple[Tally, int, MaskReview]:
+    """The table of a case, the axes of its masks and what they show; predictions, which are not used, are not read."""
     reading = case.read()
-    return reading.tally(judged=False), len(reading.grid.shape)
+    table = reading.tally(judged=False)
+    whole = table if table.region == "whole" else reading.tally("whole", judged=False)
+    return table, len(reading.grid.shape), review_reading(reading, whole)
 
 
 def compute_plan(
@@ -296,7 +322,7 @@ def compute_plan(
         if topic.name == PILOT and moved.cases:
             mark_all([Table(topic.name, rows=list(topic.rows))])
         table.add(topic.rows)
-    return Plan(settings, topics, Tables((table,)), moved, doubt, item)
+    return Plan(settings, topics, Tables((table,)), moved, doubt, item, subject_of(pilot))
 
 
 def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None, item: str) -> Iterator[Topic]:

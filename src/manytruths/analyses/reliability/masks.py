@@ -1,13 +1,14 @@
 """Reliability of masks, pixel by pixel and lesion by lesion.
 
 By case, ρ uses the raters' accuracies in the whole study; pooled, intervals resample subjects, and accuracies are
-estimated anew in every resample.
+estimated anew in every resample. Unless accuracies are given, right means: as the majority of the other raters.
+Exchangeable raters have one accuracy in common and no rows of their own, since their slots are arbitrary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,18 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
+from ...claims.numbers import has_interval
 from ...claims.sentences import counted, number
+from ...core.errors import CallError
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import or_undefined
+from ...core.undefined import or_undefined, reason
+from ...inference.intervals import too_few_subjects
 from ...io.result_tables import Row, Table
-from ...ratings.accuracy import RaterAccuracy, rater_accuracy
+from ...raters.broken_masks import pixel_name
+from ...ratings.accuracy import RaterAccuracy, common_accuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
 from ..printing import grid, print_parts, with_count, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
-from ..tables import Series, Settings, mark_resampled, pooled_rows, region_of, summarise
+from ..tables import Series, Settings, mark_resampled, pooled_rows, region_of, subject_word, summarise
 
 Statistic = Callable[[Tally], float]
 
@@ -43,15 +48,15 @@ LESIONS = "lesions"
 
 MASK_STATISTICS = {
     "sigma": "σ, genuine agreement",
-    "rho": "ρ, genuine and right",
+    "rho": "ρ, genuine and as most others",
     "percent_agreement": "percent agreement",
     "positive_agreement": "positive agreement",
     "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
     "gwet_ac1": "Gwet's AC1",
     "dice": "Dice of those who found it",
-    "lesions": "lesions",
 }
+RHO_OF_GIVEN = "ρ, genuine and right by the accuracies given"
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,15 @@ class Assumptions:
         rho = RhoStatistic(self.accuracy, self.confidence, self.chance)
         return {"sigma": SigmaStatistic(self.confidence, self.chance), "rho": rho, **BESIDE}
 
+    @property
+    def by_majority(self) -> bool:
+        """Whether right means: as the majority of the other raters."""
+        return not isinstance(self.accuracy, Mapping)
+
     def accuracies(self, whole: Tally) -> RaterAccuracy:
-        """Accuracies of the raters in the whole study."""
-        return rater_accuracy(ratings_from_tally(whole, self.confidence), self.accuracy)
+        """Accuracies of the raters in the whole study; one for all where a slot is not a person."""
+        raters = rater_accuracy(ratings_from_tally(whole, self.confidence), self.accuracy)
+        return common_accuracy(raters) if whole.exchangeable else raters
 
     def rho(self, table: Tally, raters: RaterAccuracy) -> float:
         """ρ of one case, with the accuracies of the study."""
@@ -99,6 +110,10 @@ class MaskReliability(Result):
         ``mask_reliability``, ``detection`` and ``lesions``, as in the files.
     notes : tuple of str
         What a reader should know about the numbers.
+    assumptions : Assumptions
+        Confidences, chance distribution and accuracies.
+    pixel, subject : str
+        The words for what masks consist of, pixel or voxel, and for what intervals are over, patient or case.
     """
 
     command: ClassVar[str] = "reliability"
@@ -108,6 +123,14 @@ class MaskReliability(Result):
     settings: Settings
     tables: Tables[Table]
     notes: tuple[str, ...] = ()
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    pixel: str = "pixel"
+    subject: str = "case"
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether a slot is not a person, so that nothing is said about a rater."""
+        return any(table.exchangeable for table in self.tallies.values())
 
     @property
     def masks(self) -> Table:
@@ -139,7 +162,7 @@ class MaskReliability(Result):
         sizes = {
             "rater": len(self.lesions.ratings.raters),
             "case": len(self.tallies),
-            "subject": len(self.tallies.by_subject()),
+            self.subject: len(self.tallies.by_subject()),
             "lesion": len(self.lesions),
         }
         return ", ".join(counted(count, thing) for thing, count in sizes.items())
@@ -148,10 +171,11 @@ class MaskReliability(Result):
         """Print pixels, lesions, raters and notes."""
         console = console_or_stdout(console)
         console.print(f"[bold]{self.describe()}[/bold]\n")
-        title = f"Pixel by pixel (region: {region_of(self.tallies)}), with intervals over subjects"
-        n = len(self.tallies.by_subject())
-        lesions = _means_grid("Lesion by lesion: found or missed", self.detection, n)
-        print_parts(console, (_means_grid(title, self.masks, n), lesions, _raters_grid(self)), self.notes)
+        title = f"{self.pixel.capitalize()} by {self.pixel} (region: {region_of(self.tallies)})"
+        parts = [_means_grid(self, title, self.masks)]
+        parts.append(_means_grid(self, "Lesion by lesion: found or missed", self.detection))
+        parts += [] if self.exchangeable else [_raters_grid(self)]
+        print_parts(console, parts, self.notes)
 
 
 def mask_reliability(
@@ -168,21 +192,26 @@ def mask_reliability(
     ``min_size`` and ``overlap`` say what counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`.
     """
     settings, given = settings or Settings(), assumptions or Assumptions()
+    if study.options.exchangeable and not given.by_majority:
+        raise CallError("raters are exchangeable: a column is not a person, so accuracies of raters cannot be given")
     work = partial(_read_case, min_size=min_size, overlap=overlap)
     cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
-    tallies = study.gathered({name: table for name, (table, _) in cases.items()})
-    by_case = {name: lesions for name, (_, lesions) in cases.items()}
+    tallies = study.gathered({name: table for name, (table, _, _) in cases.items()})
+    by_case = {name: lesions for name, (_, lesions, _) in cases.items()}
+    pixel, subject = pixel_name(max(axes for _, _, axes in cases.values())), subject_word(study)
     lesions = pool_lesions(by_case, tallies.subjects)
     named = not study.options.exchangeable
     masks = mask_table(tallies, settings, given, named=named)
     detection = detection_table(by_case, tallies, settings, given.of_lesions, named=named)
-    listed = lesion_table(lesions, tallies)
+    listed = lesion_table(lesions, tallies, named=named)
     moved = mark_resampled(study, (masks, detection, listed))
-    notes = (*moved.notes, *_notes(tallies, lesions, given))
-    return MaskReliability(tallies, lesions, settings, Tables((masks, detection, listed)), notes)
+    tables = Tables((masks, detection, listed))
+    result = MaskReliability(tallies, lesions, settings, tables, (), given, pixel, subject)
+    return replace(result, notes=(*moved.notes, *_notes(result)))
 
 
-def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally, LesionRatings]:
+def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally, LesionRatings, int]:
+    """The table of a case, its lesions, and the axes of its masks."""
     reading = case.read()
     region = case.region(reading.grid)
     table = reading.tally(region, judged=False)  # first, since its error messages are the best
@@ -196,7 +225,7 @@ def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally,
         void=case.options.void,
         foreground=case.options.foreground,
     )
-    return table, lesions
+    return table, lesions, len(reading.grid.shape)
 
 
 def mask_table(tallies: Tallies, settings: Settings, given: Assumptions, *, named: bool = True) -> Table:
@@ -227,7 +256,7 @@ def detection_table(
     labels = sorted({lesion.label for part in by_case.values() for lesion in part.lesions})
     for label in ["", *labels] if len(labels) > 1 else [""]:
         chosen = {case: part.select_label(label) if label else part for case, part in by_case.items()}
-        tables = {case: replace(part.tally, region=LESIONS) for case, part in chosen.items()}
+        tables = {case: replace(part.tally, region=LESIONS, exchangeable=not named) for case, part in chosen.items()}
         detected = Tallies(tables, tallies.subjects, tallies.groups)
         rows = [*_detection_rows(chosen, detected, settings, given), *_lesion_sums(pool_lesions(chosen), named)]
         table.add(replace(row, label=label) for row in rows)
@@ -292,33 +321,40 @@ def _concordance_rows(
     yield from pooled_rows(chosen, tallies, settings, extra=extra, count_undefined=True)
 
 
-def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
-    """Size, finders and Dice coefficient of every lesion."""
+def lesion_table(lesions: LesionRatings, tallies: Tallies, *, named: bool = True) -> Table:
+    """Size, finders and Dice coefficient of every lesion; who found it, unless raters are exchangeable."""
     table = Table("lesions", ("lesion", "place", "extent", "found_by", "missed_by", "bridged"))
     for lesion in lesions.lesions:
         extent = None if np.isnan(lesion.extent) else lesion.extent
         place = " ".join(f"{x:.1f}" for x in lesion.centroid)
-        who = "; ".join(lesion.found_by), "; ".join(lesion.missed_by), "yes" if lesion.bridged else "no"
+        who = ("; ".join(lesion.found_by), "; ".join(lesion.missed_by)) if named else ("", "")
         start = Row("lesion", "", 0.0, lesion.case, "; ".join(tallies.groups[lesion.case]), lesion.label, LESIONS)
         raters = len(lesion.found_by) + len(lesion.missed_by)
         values = {"size": float(lesion.size), "found_by": float(len(lesion.found_by)), "dice": lesion.dice}
-        extra = (lesion.name, place, extent, *who)
+        extra = (lesion.name, place, extent, *who, "yes" if lesion.bridged else "no")
         table.add(replace(start, statistic=s, value=v, extra=extra, n=raters) for s, v in values.items())
     return table
 
 
-def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iterator[str]:
+def _notes(result: MaskReliability) -> Iterator[str]:
+    tallies, lesions, given = result.tallies, result.lesions, result.assumptions
+    few = too_few_subjects(len(tallies.by_subject()))
+    if few is not None:
+        yield f"no intervals: {reason(few)}"
     if region_of(tallies) == "whole":
         yield (
-            "pixels that nobody marked count as agreement, which raises σ, ρ and the raters' accuracies on the whole "
-            "image; use --region union"
+            f"{result.pixel}s that nobody marked count as agreement, which raises σ, ρ and the raters' accuracies on "
+            "the whole image; use --region union"
         )
     if given.confidence is None:
-        yield "without confidences σ equals percent agreement, and ρ is the part of it that is right"
+        yield "without confidences σ equals percent agreement, and ρ estimates the part of it that is right"
     elif isinstance(given.chance, Mapping):
-        yield "the shares of --chance are those of pixels; for lesions, found and missed are equally likely by chance"
-    if not isinstance(given.accuracy, Mapping):
-        yield "the interval of the mean ρ over subjects treats the raters' accuracies as known"
+        yield (
+            f"the shares of --chance are those of {result.pixel}s; for lesions, found and missed are equally likely by "
+            "chance"
+        )
+    if given.by_majority:
+        yield from _majority_notes(result)
     if len(lesions):
         yield FLOOR
     if lesions.bridged:
@@ -330,18 +366,40 @@ def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iter
         yield f"{lesions.specks} components were too small to count as lesions"
 
 
-def _means_grid(title: str, table: Table, subjects: int) -> Any:
+def _majority_notes(result: MaskReliability) -> Iterator[str]:
+    """What right means without a reference."""
+    yield (
+        "there is no reference: right means as the majority of the other raters, so that errors that most share count "
+        "as right"
+    )
+    if len(result.lesions.ratings.raters) == 2:
+        yield "with two raters the majority of the others is the other rater, so that accuracy is their agreement"
+    if result.exchangeable:
+        yield "raters are exchangeable: ρ uses one accuracy for all of them, and nothing is said about a single rater"
+    if too_few_subjects(len(result.tallies.by_subject())) is None:
+        yield f"the interval of the mean ρ over {result.subject}s treats the raters' accuracies as known"
+
+
+def _means_grid(result: MaskReliability, title: str, table: Table) -> Any:
     def row(name: str, scope: str) -> Row | None:
         rows = [r for r in table.all(name, scope) if not r.group and not r.label and not any(r.extra)]
         return rows[0] if rows else None
 
-    cells = []
+    n, cells, shown = len(result.tallies.by_subject()), [], []
     for name, words in MASK_STATISTICS.items():
         mean, pooled = (row(name, scope) for scope in ("mean", "pooled"))
         if mean or pooled:
-            shown = "–" if mean is None else with_count(mean, subjects)
-            cells.append([words, shown, "–" if pooled is None else with_interval(pooled)])
-    return grid(title, ["", f"mean over {counted(subjects, 'subject')}", "all together"], cells)
+            right = words if name != "rho" or result.assumptions.by_majority else RHO_OF_GIVEN
+            mean_text = "–" if mean is None else with_count(mean, n)
+            cells.append([right, mean_text, "–" if pooled is None else with_interval(pooled)])
+            shown += [mean, pooled]
+    mean, pooled = (row("lesions", scope) for scope in ("mean", "pooled"))
+    if mean is not None and pooled is not None:
+        cells += [["lesions of a case", with_count(mean, n), ""], ["lesions in all", "", number(pooled.value, 0)]]
+    intervals = ""
+    if any(has_interval(each) for each in shown):
+        intervals = f", with {result.settings.level:.0%} intervals over {result.subject}s"
+    return grid(f"{title}{intervals}", ["", f"mean over {counted(n, result.subject)}", "all together"], cells)
 
 
 def _raters_grid(result: MaskReliability) -> Any:
@@ -354,5 +412,7 @@ def _raters_grid(result: MaskReliability) -> Any:
         found = [value(result.detection, name, rater) for name in ("found", "found_of_others")]
         alone = value(result.detection, "found_alone", rater, 0)
         rows.append([rater, value(result.masks, "accuracy", rater), *found, alone])
-    header = ["", "accuracy, pixels", "lesions found", "of those that most others found", "found alone"]
+    by_majority = result.assumptions.by_majority
+    accuracy = f"as most others, {result.pixel}s" if by_majority else "accuracy given"
+    header = ["", accuracy, "lesions found", "of those that most others found", "found alone"]
     return grid("Raters, against the majority of the others, all cases together", header, rows)

@@ -33,7 +33,7 @@ STATISTICS = {
 }
 LONGEST = 18
 """Longest name of a rater that is printed in full."""
-SHORT = {"reference": "reference", "majority": "others", "given": "given", "rasch": "Rasch"}
+SHORT = {"reference": "as the reference", "majority": "as most others", "given": "accuracy given"}
 MAX_NAMES = 6
 NO_INTERVAL_OF_RHO = ("few_judged_subjects", "few_subjects_by_majority", "no_spread")
 """Reasons that do not hold for sigma, too."""
@@ -78,7 +78,7 @@ def _sources_grid(result: Reliability) -> Any:
         rho = with_interval(result.headline[f"rho {source.name}"])
         rows.append([source.title, rho, cases, mean, spread, judged_cases(source)])
     header = ["competence by", "rho", "cases", "mean accuracy", "of raters", "judged on cases"]
-    return grid("rho: genuine and right agreement, by where the raters' competence comes from", header, rows)
+    return grid("rho: genuine agreement that is right by this source of the raters' competence", header, rows)
 
 
 def judged_cases(source: Source) -> str:
@@ -106,7 +106,7 @@ def _raters_grid(result: Reliability) -> Any:
             row += [f"{number(ability, 2)} ± {error}", infit, outfit]
         flags = [words for name, words in warnings.items() if rater in odd[name]]
         rows.append([*row, *([", ".join(flags)] if any(odd.values()) else [])])
-    accuracies = [f"right, {SHORT[s.name]}" for s in sources]
+    accuracies = [SHORT[s.name] for s in sources]
     rasch = ["ability", "infit", "outfit"] if model is not None else []
     last = [""] if any(odd.values()) else []
     return grid("Raters", ["", "ratings", "confidence", *accuracies, "sigma", *rasch, *last], rows)

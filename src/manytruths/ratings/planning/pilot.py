@@ -3,7 +3,8 @@
 A pilot of R raters shows how many of them marked each item, and nothing else: R + 1 shares. What the majority of more
 raters would do depends on p, the share of all such raters who would mark an item, whose distribution these shares do
 not determine. So every answer is an identified range (:mod:`manytruths.inference.mixing`), with allowance for the
-subjects and the raters that happened to be there, and a point estimate that lies in it. There are two sources:
+subjects and the raters that happened to be there, and a point estimate that lies in it. There is no allowance for
+raters where a slot is not a person, and none for subjects where only one has items that count. There are two sources:
 
 reference
     p is the share of raters who are right about an item. The accuracy of the majority of k ≤ R raters is determined.
@@ -18,7 +19,8 @@ more those to which anybody gave the label.
 Items that fewer than R raters rated are left out, and where some were rated by more, R of them are drawn: R is the
 largest number of raters that at least half of the items have.
 
-With two raters the range is all there is: no point estimate is given.
+With two raters the range is all there is: no point estimate is given. The range of the shares that were observed stands
+beside the one with allowance, which often excludes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +39,15 @@ from ...core.errors import CallError, InputError
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined, or_undefined, reason
 from ...inference.intervals import Interval, check_resamples, too_few_subjects
-from ...inference.mixing import RaterDraws, TargetRange, VoteTable, identified_ranges, resample_raters, thin_votes
+from ...inference.mixing import (
+    RaterDraws,
+    TargetRange,
+    VoteTable,
+    identified_ranges,
+    possible_range,
+    resample_raters,
+    thin_votes,
+)
 from ..ratings import MISSING, Ratings, Values
 from .panels import MAX_PLURALITY_PANEL, win_probability
 from .targets import accuracy_target, match_target, tie_target
@@ -52,6 +62,8 @@ NO_MARGIN = "no_margin"
 METHOD = "identified"
 MOST_VOTES = 20_000_000
 """Votes of resampled raters that are counted: rows times resamples."""
+NEARLY = 0.005
+"""A range that comes so close to both ends of what is possible excludes nothing."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,11 @@ class Panel:
         Share of items in which an even panel ties.
     cost : Interval
         Of ratings and errors, for each item.
+    possible : tuple of float
+        Smallest and largest accuracy before any data.
+    as_observed, gain_as_observed : Interval or None
+        The ranges of accuracy and gain without allowance: what fits the shares of these raters. Only for two raters
+        without a reference.
     """
 
     n_raters: int
@@ -81,6 +98,15 @@ class Panel:
     gain: Interval
     tied: Interval
     cost: Interval
+    possible: tuple[float, float] = (0.0, 1.0)
+    as_observed: Interval | None = None
+    gain_as_observed: Interval | None = None
+
+    @property
+    def excludes_nothing(self) -> bool:
+        """Whether the range of the accuracy is that before any data."""
+        least, most = self.possible
+        return self.accuracy.low <= least + NEARLY and self.accuracy.high >= most - NEARLY
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +121,10 @@ class LabelPlan:
         Number of items that count, and of those that too few raters rated.
     n_raters : int
         R, the number of the pilot's raters by item.
+    n_subjects : int
+        Number of subjects that have items that count.
+    allowance : tuple of str
+        What the ranges allow for: ``subjects``, ``raters``, both or nothing.
     panels : tuple of Panel
         For 1, 2, … raters.
     correlation : Interval
@@ -109,6 +139,8 @@ class LabelPlan:
     n_items: int
     n_left_out: int
     n_raters: int
+    n_subjects: int
+    allowance: tuple[str, ...]
     panels: tuple[Panel, ...]
     correlation: Interval
     best: Interval
@@ -132,7 +164,7 @@ class PilotPlan:
         What an item is.
     given_marked : bool
         Whether only items count that at least one of the pilot's raters marked.
-    n_labels, n_subjects : int
+    n_labels, n_cases : int
         Size of the pilot.
     labels : tuple of LabelPlan
         One for each label; a single one with two labels, or with a reference standard.
@@ -146,15 +178,30 @@ class PilotPlan:
     unit: str
     given_marked: bool
     n_labels: int
-    n_subjects: int
+    n_cases: int
     labels: tuple[LabelPlan, ...]
     rule: str
     gain: float | None
 
     @cached_property
     def worst(self) -> LabelPlan:
-        """The label for which the majority of the pilot's raters may be worst."""
-        return min(self.labels, key=lambda p: (_or(p.now.accuracy.low, p.now.accuracy.value), p.now.accuracy.high))
+        """Of the labels that have a range, the one for which the majority of the pilot's raters may be worst."""
+
+        def badness(plan: LabelPlan) -> tuple[bool, float, float]:
+            accuracy = plan.now.accuracy
+            return bool(reason(accuracy.low)), _or(accuracy.low, accuracy.value), accuracy.high
+
+        return min(self.labels, key=badness)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of subjects that have items that count; the fewest where labels differ."""
+        return min(plan.n_subjects for plan in self.labels)
+
+    @property
+    def allowance(self) -> tuple[str, ...]:
+        """What the ranges of all labels allow for: ``subjects``, ``raters``, both or nothing."""
+        return tuple(name for name in ("subjects", "raters") if all(name in plan.allowance for plan in self.labels))
 
     @property
     def n_raters(self) -> int:
@@ -299,7 +346,9 @@ def _plan_from_ratings(ratings: Ratings, rule: PilotRule, source: str | None) ->
     owner = np.array([0 if patterns else place[name] for name in ratings.subjects], np.int64)
     answers = ratings.reference if source == "reference" else None
     unit = "pixel" if patterns else "case"
-    votes = _Votes(ratings.codes, owner, np.asarray(ratings.items, np.int64), answers, ratings.labels, unit=unit)
+    weights = np.asarray(ratings.items, np.int64)
+    n_cases = 1 if patterns else len(ratings)
+    votes = _Votes(ratings.codes, owner, weights, answers, ratings.labels, unit=unit, n_cases=n_cases)
     return _plan(votes, rule)
 
 
@@ -319,7 +368,7 @@ def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, re
     answers = None if reference is None else codes[:, whole.position(reference)]
     votes = _Votes(
         codes[:, list(whole.raters)], owner.astype(np.int64), weights, answers, whole.labels.names, unit="pixel",
-        marks=tuple(whole.labels.marks), people=not whole.exchangeable,
+        marks=tuple(whole.labels.marks), people=not whole.exchangeable, n_cases=len(tables),
     )  # fmt: skip
     return _plan(votes, rule)
 
@@ -364,6 +413,7 @@ class _Votes:
     """Labels of masks that are not background; in ratings every label counts."""
     people: bool = True
     """Whether a column is a person."""
+    n_cases: int = 0
 
     def given_labels(self) -> list[int]:
         """The labels that anybody gave."""
@@ -397,15 +447,15 @@ def _plan(votes: _Votes, rule: PilotRule) -> PilotPlan:
     questions = list(votes.questions())
     n_labels = len(votes.names) if source == "reference" else 2
     tables = [(name, *_count(votes, marked, rated, only, rule)) for name, marked, rated, only in questions]
-    n = len(np.unique(votes.owner[votes.weights > 0]))
-    refusal = too_few_subjects(n) if votes.unit == "case" else None
     labels = tuple(
-        _plan_label(name, table, left_out, source, n_labels, n, rule, refusal) for name, table, left_out in tables
-    )
+        _plan_label(name, table, left_out, source, n_labels, rule,
+                    too_few_subjects(table.n_subjects) if votes.unit == "case" else None)
+        for name, table, left_out in tables
+    )  # fmt: skip
     if source == "reference":
         labels = (_with_observed(labels[0], questions[0][1], questions[0][2], votes, n_labels, rule),)
     return PilotPlan(source, votes.unit, questions[0][3], n_labels if source == "reference" else len(given),
-                     n, labels, str(rule), rule.gain)  # fmt: skip
+                     votes.n_cases, labels, str(rule), rule.gain)  # fmt: skip
 
 
 def _count(
@@ -465,10 +515,9 @@ def _spread_votes(R: int, raters: int) -> Values:
 
 
 def _plan_label(
-    name: str, table: VoteTable, left_out: int, source: str, n_labels: int, n: int, rule: PilotRule,
-    refusal: Undefined | None,
-) -> LabelPlan:  # fmt: skip
-    R, sizes, only = table.n_raters, range(1, rule.max_raters + 1), table.given_marked
+    name: str, table: VoteTable, left_out: int, source: str, n_labels: int, rule: PilotRule, refusal: Undefined | None
+) -> LabelPlan:
+    R, sizes, only, n = table.n_raters, range(1, rule.max_raters + 1), table.given_marked, table.n_subjects
     if source == "reference":
         reach = {k: accuracy_target(k, n_labels) for k in sizes}
     else:
@@ -488,18 +537,23 @@ def _plan_label(
     accuracy = {k: interval(next(found), source == "reference" and k <= R) for k in reach}
     gained = {k: interval(next(found), source == "reference" and after[k] <= R) for k in gains}
     tied = {k: interval(next(found), k <= R) for k in ties}
+    bare: dict[int, Interval] = {}
+    bare_gains: dict[int, Interval] = {}
+    if R == 2 and source == "panel":
+        exact = iter(identified_ranges(table, [*reach.values(), *gains.values()], None))
+        bare = {k: interval(next(exact), False) for k in reach}
+        bare_gains = {k: interval(next(exact), False) for k in gains}
     nothing = _nothing(LAST, rule.level, n)
     odd = _nothing("undefined", rule.level, n)
     panels = tuple(
         Panel(k, accuracy[k], Undefined(NO_TRUTH), gained.get(k, nothing), tied.get(k, odd),
-              _cost(k, accuracy[k], rule, n))
+              _cost(k, accuracy[k], rule, n), possible_range(table, reach[k]), bare.get(k), bare_gains.get(k))
         for k in sizes
     )  # fmt: skip
     enough = math.nan if rule.gain is None or R not in gains or refusal else _p_enough(table, gains[R], rule.gain)
-    counted = table.by_subject.sum(axis=0)
-    n_items = round(float(counted[1:].sum() if only else counted.sum()))
-    return LabelPlan(name, n_items, left_out, R, panels, _correlation(table, rule.level, n, refusal),
-                     _best(panels, n_labels, rule, n), enough)  # fmt: skip
+    n_items = round(float(table.counted.sum()))
+    return LabelPlan(name, n_items, left_out, R, n, table.allowance, panels,
+                     _correlation(table, rule.level, n, refusal), _best(panels, n_labels, rule, n), enough)  # fmt: skip
 
 
 def _next_panel(k: int, n_labels: int) -> int:
@@ -586,7 +640,7 @@ def _correlation(table: VoteTable, level: float, n: int, refusal: Undefined | No
     from scipy.special import stdtrit
 
     error = math.sqrt(float(slope @ (table.over_subjects + table.over_raters) @ slope))
-    reach = float(stdtrit(max(min(len(table.by_subject), table.n_people or n) - 1, 1), (1 + level) / 2)) * error
+    reach = float(stdtrit(max(min(n, table.n_people or n) - 1, 1), (1 + level) / 2)) * error
     return Interval(value, max(value - reach, -1 / (R - 1)), min(value + reach, 1.0), level, METHOD, n)
 
 
