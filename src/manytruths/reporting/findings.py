@@ -400,11 +400,19 @@ def _plan_more_raters(agreement: Agreement, *, seed: int, resamples: int) -> Pla
 
 def _doubt(agreement: Agreement) -> Note | None:
     """Why the masks cannot be taken for those of a sample of raters."""
-    if agreement.suspicions:
-        return Note("masks_doubtful", "some masks are probably broken")
+    kinds = {"broken" if suspicion.broken else suspicion.kind for suspicion in agreement.counted_suspicions}
+    if doubts := [words for kind, words in _DOUBTS.items() if kind in kinds]:
+        return Note("masks_doubtful", " and ".join(doubts))
     raters = agreement.raters
     copies = raters.dependence.copies if raters is not None else ()
     # where most pairs drew the same, the task is easy
     if copies and 2 * len(copies) <= math.comb(len(agreement.study.rater_names), 2):
         return Note("masks_doubtful", "some raters drew nearly the same, so that they may not have worked alone")
     return None
+
+
+_DOUBTS = {
+    "broken": "some masks are probably broken",
+    "missing_marks": "some masks may be lost",
+    "identical_raters": "some raters have identical masks",
+}
