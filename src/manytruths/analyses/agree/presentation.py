@@ -175,10 +175,17 @@ def _within(result: Agreement) -> Any:
         if row["relation"] == "within" and not row.group:
             kappa = pairs.row("cohen_kappa", "mean", *row.extra)
             beyond = _precise(kappa) if kappa is not None else "–"
-            count = f"{row.n} of {(row.n or 0) + (row.n_undefined or 0)}"
-            rows.append([f"{row['rater_a']} and {row['rater_b']}", _precise(row), beyond, count])
-    header = ["", "Dice", "Cohen's kappa", "n"]
+            names = f"{row['rater_a']} and {row['rater_b']}"
+            rows.append([names, _precise(row), beyond, repeated_cases(pairs, row)])
+    header = ["", "Dice", "Cohen's kappa", "cases"]
     return grid("The same rater twice, mean over subjects", header, rows) if rows else None
+
+
+def repeated_cases(pairs: TableIndex, pair: Row) -> str:
+    """``5 of 8``: the cases with a Dice of two readings, of those that were read twice."""
+    case_rows = {s: [r for r in pairs.all(s, "case") if r.extra == pair.extra] for s in ("dice", "cohen_kappa")}
+    read = [row for row in case_rows["cohen_kappa"] if code(row.value) != "no_item_rated_by_both"]
+    return f"{sum(not code(row.value) for row in case_rows['dice'])} of {len(read)}"
 
 
 def _precise(row: Row) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...analyses.agree.presentation import charts, pooled_cases
+from ...analyses.agree.presentation import charts, pooled_cases, repeated_cases
 from ...claims.masks import describe_doubts
 from ...claims.numbers import TableIndex, digits_below_one, has_interval, is_defined
 from ...claims.raters import COMPARISONS, TESTS, describe_tests
@@ -322,16 +322,10 @@ def _repeat_table(findings: Findings) -> Iterator[Block]:
     """Repeated readings of the same rater."""
     table = findings.table("agree/pairs")
     if rows := [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]:
-        word = findings.subject_word
-
-        def count(pair: Row) -> Cell:
-            row = table.row("dice", "mean", *pair.extra, label=_dice_label(findings, table))
-            return text_cell("" if row is None else f"{row.n or 0} of {(row.n or 0) + (row.n_undefined or 0)}")
-
         note = "How far a rater agrees with themselves. The time between the readings is not in the data."
         columns = _pair_columns(findings, table, "Reading")
-        help = f"{word.capitalize()}s in which either reading marks anything, of those that were read twice."
-        columns.insert(2, (text_column(f"{word.capitalize()}s", help), count))
+        help = "Cases in which either reading marks anything, of those that were read twice."
+        columns.insert(2, (text_column("Cases", help), lambda pair: text_cell(repeated_cases(table, pair))))
         if same := [r for r in rows if is_copied_reading(findings, table, r)]:
             names = join_names([f"{r['rater_a']} and {r['rater_b']}" for r in same])
             note += (
