@@ -71,7 +71,7 @@ def test_missing_and_empty_masks_are_said():
     assert "In 1 of 12 cases (c03) some raters marked nothing where others did" in text
     assert "Not all raters read every case (no mask of A in c02)" in text
     assert "over the eleven cases that all of them read" in text
-    assert "Dice distance over the 11 cases that all have, the others over each rater's own" in text
+    assert "Dice distance over the 11 cases that all have, the other columns over each rater's own" in text
     assert "on average over 11 of 12 cases" in found.claims.of("agreement.beyond_chance")[0].text
     assert "on average over 11 of 12 cases" in found.claims.of("agreement.alpha")[0].text
 

@@ -128,7 +128,7 @@ def test_two_schools_that_draw_800_and_3500_pixels_are_described():
 def test_one_who_draws_larger_is_named_and_nobody_is_small_for_it():
     result = agreed(discs({"A": 1400, "B": 1000, "C": 1000, "D": 1000}))
     (text,) = made(result, "raters.larger")
-    assert text.startswith("Rater A draws larger than all the other raters: 1.")
+    assert text.startswith("Rater A draws larger than all the other raters: on geometric average 1.")
     assert not made(result, "raters.smaller")
     row = result.tables["pairs"].find("size_ratio", "mean", rater_a="A", rater_b="B", relation="between")
     assert row.low < 1.4 < row.high
@@ -251,11 +251,11 @@ def test_an_effective_number_of_raters_takes_a_given_reference():
     table = alone.tables["raters"]
     assert code(table.find("effective_raters", "pooled", rater="").value) == "no_reference_for_dependence"
     assert reasons(alone, "raters.effective") == ["no_reference_for_dependence"]
-    assert "optimistic where raters share errors" in made(alone, "raters.dependence")[0]
+    assert "too low where raters share errors" in made(alone, "raters.dependence")[0]
     true = np.mean([np.corrcoef([*_errors(cases, known, a, b)])[0, 1] for a, b in ("AB", "CD", "AE")])
     row = judged.tables["raters"].find("effective_raters", "pooled", rater="expert")
     assert row.value == pytest.approx(5 / (1 + 4 * true), abs=0.1)
-    assert f"five raters weigh about as much as {row.value:.1f} with independent errors" in str(judged.claims)
+    assert f"five raters are worth about {row.value:.1f} raters with independent errors" in str(judged.claims)
 
 
 def _errors(cases, known, *raters):

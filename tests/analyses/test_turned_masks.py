@@ -23,7 +23,8 @@ def test_the_rater_who_is_flipped_is_named():
     assert [(s.kind, s.case, s.raters) for s in found.suspicions] == [("turned", f"p{i}", ("B",)) for i in range(3)]
     assert {s.change for s in found.suspicions} == {"axis 2 is flipped"}
     (claim,) = found.claims.made.of("masks.turned")
-    assert claim.text.startswith("In case p0, and in two more (p1 and p2), rater B's mask fits the others' when axis 2")
+    assert claim.text.startswith("In case p0, rater B's mask fits the others' when axis 2 is flipped (Dice ")
+    assert claim.text.endswith("; likewise in p1 and p2 (numbers in masks.csv).")
     assert "--exclude B=p0 --exclude B=p1 --exclude B=p2" in found.notes[0]
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.core.undefined import code
+from manytruths.claims.masks import describe_doubts
+from manytruths.claims.raters import describe_tests
+from manytruths.claims.sentences import join_names, number_word, plain_text
+from manytruths.core.undefined import code, reason
 
 SIZE = 64
 Y, X = np.mgrid[:SIZE, :SIZE]
@@ -52,8 +57,9 @@ def test_an_outlier_is_not_denied_where_no_case_was_read_by_all():
     (design,) = made(result, "raters.different_cases")
     assert design.startswith("No case was read by all raters (no mask of ")
     assert design.endswith(
-        "): raters are compared within the cases that they share, so that nobody gains by leaving out a hard one; "
-        "pooled Dice distances are of different cases for different pairs."
+        "): tests compare raters within cases, and pooled Dice distances and Williams' index are of different cases "
+        "for different pairs; every other number of a rater is over that rater's own cases, so that these numbers give "
+        "no order of raters."
     )
 
 
@@ -68,8 +74,7 @@ def test_the_distance_of_an_outlier_is_not_said_to_be_over_the_cases_that_all_re
     assert "over 16 cases, their mean Dice distance" in outlier
     assert "with all cases pooled, they miss" in outlier
     (design,) = made(result, "raters.different_cases")
-    assert "raters are compared within the cases that they share" in design
-    assert design.endswith("pooled Dice distances are over the twelve cases that all of them read.")
+    assert "pooled Dice distances and Williams' index are over the twelve cases that all of them read; every" in design
 
 
 def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():
@@ -78,7 +83,7 @@ def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():
     texts = {claim.about: claim.text for claim in result.claims.of("raters.larger").made}
     assert result.tables["raters"].find("relative_size", "mean", rater="C").value < 1
     assert texts["C"] == "Rater C draws larger than A and B."
-    assert "times the size of the others (geometric mean over them and cases)" in texts["D"]
+    assert texts["D"].endswith(" times as large as each of the other raters (over twelve cases).")
 
 
 def test_a_ratio_to_all_others_is_called_so_where_some_of_them_are_named():
@@ -87,8 +92,8 @@ def test_a_ratio_to_all_others_is_called_so_where_some_of_them_are_named():
     for masks in cases.values():  # as large as E, but too unlike themselves to be told apart
         masks["D"] = disc(450 * rng.lognormal(0, 0.6))
     (text,) = made(agreed(cases), "raters.larger")
-    assert text.startswith("Rater E draws larger than A, B and C: ")
-    assert text.endswith("times the size of all the others (geometric mean over them and cases).")
+    assert text.startswith("Rater E draws larger than A, B and C: on geometric average ")
+    assert text.endswith(" times as large as each of the other raters (over twelve cases).")
 
 
 def test_shared_errors_are_said_to_be_of_all_cases_pooled():
@@ -117,3 +122,152 @@ def test_two_raters_are_not_tested_for_want_of_raters():
         assert code(table.find(statistic, "mean", rater="A").value) == "too_few_raters_to_test", statistic
     few = agreed(discs({"A": 600, "B": 640}, 3)).tables["raters"]
     assert code(few.find("larger_p", "mean", rater="A").value) == "too_few_subjects"
+
+
+# -- what was tested, and what was not -------------------------------------------------------------
+
+
+def told(result):
+    return " ".join(plain_text(s) for s in describe_tests(result.raters.facts, result.claims))
+
+
+def refusals(result, kind):
+    return {claim.about: claim.why_not.code for claim in result.claims.of(kind) if not claim.made}
+
+
+def mostly_empty(cases, marked):
+    """The cases, of which all masks after the first so many are empty."""
+    for masks in list(cases.values())[marked:]:
+        for rater in masks:
+            masks[rater] = masks[rater] * 0
+    return cases
+
+
+def test_sizes_that_could_not_be_tested_are_not_called_equal():
+    result = agreed(mostly_empty(discs(dict.fromkeys("ABCD", 600)), 7))
+    for kind in ("raters.larger", "raters.smaller"):
+        (claim,) = result.claims.of(kind)
+        assert claim.why_not.code == "too_few_shared_subjects"
+        assert math.isnan(claim.p_value)
+    assert "who draws larger or smaller (seven cases in which two raters marked something; it takes ten)" in told(
+        result
+    )
+    assert "by the tests over twelve cases of who is an outlier, and whether there are two groups." in told(result)
+    row = result.tables["raters"].find("larger_p", "mean", rater="A")
+    assert code(row.value) == "too_few_shared_subjects"
+    assert "there are 7 in which" in reason(row.value)
+    low = result.tables["raters"].find("relative_size", "mean", rater="A").low
+    assert (code(low), row.n) == ("too_few_subjects", 7)
+    assert "there are 7 in which" in reason(low)
+
+
+def test_a_rater_with_few_cases_is_said_not_to_be_tested():
+    cases = discs({"A": 600, "B": 600, "C": 600, "D": 600})
+    for masks in list(cases.values())[:3]:
+        del masks["D"]
+    result = agreed(cases)
+    for kind in ("raters.outlier", "raters.larger", "raters.smaller"):
+        assert refusals(result, kind)["D"] == "too_few_shared_subjects", kind
+    assert refusals(result, "raters.clusters") == {"": "too_few_shared_subjects"}
+    assert "Not tested: whether D is an outlier (nine cases" in told(result)
+    assert "whether D draws larger or smaller (nine cases in which two raters marked something; it" in told(result)
+    assert "whether there are two groups (nine cases that every two raters share; it takes ten)" in told(result)
+    low = result.tables["raters"].find("excess_distance", "mean", rater="D").low
+    assert "there are 9 with three raters" in reason(low)
+
+
+def test_three_raters_are_not_said_to_be_tested_for_groups():
+    text = told(agreed(discs(dict.fromkeys("ABC", 600))))
+    assert "whether there are two groups (there are 3 raters; it takes 4)" in text
+    assert "two groups" not in text.partition("Not tested")[0]
+
+
+def test_half_of_the_pairs_are_no_test_of_more_than_half():
+    """B, C and D never read a case together: nobody but A can be larger than more than half of the others."""
+    sizes = np.full((36, 4), np.nan)
+    sizes[:, 0] = 200
+    for k in range(36):
+        sizes[k, 1 + k % 3] = 100 + k
+    tests = mt.rater_size_tests(sizes)
+    assert np.isnan(tests.larger[0]).tolist() == [False, True, True, True]
+    assert tests.decisive_n(0, 0) == 12
+    assert tests.decisive_n(0, 1) == 0
+
+
+# -- masks in doubt --------------------------------------------------------------------------------
+
+
+def far_off(cases, rater):
+    """The cases, in which a rater marks half on another side, and nothing in the first two."""
+    cases = half_discs(cases, rater)
+    for masks in list(cases.values())[:2]:
+        masks[rater] = masks[rater] * 0
+    return cases
+
+
+def test_empty_masks_do_not_silence_an_outlier_and_are_said_to_be_lost_perhaps():
+    result = agreed(far_off(discs(dict.fromkeys("ABCDE", 900), 16), "E"))
+    assert {(s.kind, s.raters) for s in result.suspicions} == {("missing_marks", ("E",))}
+    assert result.raters.facts.broken == ()
+    (text,) = made(result, "raters.outlier")
+    lost = [s.case for s in result.suspicions]
+    assert text.endswith(f"; {number_word(len(lost))} of their masks ({join_names(lost)}) are empty where the others "
+                         "mark much, and may be lost.")  # fmt: skip
+
+
+def test_an_outlier_with_a_broken_mask_is_withheld_and_that_is_said():
+    cases = half_discs(discs(dict.fromkeys("ABCDE", 900), 16), "E")
+    cases["p00"]["E"] = 1 - disc(900)
+    result = agreed(cases)
+    assert result.raters.facts.broken == ("E",)
+    (claim,) = [claim for claim in result.claims.of("raters.outlier") if claim.about == "E"]
+    assert (claim.why_not.code, claim.p_value <= claim.alpha) == ("broken_mask", True)
+    assert "The test would call rater E an outlier; this is not said, because a mask of this" in told(result)
+    assert "can be told from the others" not in told(result)
+
+
+def test_a_broken_mask_is_not_the_reason_where_the_test_shows_nothing():
+    cases = discs(dict.fromkeys("ABCDE", 900), 16)
+    cases["p00"]["E"] = 1 - disc(900)
+    result = agreed(cases)
+    claims = [claim for claim in result.claims.of("raters.outlier") if claim.about == "E"]
+    assert result.raters.facts.broken == ("E",)
+    assert [claim.why_not.code for claim in claims] == ["not_significant"]
+
+
+def test_equal_sessions_do_not_make_a_rater_broken():
+    cases = {
+        case: {(rater, "1"): mask for rater, mask in masks.items()} | {("A", "2"): masks["A"].copy()}
+        for case, masks in discs(dict.fromkeys("ABC", 900)).items()
+    }
+    result = agreed(cases)
+    assert {s.kind for s in result.suspicions} == {"identical_sessions"}
+    assert result.counted_suspicions == ()
+    assert result.raters.facts.broken == ()
+
+
+def test_the_numbers_of_one_case_are_not_said_of_others():
+    cases = discs(dict.fromkeys("ABCDE", 900), 12)
+    for masks in list(cases.values())[:3]:
+        masks["E"] = masks["E"] * 0
+    result = agreed(cases)
+    (text,) = made(result, "masks.missing_marks")
+    lost = [s.case for s in result.suspicions]
+    assert len(lost) > 1
+    assert text.startswith(f"In case {lost[0]}, rater E marked nothing, where the others marked ")
+    assert text.endswith(f"; likewise in {join_names(lost[1:])} (numbers in masks.csv).")
+    doubts = f"{number_word(len(lost))} masks of rater E may be lost ({join_names(lost)})"
+    assert plain_text(describe_doubts(result.suspicions)) == doubts
+    assert refusals(result, "masks.inverted") == {"": "none_found"}
+
+
+# -- a reference that holds a rater's marks --------------------------------------------------------
+
+
+def test_no_effective_number_against_a_raters_own_mask():
+    cases = discs(dict.fromkeys("ABCD", 600), 10)
+    known = {case: {"own": masks["A"], "expert": disc(600)} for case, masks in cases.items()}
+    table = agreed(cases, references=known).tables["raters"]
+    for statistic in ("error_correlation_against_reference", "effective_raters"):
+        assert code(table.find(statistic, "pooled", rater="own").value) == "raters_own_marks", statistic
+        assert code(table.find(statistic, "pooled", rater="expert").value) == "", statistic

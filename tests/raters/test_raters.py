@@ -420,3 +420,35 @@ def test_several_labels_are_not_united(function):
         function(table)
     assert function(table.only("1")).raters == ("A", "B", "C")
     assert function(table.foreground()).raters == ("A", "B", "C")
+
+
+def absent_from_hard_items() -> mt.Tally:
+    """Four raters who err independently given the truth, more often on the second half, which D did not rate."""
+    rng, n = np.random.default_rng(7), 40_000
+    truth, hard = rng.random(n) < 0.3, np.arange(n) >= n // 2
+    masks = {r: (truth ^ (rng.random(n) < np.where(hard, 0.3, 0.05))).astype(np.uint8) for r in "ABCD"}
+    masks["D"] = np.where(hard, VOID, masks["D"]).astype(np.uint8)
+    return mt.tally(masks, references={"truth": truth.astype(np.uint8)}, void=VOID)
+
+
+def test_pairs_go_by_the_rates_over_what_both_rated() -> None:
+    """On the easy half alone, which A and D share, A errs less than over all items."""
+    table = absent_from_hard_items()
+    against = rater_dependence(table, reference="truth")
+    for rater in "ABC":
+        assert against.correlation[rater, "D"] == pytest.approx(0, abs=0.02), rater
+    alone = rater_dependence(table)
+    assert abs(alone.correlation["A", "D"]) < 0.05
+
+
+def test_complete_data_go_by_each_raters_own_rates() -> None:
+    table = made("leaning")
+    fit = mt.staple(table, "estimated")
+    found = rater_dependence(table)
+    p, q, w = fit.sensitivity, fit.specificity, float(table.counts @ fit.probability / table.counts.sum())
+    error = w * p * (1 - p) + (1 - w) * q * (1 - q)
+    expected = w * np.outer(p, p) + (1 - w) * np.outer(1 - q, 1 - q)
+    apart = ~np.eye(len(p), dtype=bool)
+    np.testing.assert_allclose(found.expected.values[apart], expected[apart], atol=1e-6)
+    correlation = (found.observed.values - expected) / np.sqrt(np.outer(error, error))
+    np.testing.assert_allclose(found.correlation.values[apart], correlation[apart], atol=1e-5)

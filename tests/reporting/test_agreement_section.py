@@ -253,10 +253,14 @@ def test_volumes_have_voxels():
 # -- raters ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("study", [discs(1), discs(12, "AB")], ids=["one case", "two raters"])
-def test_raters_who_were_not_tested_have_no_empty_verdicts(study):
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [(discs(1), "Whether raters differ is not tested"), (discs(12, "AB"), "With two raters neither is called larger")],
+    ids=["one case", "two raters"],
+)
+def test_raters_who_were_not_tested_have_no_empty_verdicts(study, said):
     section = raters.section(findings(study))
-    assert "Whether raters differ is not tested" in lead(section)
+    assert said in lead(section)
     table = tables(section)["rater-tendencies"]
     assert not {"Outlier", "Draws"} & set(titles_of(table))
     assert "tests" not in table.note
@@ -284,9 +288,38 @@ def test_the_tree_is_a_description(found):
 def test_distances_are_said_to_be_over_the_cases_that_all_read():
     own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
     chart = charts(raters.section(findings(own)))["dice-between-raters"]
-    assert "pooled over the cases that all of them read" in chart.caption
-    assert "Dice between raters, shared cases pooled" in chart.svg
+    assert "pooled over the nine cases that all of them read" in chart.caption
+    assert "Dice between raters, pooled over the nine cases that all of them read" in chart.svg
     assert "all cases pooled" in charts(raters.section(findings(discs(3))))["dice-between-raters"].caption
+
+
+def test_nearly_equal_readings_are_not_shown_as_equal_nor_taken_for_repeatability():
+    own = {}
+    for case, by in discs(8, "ABC", 80).items():
+        own[case] = {(r, "1"): np.kron(m, np.ones((4, 4), np.uint8)) for r, m in by.items()}
+        again = own[case]["A", "1"].copy()
+        again[tuple(np.argwhere(again)[0])] = 0
+        own[case]["A", "2"] = again
+    for key in own["p01"]:
+        own["p01"][key] = own["p01"][key] * 0
+    del own["p02"]["A", "2"]
+    section = raters.section(findings(own))
+    table = tables(section)["rater-repeats"]
+    row = dict(zip(titles_of(table), table.rows[0], strict=True))
+    assert 0.995 < float(row["Dice"].value) < 1
+    assert not row["Dice"].shown.startswith("1")
+    assert row["Cases"].shown == "6 of 7"
+    assert "A@1 and A@2: the same mask in a case, or nearly the same in all" in table.note
+
+
+def test_raters_on_unequal_cases_show_over_how_many_and_no_order():
+    own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs(14).items()}
+    shown = tables(raters.section(findings(own)))
+    table = shown["rater-tendencies"]
+    counts = {row[0].shown: row[titles_of(table).index("Excess distance")].below for row in table.rows}
+    assert counts == {"A": "", "B": "n = 11", "C": "", "D": "", "E": ""}
+    for name in ("rater-tendencies", "rater-performance", "rater-performance-pooled"):
+        assert "no order of raters" in shown[name].note, name
 
 
 def test_a_case_is_not_judged_by_a_vote_that_a_raters_own_marks_entered():

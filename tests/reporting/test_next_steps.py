@@ -103,15 +103,15 @@ def test_masks_the_wrong_way_round_come_first():
     assert len(found.agreement.suspicions) == 3
     section = summary.section(found)
     first = plain_text(section.lead[0])
-    assert first.startswith("First of all: in case p01, and in two more (p02 and p03), rater C's mask fits the others'")
-    assert "when axis 1 is flipped" in first
+    assert first.startswith("First of all: in case p01, rater C's mask fits the others' when axis 1 is flipped")
+    assert first.endswith("; likewise in p02 and p03 (numbers in masks.csv).")
     assert plain_text(section.lead[1]).startswith("All numbers count these masks as they are: correct them")
     assert "is an outlier" not in lead(section)
     assert not any("rules" in step for step in steps(found))
     assert not any("flipped" in note for note in to_know(found))
     part = raters.section(found)
     assert part is not None
-    assert lead(part).startswith("A mask of rater C is probably broken")
+    assert lead(part).startswith("Three masks of rater C are probably broken (p01, p02 and p03): see In short.")
 
 
 def test_nothing_is_no_size():
@@ -121,7 +121,7 @@ def test_nothing_is_no_size():
     assert "0.00 times" not in lead(section)
     heads = [column.title for column in tables(section)["rater-tendencies"].columns]
     row = tables(section)["rater-tendencies"].rows[1]
-    assert row[heads.index("Draws")].shown == ""
+    assert row[heads.index("Draws")].shown == "not tested"
     assert row[heads.index("Relative size")].shown == "–"
 
 

@@ -163,7 +163,9 @@ def test_two_raters():
     text = lead(summary.section(found))
     assert "The two raters overlap by" in text
     assert "outlier" not in text
-    assert "not tested: there are 2 raters; it takes 3" in lead(raters.section(found))
+    assert "With two raters neither is called larger or an outlier; the ratio of their sizes with" in lead(
+        raters.section(found)
+    )
     assert "independent" not in text
 
 
@@ -248,7 +250,7 @@ def test_nobody_is_called_an_outlier_after_three_cases(who):
     found = findings(discs(3, who))
     assert "outlier" not in lead(summary.section(found))
     assert found.agreement.raters.differences.outliers == (who[-1],)
-    assert "not tested: there are three subjects; it takes ten" in lead(raters.section(found))
+    assert "not tested: there are three cases; it takes ten" in lead(raters.section(found))
 
 
 def test_intervals_lack_for_the_reason_that_is_told():
@@ -282,7 +284,7 @@ def test_nearly_independent_errors_are_not_told_at_the_top():
     assert section is not None
     told = listed(section, "Do raters err together?")[0]
     assert "the raters' errors have a mean correlation of 0.00" in told
-    assert "optimistic where raters share errors" in told
+    assert "too low where raters share errors" in told
     assert "only against a given reference" in told
     assert "weigh" not in told
 
@@ -306,8 +308,8 @@ def test_with_a_given_reference_an_effective_number_is_told(tmp_path):
     text = lead(summary.section(found))
     row = found.agreement.raters.table.find("effective_raters", "pooled", rater="expert")
     assert 1 < row.value < 3
-    assert f"five raters weigh about as much as {row.value:.1f} with independent errors" in text
-    assert "if it was made without these raters" in text
+    assert f"five raters are worth about {row.value:.1f} raters with independent errors" in text
+    assert "If these raters' marks entered the reference, that number is too high" in text
 
 
 @pytest.mark.parametrize("make", [summary.section, agreement.section])

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ..io.result_tables import Row
 
 
-def with_interval(value: Row | Interval) -> str:
+def with_interval(value: Row | Interval, digits: int = 3) -> str:
     """``0.44 (0.37–0.50)``; ``-0.22 (-0.23 to -0.21)``."""
     known = value.low is not None and not math.isnan(value.low)
-    low, high = number(value.low), number(value.high)
-    return number(value.value) + (f" ({low}{' to ' if low.startswith('-') else '–'}{high})" if known else "")
+    low, high = number(value.low, digits), number(value.high, digits)
+    return number(value.value, digits) + (f" ({low}{' to ' if low.startswith('-') else '–'}{high})" if known else "")
 
 
 def with_count(row: Row, subjects: int) -> str:

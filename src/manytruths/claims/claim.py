@@ -61,6 +61,8 @@ class Claim:
         Numbers with their addresses in the tables that do not stand in the sentence.
     why_not : Note or None
         Why it was not made, with a code; None where it was.
+    withheld : Note or None
+        Why it is not made even if its test supports it; where the test does not, that is the reason.
     p_value : float
         Of the test behind it, adjusted for the other claims of its kind; NaN where it is not tested.
     alpha : float
@@ -75,6 +77,7 @@ class Claim:
     why_not: Note | None = None
     p_value: float = math.nan
     alpha: float = math.nan
+    withheld: Note | None = None
 
     @property
     def made(self) -> bool:
@@ -171,9 +174,14 @@ class ClaimLog:
         rests_on: Sequence[Cell] = (),
         why_not: Note | None = None,
         p_value: float = math.nan,
+        withheld: Note | None = None,
     ) -> None:
-        """Add a claim; without ``why_not`` it is made, unless its p value turns out too large."""
-        self.claims.append(Claim(kind, sentence, about, result, tuple(rests_on), why_not, p_value))
+        """Add a claim; without ``why_not`` it is made, unless its p value turns out too large.
+
+        ``withheld`` is why a claim that its p value supports is not made.
+        """
+        numbers = tuple(rests_on)
+        self.claims.append(Claim(kind, sentence, about, result, numbers, why_not, p_value, withheld=withheld))
 
     def settle(self, *, alpha: float = ALPHA, primary: str = "") -> Claims:
         """Decide which tested claims are made, as :func:`settle_claims` does."""
@@ -204,7 +212,7 @@ def _thresholds(claims: Sequence[Claim], alpha: float, primary: str) -> dict[str
     for claim in claims:
         if not math.isnan(claim.p_value):
             # what was tested and is then forbidden counts as a test, too: otherwise data would choose their number
-            p = claim.p_value if claim.made else 1.0
+            p = claim.p_value if claim.made and claim.withheld is None else 1.0
             smallest[claim.kind.id] = min(p, smallest.get(claim.kind.id, math.inf))
     thresholds = {primary: alpha} if primary in smallest else {}
     others = sorted((p, kind) for kind, p in smallest.items() if kind not in thresholds)
@@ -221,5 +229,9 @@ def _settled(claim: Claim, thresholds: dict[str, float]) -> Claim:
     if not _is_tested(claim):
         return claim
     limit = thresholds[claim.kind.id]
-    refused = None if claim.p_value <= limit else Note("not_significant", f"p = {claim.p_value:.2g}, above {limit:.2g}")
+    refused = (
+        claim.withheld
+        if claim.p_value <= limit
+        else Note("not_significant", f"p = {claim.p_value:.2g}, above {limit:.2g}")
+    )
     return replace(claim, why_not=refused, alpha=limit)

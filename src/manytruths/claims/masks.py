@@ -1,4 +1,4 @@
-"""Claims about masks that are probably broken, with the evidence and what to do."""
+"""Claims about masks that are probably broken, lost or copied, with the evidence and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from ..io.result_tables import Row, Table
 from ..study.suspicions import Suspicion
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex
-from .sentences import Cell, Sentence, capitalise, case_cell, case_links, compose, number_word, plain_text
+from .sentences import (
+    Cell,
+    Sentence,
+    capitalise,
+    case_cell,
+    case_links,
+    compose,
+    join_parts,
+    number_word,
+    plain_text,
+)
 
 UNFIT = (
     "fits most other raters after the change (Dice beyond chance of 0.5 or more, or nearly theirs with each other), "
@@ -47,7 +57,7 @@ OTHER_LABELS = ClaimKind(
 )  # fmt: skip
 SAME = (
     "equal in every pixel, with an outline of 200 pixels, or in which the nearest raters of the study (a fifth of all) "
-    "would differ in 30 pixels; or equal in all cases with 200 pixels together"
+    "would differ in 30 pixels; or equal in all cases with 200 pixels together; empty masks are not compared"
 )
 IDENTICAL_RATERS = ClaimKind("masks.identical_raters", "description", "Two raters have the same mask.", SAME)
 IDENTICAL_SESSIONS = ClaimKind(
@@ -56,7 +66,7 @@ IDENTICAL_SESSIONS = ClaimKind(
 IDENTICAL_CASES = ClaimKind(
     "masks.identical_cases", "description", "Two cases have the same mask.",
     "equal in every pixel, with an outline of 60 pixels or more, or in most of five or more cases of one rater and "
-    "nobody else's",
+    "nobody else's; empty masks are not compared",
 )  # fmt: skip
 MISSING_MARKS = ClaimKind(
     "masks.missing_marks", "description", "A mask is empty where the others mark much.",
@@ -137,7 +147,7 @@ def group_suspicions(suspicions: Iterable[Suspicion]) -> list[Group]:
 
 
 def consider_masks(log: ClaimLog, suspicions: Sequence[Suspicion], table: TableIndex) -> None:
-    """Claims about masks that are probably broken; kinds of which there is none are considered and not made."""
+    """Claims about masks that are probably broken, lost or copied; kinds of which none is found are not made."""
     groups = group_suspicions(suspicions)
     for kind in KINDS.values():
         mine = [group for group in groups if KINDS[group.first.kind] is kind]
@@ -145,7 +155,16 @@ def consider_masks(log: ClaimLog, suspicions: Sequence[Suspicion], table: TableI
             about = " and ".join(group.first.names)
             log.consider(kind, describe_group(group, table), about=about)
         if not mine:
-            log.consider(kind, (kind.says,), why_not=Note("none_found", "no mask shows it"))
+            log.consider(
+                kind, (kind.says,), why_not=Note("none_found", NONE_FOUND.get(kind.id, "none was found by this check"))
+            )
+
+
+NONE_FOUND = dict.fromkeys(
+    (IDENTICAL_RATERS.id, IDENTICAL_SESSIONS.id, IDENTICAL_CASES.id),
+    "none was found by this check, which does not compare empty masks",
+)
+"""Why a claim about masks is not made, where there is more to say than that none was found."""
 
 
 def mask_notes(suspicions: Iterable[Suspicion]) -> Iterator[Note]:
@@ -181,16 +200,37 @@ def _option(pair: str) -> str:
 
 
 def describe_group(group: Group, table: TableIndex) -> Sentence:
-    """One sentence: where, whose mask, what is the matter, and the evidence of the first case."""
+    """One sentence: where, whose mask, what is the matter, the evidence of the first case, and where it recurs."""
     first, cases = group.first, group.cases
     said = _evidence(first, table)
     if not cases:
         return (*capitalise(said), ".")
-    if len(cases) == 1:
-        return ("In case ", case_cell(cases[0]), ", ", *said, ".")
-    others = case_links(cases[1:], NAMED_CASES)
-    more = f", and in {number_word(len(cases) - 1)} more ("
-    return ("In case ", case_cell(cases[0]), more, *others, "), ", *said, ".")
+    others = ("; likewise in ", *case_links(cases[1:], NAMED_CASES), " (numbers in masks.csv)") if cases[1:] else ()
+    return ("In case ", case_cell(cases[0]), ", ", *said, *others, ".")
+
+
+def describe_doubts(suspicions: Iterable[Suspicion]) -> Sentence:
+    """Whose masks are in doubt, and how: ``two masks of rater C may be lost (p04 and p11)``; empty where nobody's."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Suspicion]] = {}
+    for suspicion in suspicions:
+        groups.setdefault(("broken" if suspicion.broken else suspicion.kind, suspicion.raters), []).append(suspicion)
+    return join_parts([_doubt(kind, Group(tuple(each))) for (kind, _), each in groups.items()], "; ", "; ")
+
+
+def _doubt(kind: str, group: Group) -> Sentence:
+    raters, cases = group.first.raters, group.cases
+    where: Sentence = case_links(cases, NAMED_CASES)
+    if kind == "identical_sessions":
+        return compose("two readings of rater {} are identical in {}", _names(raters), where)
+    if kind == "identical_raters":
+        return compose("the masks of raters {} are identical in {}", _names(raters), where)
+    whose: Sentence = compose("rater {}", join_parts([(Cell(rater),) for rater in raters], " or "))
+    if not all(suspicion.case for suspicion in group.suspicions):
+        return compose("the masks of {} are probably broken", whose)
+    many = f"{number_word(len(cases))} masks" if len(cases) > 1 else "a mask"
+    broken = f"{'are' if len(cases) > 1 else 'is'} probably broken"
+    what = "may be lost" if kind == "missing_marks" else broken
+    return compose("{} of {} {} ({})", many, whose, what, where)
 
 
 def _evidence(suspicion: Suspicion, table: TableIndex) -> Sentence:

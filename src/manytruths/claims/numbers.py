@@ -103,6 +103,20 @@ class TableIndex:
         return (r for r in rows if label is None or r.label == label)
 
 
+def digits_below_one(value: float, digits: int = 2) -> int:
+    """So many digits that a number below 1 is not shown as 1, up to six.
+
+    >>> digits_below_one(0.9995), digits_below_one(0.9), digits_below_one(1.0)
+    (4, 2, 2)
+    """
+    while value < 1 and round(value, digits) >= 1 and digits < MOST_DIGITS:
+        digits += 1
+    return digits
+
+
+MOST_DIGITS = 6
+
+
 def is_defined(row: Row | None) -> TypeGuard[Row]:
     """Whether a row has a number."""
     return row is not None and not reason(row.value)

@@ -19,7 +19,7 @@ from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_IN_GROUPS, FEWEST_RATERS, MOST_IN_GROUPS, RaterTests
 from ..io.result_tables import Row
 from ..raters.dependence import COPY, FEWEST, PossibleCopy, RaterDependence
-from .claim import ALPHA, ClaimKind, ClaimLog
+from .claim import ALPHA, Claim, ClaimKind, ClaimLog, Claims
 from .numbers import TableIndex, is_defined
 from .sentences import (
     Cell,
@@ -27,6 +27,7 @@ from .sentences import (
     capitalise,
     case_links,
     compose,
+    join_names,
     join_parts,
     label_words,
     lower_first,
@@ -40,8 +41,9 @@ LARGER = ClaimKind(
     "raters.larger",
     "difference",
     "A rater draws larger than more than half of the others.",
-    f"{TESTED}; paired t tests of log ratios of sizes between all pairs, adjusted by Holm over pairs and labels; no "
-    "mask of the rater that is probably filled or inverted",
+    f"{TESTED}; {MIN_SUBJECTS} subjects in which the rater and another marked something, with more than half of the "
+    "others; paired t tests of log ratios of sizes between all pairs, adjusted by Holm over pairs and labels; no mask "
+    "of the rater that is probably filled or inverted",
     EQUAL,
 )
 SMALLER = ClaimKind(
@@ -51,8 +53,9 @@ OUTLIER = ClaimKind(
     "raters.outlier",
     "difference",
     "A rater is farther from the others than they are from each other.",
-    f"{TESTED}; max-T step-down test by permutations of raters within subjects; no possible copies, no mask of the "
-    "rater that is probably broken, and no two groups of raters",
+    f"{TESTED}; max-T step-down test by permutations of raters within subjects, of raters with {MIN_SUBJECTS} of them; "
+    "no possible copies, no mask of the rater that is probably broken (empty masks, which may be lost, are named), and "
+    "no two groups of raters",
     EQUAL,
 )
 CLUSTERS = ClaimKind(
@@ -88,13 +91,13 @@ DISCONNECTED = ClaimKind(
 DIFFERENT_CASES = ClaimKind(
     "raters.different_cases",
     "description",
-    "Raters read different cases and are compared on those that they share.",
+    "Raters read different cases: which numbers are over the cases that all read, and which over each rater's own.",
     "some rater did not read a case that another read",
 )
 DEPENDENCE = ClaimKind(
     "raters.dependence",
     "description",
-    "The correlation of the raters' errors that STAPLE leaves unexplained, called optimistic.",
+    "The correlation of the raters' errors that STAPLE leaves unexplained, called too low where errors are shared.",
     f"at least {FEWEST} raters",
 )
 EFFECTIVE = ClaimKind(
@@ -145,7 +148,9 @@ class RaterFacts:
     own_references: frozenset[str] = frozenset()
     """Those that hold the raters' own marks: one rater's mask in some case, or their vote."""
     broken: tuple[str, ...] = ()
-    """Raters with a mask that is probably broken."""
+    """Raters with a mask that is probably broken: inverted, shifted, …; not those whose empty masks may be lost."""
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The cases of which a rater's mask is empty where the others mark much."""
     filled: tuple[str, ...] = ()
     """Raters with a mask that is probably filled or inverted, so that its size means nothing."""
     edited: frozenset[frozenset[str]] = frozenset()
@@ -193,7 +198,7 @@ def _too_little(facts: RaterFacts, fewest: int = FEWEST_RATERS) -> Note | None:
     if len(facts.raters) < fewest:
         return Note("too_few_raters", f"there are {len(facts.raters)} raters; it takes {fewest}")
     if facts.tests.subjects < MIN_SUBJECTS:
-        words = spell_count(facts.tests.subjects, "subject")
+        words = spell_count(facts.tests.subjects, facts.subject)
         return Note("too_few_subjects", f"there {'is' if facts.tests.subjects == 1 else 'are'} {words}; "
                                         f"it takes {number_word(MIN_SUBJECTS)}")  # fmt: skip
     return None
@@ -221,10 +226,14 @@ def _consider_design(log: ClaimLog, facts: RaterFacts) -> None:
         start = "Not all raters read every case" if facts.shared else "No case was read by all raters"
         pooled = f"over the {shared}" if facts.shared else "of different cases for different pairs"
         text = (
-            f"{start} ({{missing}}): raters {{are}} compared within the cases that they share, so that nobody gains by "
-            f"leaving out a hard one; pooled Dice distances {{are}} {pooled}."
+            f"{start} ({{missing}}): tests compare{{d}} raters within cases, and pooled Dice distances and Williams' "
+            f"index {{are}} {pooled}; every other number of a rater {{is_}} over that rater's own cases, so that these "
+            "numbers give no order of raters."
         )
-        now, then = (compose(text, missing=_missing(facts), are=are) for are in ("are", "were"))
+        now, then = (
+            compose(text, missing=_missing(facts), d=d, are=are, is_=is_)
+            for d, are, is_ in (("", "are", "is"), ("d", "were", "was"))
+        )
         if facts.sessions:
             now, then = (("In the session that counts, ", *lower_first(sentence)) for sentence in (now, then))
         log.consider(DIFFERENT_CASES, now, result=then)
@@ -308,9 +317,12 @@ def _consider_outliers(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -> 
     order = [
         i for i in np.lexsort((test.p_value, test.step)).tolist() if test.step_excess[i] > 0 and test.p_value[i] < 1
     ]
+    if why is None and np.isnan(test.p_value).all():
+        why = _share_too_few(test.n.tolist(), facts, WITH_THREE)
     if why is not None or not order:
         nobody = Note("nobody_far", "nobody is farther from the others than they are from each other")
         log.consider(OUTLIER, ("A rater is an outlier.",), why_not=why or nobody, p_value=math.nan if why else 1.0)
+    if why is not None:
         return
     for i in order[:MOST_CONSIDERED]:
         rater = facts.raters[i]
@@ -320,9 +332,35 @@ def _consider_outliers(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -> 
             about=rater,
             result=_outlier_sentence(raters, rater, facts, "was"),
             rests_on=[raters.cell("outlier_p", "mean", rater, label=facts.label, digits=3)],
-            why_not=_no_outlier(rater, facts),
+            withheld=_no_outlier(rater, facts),
             p_value=float(test.p_value[i]),
         )
+    for i in np.flatnonzero(np.isnan(test.p_value)).tolist()[:MOST_CONSIDERED]:
+        few = _share_too_few([int(test.n[i])], facts, WITH_THREE)
+        log.consider(OUTLIER, compose("Rater {} is an outlier.", Cell(facts.raters[i])), about=facts.raters[i],
+                     why_not=few)  # fmt: skip
+
+
+WITH_THREE = "with three raters who read them"
+BOTH_MARKED = "in which two raters marked something"
+
+
+def _share_too_few(counts: Sequence[int], facts: RaterFacts, which: str) -> Note:
+    return Note("too_few_shared_subjects", f"not tested: {_too_few_words(counts, facts, which)}")
+
+
+def _too_few_words(counts: Sequence[int], facts: RaterFacts, which: str) -> str:
+    """``five to seven cases in which two raters marked something; it takes ten``."""
+    return f"{_span(counts, facts, which)}; it takes {number_word(MIN_SUBJECTS)}"
+
+
+def _span(counts: Sequence[int], facts: RaterFacts, which: str = "") -> str:
+    """``five to seven cases``, and which."""
+    low, high = min(counts), max(counts)
+    span = (
+        f"{number_word(low)} to {spell_count(high, facts.subject)}" if low < high else spell_count(high, facts.subject)
+    )
+    return f"{span} {which}" if which else span
 
 
 def _no_outlier(rater: str, facts: RaterFacts) -> Note | None:
@@ -340,7 +378,7 @@ def _outlier_sentence(raters: TableIndex, rater: str, facts: RaterFacts, verb: s
     excess = raters.cell("excess_distance_stepwise", "mean", rater, label=facts.label)
     text = (
         "Rater {} {} an outlier{}: over {}, their mean Dice distance{} to the others {} {} larger than that of the "
-        "others among themselves{}."
+        "others among themselves{}{}."
     )
     without: Sentence = (
         (" once ", *_names(before), f" {'is' if len(before) == 1 else 'are'} left out") if before else ()
@@ -348,7 +386,17 @@ def _outlier_sentence(raters: TableIndex, rater: str, facts: RaterFacts, verb: s
     reasons = list(_outlier_reasons(raters, rater, facts, past=verb == "was"))
     why: Sentence = ("; with all cases pooled, ", *join_parts(reasons)) if reasons else ()
     subjects = spell_count(int(test.n[i]), facts.subject)
-    return compose(text, Cell(rater), verb, without, subjects, _over_labels(facts), verb, excess, why)
+    lost = _lost_masks(facts.lost.get(rater, ()), past=verb == "was")
+    return compose(text, Cell(rater), verb, without, subjects, _over_labels(facts), verb, excess, why, lost)
+
+
+def _lost_masks(cases: Sequence[str], *, past: bool) -> Sentence:
+    """That some of the rater's masks are empty, and may be lost."""
+    if not cases:
+        return ()
+    are, mark = (("was", "were")[len(cases) > 1], "marked") if past else (("is", "are")[len(cases) > 1], "mark")
+    text = "; {} of their masks ({}) {} empty where the others {} much, and may be lost"
+    return compose(text, number_word(len(cases)), case_links(cases, 3), are, mark)
 
 
 def _over_labels(facts: RaterFacts) -> str:
@@ -367,13 +415,17 @@ def _outlier_reasons(raters: TableIndex, rater: str, facts: RaterFacts, *, past:
         yield compose(text, raters.quote(alone, 0, percent=True), "marked" if past else "mark")
 
 
+def _too_many(facts: RaterFacts) -> Note | None:
+    if len(facts.raters) > MOST_IN_GROUPS:
+        return Note("too_many_raters", f"groups are looked for among at most {MOST_IN_GROUPS} raters")
+    return None
+
+
 def _consider_clusters(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -> None:
     test = facts.tests.groups
-    why = _too_little(facts, FEWEST_IN_GROUPS) or _suspicious(facts)
-    if why is None and len(facts.raters) > MOST_IN_GROUPS:
-        why = Note("too_many_raters", f"groups are looked for among at most {MOST_IN_GROUPS} raters")
+    why = _too_little(facts, FEWEST_IN_GROUPS) or _suspicious(facts) or _too_many(facts)
     if why is None and math.isnan(test.p_value):
-        why = Note("too_few_shared_subjects", f"some two raters share {test.n} subjects; it takes {MIN_SUBJECTS}")
+        why = _share_too_few([test.n], facts, EVERY_TWO)
     if why is not None or test.gap <= 0:
         nothing = Note("no_gap", "no division of the raters has larger distances between groups than within both")
         p_value = math.nan if why else 1.0
@@ -386,6 +438,9 @@ def _consider_clusters(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -> 
         rests_on=[raters.cell(s, "mean", "", label=facts.label, digits=3) for s in ("group_gap", "group_p")],
         p_value=test.p_value,
     )
+
+
+EVERY_TWO = "that every two raters share"
 
 
 def _cluster_sentence(raters: TableIndex, facts: RaterFacts, verbs: tuple[str, str, str]) -> Sentence:
@@ -417,10 +472,13 @@ def _consider_sizes(log: ClaimLog, kind: ClaimKind, raters: TableIndex, pairs: T
     p = tests.larger if kind is LARGER else tests.smaller
     found = sorted((p[k, i], k, i) for k in range(p.shape[0]) for i in range(p.shape[1]) if p[k, i] < 1)
     why = _too_little(facts)
+    if why is None and np.isnan(p).all():
+        why = _share_too_few(tests.n.ravel().tolist(), facts, BOTH_MARKED)
     if why is not None or not found:
         nobody = Note("not_beyond_half", f"nobody draws {word} than more than half of the others")
         text = f"A rater draws {word} than most others."
         log.consider(kind, (text,), why_not=why or nobody, p_value=math.nan if why else 1.0)
+    if why is not None:
         return
     for p_value, k, i in found[:MOST_CONSIDERED]:
         rater, label = facts.raters[i], facts.tests.labels[k]
@@ -433,9 +491,15 @@ def _consider_sizes(log: ClaimLog, kind: ClaimKind, raters: TableIndex, pairs: T
             about=f"{rater}, {label}" if label else rater,
             result=_size_sentence(raters, rater, label, others, facts, word, ("drew", "marked")),
             rests_on=rests,
-            why_not=Note("broken_mask", FILLED_MASK) if rater in facts.filled else None,
+            withheld=Note("broken_mask", FILLED_MASK) if rater in facts.filled else None,
             p_value=float(p_value),
         )
+    for k, i in np.argwhere(np.isnan(p)).tolist()[:MOST_CONSIDERED]:
+        rater, label = facts.raters[i], facts.tests.labels[k]
+        does = compose("marks {}", label_words(label)) if label else ("draws",)
+        sentence = compose("Rater {} {} {} than more than half of the others.", Cell(rater), does, word)
+        few = _share_too_few([tests.decisive_n(k, i)], facts, "in which the rater and another marked something")
+        log.consider(kind, sentence, about=f"{rater}, {label}" if label else rater, why_not=few)
 
 
 def _beyond(
@@ -466,8 +530,7 @@ def _size_sentence(
 ) -> Sentence:  # fmt: skip
     row = raters.row("relative_size", "mean", rater, label=label)
     whom: Sentence = _names(others)
-    every = len(others) == len(facts.raters) - 1
-    if every:
+    if len(others) == len(facts.raters) - 1:
         whom = ("all the other raters",) if len(others) > 2 else _names(others)
     elif len(others) > MOST_NAMED:
         whom = (f"{number_word(len(others))} of the {number_word(len(facts.raters) - 1)} other raters",)
@@ -475,8 +538,8 @@ def _size_sentence(
     ratio: Sentence = ()
     # who lies beyond most of the others need not lie beyond their mean, which one of them can move
     if is_defined(row) and (row.value > 1) == (word == "larger"):
-        text = ": {} times the size of {} others (geometric mean over them and {}s)"
-        ratio = compose(text, _ratio(raters, row), "the" if every else "all the", facts.subject)
+        text = ": on geometric average {} times as large as each of the other raters (over {})"
+        ratio = compose(text, _ratio(raters, row), spell_count(row.n or 0, facts.subject))
     return compose("Rater {} {} {} than {}{}.", Cell(rater), does, word, whom, ratio)
 
 
@@ -499,8 +562,8 @@ def _consider_dependence(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -
     residual = raters.row("error_correlation", "pooled", "", label=facts.label)
     if is_defined(residual):
         text = (
-            "Given STAPLE's estimate of the truth{}, the raters' errors {} a mean correlation of {}. This is "
-            "optimistic where raters share errors, which STAPLE takes for truth{}."
+            "Given STAPLE's estimate of the truth{}, the raters' errors {} a mean correlation of {}. This is too low "
+            "where raters share errors, which STAPLE takes for truth{}."
         )
         number, more, pooled = raters.quote(residual), "", _pooled(facts, " from")
         if facts.own_references.issuperset(facts.references):
@@ -513,7 +576,7 @@ def _consider_dependence(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -
         log.consider(DEPENDENCE, ("The raters' errors are correlated.",), why_not=why)
     if not facts.references:
         why = Note("no_reference_for_dependence", "there is no given reference, and a consensus hides shared errors")
-        log.consider(EFFECTIVE, ("The raters weigh as much as fewer independent ones.",), why_not=why)
+        log.consider(EFFECTIVE, (FEWER,), why_not=why)
     for name in facts.references:
         _consider_effective(log, raters, facts, name)
 
@@ -528,12 +591,12 @@ def _consider_effective(log: ClaimLog, raters: TableIndex, facts: RaterFacts, re
     else:
         numbers, pooled = (raters.quote(shared), spell_count(len(facts.raters), "rater")), _pooled(facts, ", with")
         sentence, result = (
-            compose(EFFECT, Cell(reference), pooled, have, *numbers, weigh, raters.quote(effective, 1))
-            for have, weigh in (("have", "weigh"), ("had", "weighed"))
+            compose(EFFECT, Cell(reference), pooled, have, *numbers, are, raters.quote(effective, 1))
+            for have, are in (("have", "are"), ("had", "were"))
         )
         log.consider(EFFECTIVE, sentence, about=reference, result=result)
         return
-    log.consider(EFFECTIVE, ("The raters weigh as much as fewer independent ones.",), about=reference, why_not=why)
+    log.consider(EFFECTIVE, (FEWER,), about=reference, why_not=why)
 
 
 def _pooled(facts: RaterFacts, before: str) -> str:
@@ -542,6 +605,115 @@ def _pooled(facts: RaterFacts, before: str) -> str:
 
 
 EFFECT = (
-    "Against the given reference {}{}, the raters' errors {} a mean correlation of {}: if it was made without these "
-    "raters, {} {} about as much as {} with independent errors."
+    "Against the given reference {}{}, the raters' errors {} a mean correlation of {}: {} {} worth about {} "
+    "raters with independent errors. If these raters' marks entered the reference, that number is too high."
 )
+FEWER = "These raters are worth fewer raters with independent errors."
+
+
+# -- what was tested -------------------------------------------------------------------------------
+
+
+TESTS = ("raters.outlier", "raters.clusters", "raters.larger", "raters.smaller")
+"""Claims that need a test."""
+
+
+def describe_tests(facts: RaterFacts, claims: Claims) -> Iterator[Sentence]:
+    """What the tests of raters did not show, what they show and is not said, and what could not be tested."""
+    why = _too_little(facts)
+    if why is not None:
+        yield from _not_tested_at_all(why, facts)
+        return
+    withheld = [c for c in claims.of(*TESTS) if c.withheld is not None and c.why_not == c.withheld]
+    for claim in withheld:
+        text = "The test would call {} {}; this is not said, because {}."
+        yield compose(text, *_whom(claim, facts), str(claim.withheld))
+    parts = [*_outlier_parts(facts), *_size_parts(facts), *_group_parts(facts)]
+    made = [part for part in parts if not part.why]
+    if made and not withheld and not claims.of(*TESTS).made:
+        counts = {count for part in made for count in part.counts}
+        over, said = "", [(f"{part.asks} ({_span(part.counts, facts, part.which)})",) for part in made]
+        if len(counts) == 1:
+            over, said = f" over {_span([*counts], facts)}", [(part.asks,) for part in made]
+        text = "No rater can be told from the others by the {}{} of {}. This does not show that the raters are alike."
+        yield compose(text, "test" if len(made) == 1 else "tests", over, join_parts(said, ", and "))
+    if left := [(f"{part.asks} ({part.why})",) for part in parts if part.why]:
+        yield compose("Not tested: {}.", join_parts(left, ", and "))
+
+
+def _not_tested_at_all(why: Note, facts: RaterFacts) -> Iterator[Sentence]:
+    if why.code == "too_few_subjects":
+        yield (f"Whether raters differ is not tested: {why}. The tables show the numbers.",)
+    elif why.code == "too_few_raters":
+        known = not np.isnan(facts.tests.sizes.relative_low).all()
+        text = "With two raters neither is called larger or an outlier; the ratio of their sizes{} is in the table."
+        yield (text.format(" with its interval" if known else ""),)
+
+
+def _whom(claim: Claim, facts: RaterFacts) -> tuple[Sentence, str]:
+    """The rater, and what the test would call them."""
+    rater = next(r for r in facts.raters if claim.about == r or claim.about.startswith(f"{r}, "))
+    label = claim.about.removeprefix(rater).removeprefix(", ")
+    called = "an outlier"
+    if claim.kind is not OUTLIER:
+        of = f" in {label_words(label)}" if label else ""
+        called = f"{claim.kind.id.removeprefix('raters.')}{of} than more than half of the others"
+    return ("rater ", Cell(rater)), called
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question about raters, over how many subjects it was tested, or why it was not."""
+
+    asks: str
+    counts: Sequence[int] = ()
+    which: str = ""
+    why: str = ""
+
+
+def _outlier_parts(facts: RaterFacts) -> Iterator[_Question]:
+    test, copies = facts.tests.outliers, _suspicious(facts)
+    if copies is not None:
+        yield _Question("who is an outlier", why=copies)
+        return
+    tested = ~np.isnan(test.p_value)
+    if tested.any():
+        yield _Question("who is an outlier", test.n[tested].tolist())
+    if not tested.all():
+        which = "who is" if not tested.any() else _whether(~tested, facts, ("is", "are"))
+        an = "an outlier" if not tested.any() or (~tested).sum() == 1 else "outliers"
+        yield _Question(f"{which} {an}", why=_too_few_words(test.n[~tested].tolist(), facts, WITH_THREE))
+
+
+def _whether(which: NDArray[np.bool_], facts: RaterFacts, verbs: tuple[str, str]) -> str:
+    """``whether D is``, ``whether seven of the raters are``."""
+    names = [rater for rater, here in zip(facts.raters, which, strict=True) if here]
+    who = join_names(names) if len(names) <= MOST_NAMED else f"{number_word(len(names))} of the raters"
+    return f"whether {who} {verbs[len(names) > 1]}"
+
+
+def _size_parts(facts: RaterFacts) -> Iterator[_Question]:
+    tests = facts.tests.sizes
+    tested = ~np.isnan(tests.larger)
+    if tested.any():
+        yield _Question("who draws larger or smaller", tests.n[tests.n >= MIN_SUBJECTS].tolist(), BOTH_MARKED)
+    for k, label in enumerate(facts.tests.labels):
+        of = f" {label_words(label)}" if label else ""
+        if not tested[k].any():
+            why = _too_few_words(tests.n[k].tolist(), facts, BOTH_MARKED)
+            yield _Question(f"who draws{of} larger or smaller", why=why)
+        elif not tested[k].all():
+            who = _whether(~tested[k], facts, ("draws", "draw"))
+            counts = [tests.decisive_n(k, i) for i in np.flatnonzero(~tested[k]).tolist()]
+            yield _Question(f"{who}{of} larger or smaller", why=_too_few_words(counts, facts, BOTH_MARKED))
+
+
+def _group_parts(facts: RaterFacts) -> Iterator[_Question]:
+    test, asks = facts.tests.groups, "whether there are two groups"
+    why = _too_little(facts, FEWEST_IN_GROUPS) or _suspicious(facts) or _too_many(facts)
+    if why is not None:
+        yield _Question(asks, why=why)
+    elif math.isnan(test.p_value):
+        yield _Question(asks, why=_too_few_words([test.n], facts, EVERY_TWO))
+    else:
+        yield _Question(asks, [test.n], EVERY_TWO)

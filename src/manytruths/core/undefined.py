@@ -56,6 +56,7 @@ REASONS: dict[str, str] = {
     "others_do_not_agree": "the others do not agree at all",
     "disconnected_raters": "some raters share no case with the others, not even through others",
     "no_common_case": "no case was read by all raters",
+    "raters_own_marks": "the reference is a mask or a vote of these raters, and hides their errors",
     "no_reference_for_dependence": "errors that raters share can be seen only against a given reference",
     "too_few_raters_for_dependence": "fewer than 4 raters: STAPLE explains any 3 by independence",
     "label_not_given": "nobody gave the label",
@@ -96,6 +97,7 @@ REASONS: dict[str, str] = {
     # means, spreads and intervals
     "too_few_subjects": "an interval over subjects needs at least 10 of them",
     "too_few_raters_for_margin": "a margin needs at least 3 raters",
+    "too_few_shared_subjects": "a test of raters needs at least 10 subjects that they share",
     "too_few_raters_to_test": "a test of raters needs at least 3 of them",
     "few_effective_subjects": (
         "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "

@@ -11,8 +11,9 @@ two raters in a case ::
     gap of two groups     mean between them − the larger of the two means within them
 
 The largest excess over its standard error, and the largest gap over all divisions of the raters, are compared with
-those after permutations of the raters within subjects. Both are differences within cases, so that a rater who did not
-read a hard case gains nothing by it.
+those after permutations of the raters within subjects. Both are differences within cases, so that the level of a hard
+case which a rater did not read cancels. Each excess is a mean over the rater's own subjects: of raters with different
+subjects it gives no order.
 
 Holm S. A simple sequentially rejective multiple test procedure. Scand J Stat 1979;6:65–70.
 Westfall PH, Young SS. Resampling-Based Multiple Testing. 1993, 2.6 (max-T, step-down).
@@ -74,11 +75,14 @@ class RaterSizeTests:
     p_holm : numpy.ndarray
         Adjusted over all pairs and labels.
     larger, smaller : numpy.ndarray
-        (labels, raters) p value of drawing larger (smaller) than more than half of the others, adjusted likewise.
+        (labels, raters) p value of drawing larger (smaller) than more than half of the others, adjusted likewise; NaN
+        where the rater has ten subjects with half of the others or fewer.
     relative_size : numpy.ndarray
-        (labels, raters) geometric mean ratio of a rater's sizes to those of the others.
+        (labels, raters) ratio of a rater's sizes to those of the others: geometric mean over the others and subjects.
     relative_low, relative_high : numpy.ndarray
-        Its interval.
+        Its interval; NaN with fewer than ten subjects.
+    relative_n : numpy.ndarray
+        Subjects in which the rater and another marked something.
     by_subject : numpy.ndarray
         (labels, subjects, pairs) log ratios, NaN where undefined.
     level : float
@@ -99,8 +103,14 @@ class RaterSizeTests:
     relative_size: Values
     relative_low: Values
     relative_high: Values
+    relative_n: NDArray[np.int64]
     by_subject: Values
     level: float
+
+    def decisive_n(self, label: int, rater: int) -> int:
+        """Subjects of the rater with more than half of the others: fewer than ten where larger was not tested."""
+        of_pairs = self.n[label, (self.first == rater) | (self.second == rater)]
+        return int(np.sort(of_pairs)[::-1][len(of_pairs) // 2]) if len(of_pairs) else 0
 
     def between_groups(self, group: ArrayLike) -> tuple[Values, Values, Values]:
         """Geometric mean ratio of the sizes of group 0 to those of group 1 for each label, with its interval."""
@@ -234,27 +244,31 @@ def _holm(p: Values) -> Values:
 
 
 def _beyond_half(adjusted: Values, apart: Values, raters: int, first: Indices, second: Indices) -> Values:
-    """(labels, raters) p value of being above more than half of the others: the last one needed decides."""
+    """(labels, raters) p value of being above more than half of the others: the last one needed decides.
+
+    NaN where so few pairs were tested that it could be no other than 1.
+    """
     p = np.ones((len(adjusted), raters, raters))
     p[:, first, second] = np.where(apart > 0, np.nan_to_num(adjusted, nan=1.0), 1)
     p[:, second, first] = np.where(apart < 0, np.nan_to_num(adjusted, nan=1.0), 1)
     tested = np.zeros(p.shape, bool)
     tested[:, first, second] = tested[:, second, first] = ~np.isnan(adjusted)
     p[:, np.arange(raters), np.arange(raters)] = np.inf
-    decisive = np.sort(p, axis=-1)[..., (raters - 1) // 2]
-    return np.where(tested.any(axis=-1) & (raters >= FEWEST_RATERS), decisive, np.nan)
+    half = (raters - 1) // 2
+    decisive = np.sort(p, axis=-1)[..., half]
+    return np.where((tested.sum(axis=-1) > half) & (raters >= FEWEST_RATERS), decisive, np.nan)
 
 
 def _relative_sizes(
     ratios: Values, raters: int, first: Indices, second: Indices, level: float
-) -> tuple[Values, Values, Values]:
-    """(labels, raters) geometric mean ratios to the others, with intervals over subjects."""
+) -> tuple[Values, Values, Values, NDArray[np.int64]]:
+    """(labels, raters) geometric mean ratios to the others, with intervals over subjects, and how many these are."""
     known, sides = ~np.isnan(ratios), np.zeros((len(first), raters))
     sides[np.arange(len(first)), first], sides[np.arange(len(first)), second] = 1, -1
     total, count = np.where(known, ratios, 0) @ sides, known @ np.abs(sides)
     mean, error, n = _mean_and_error(divide(total, count), axis=1)
     low, high = _t_interval(mean, error, n, level)
-    return np.exp(mean), np.exp(low), np.exp(high)
+    return np.exp(mean), np.exp(low), np.exp(high), n
 
 
 # -- outliers --------------------------------------------------------------------------------------

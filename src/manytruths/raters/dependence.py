@@ -1,7 +1,8 @@
 """Do raters err together? What two of them share beyond the truth.
 
-With w the share of true items among the n that two raters rated, p and q the raters' sensitivity and specificity,
-raters who err independently of each other both mark an item with ::
+With w the share of true items among the n that two raters rated, p and q the raters' sensitivity and specificity on
+these items (a rater who is absent from some cases has other rates beside each of the others), raters who err
+independently of each other both mark an item with ::
 
     e_ij = w p_i p_j + (1 − w) (1 − q_i) (1 − q_j)                      expected
     s²   = w p_i (1 − p_i) p_j (1 − p_j) + (1 − w) q_i (1 − q_i) q_j (1 − q_j)
@@ -112,8 +113,8 @@ def rater_dependence(
 
     Without a reference, pairs of raters are compared with what STAPLE, which takes raters for independent given the
     truth, expects of them. What raters share (a border that nobody can see) goes into the estimated truth, so that
-    their errors may have far more in common: the correlations are optimistic, and no number of raters follows from
-    them. Where some pixels are harder than others, raters who never met err on the same ones: a correlation does not
+    their errors may have far more in common: the correlations are too low, and no number of raters follows from them.
+    Where some pixels are harder than others, raters who never met err on the same ones: a correlation does not
     say that they influenced each other. Pixels are not independent: read the excess as an order among pairs, not as a
     test.
 
@@ -189,13 +190,12 @@ def _dependence(
     fit = None
     if reference is None:
         fit = staple(table, prior)
-        truth, rates = fit.probability, _Rates(fit.sensitivity, fit.specificity)
+        truth = np.asarray(fit.probability)
     else:
         codes = table.patterns[:, reference]
         table = table.recount(np.where(codes == VOID, 0, table.counts))
         truth = (codes == 1).astype(np.float64)
-        rates = _rates_against(table, truth)
-    values = _compare(table, truth, rates)
+    values = _compare(table, truth)
     name = "" if reference is None else table.columns[reference].name
     return _assemble(table.rater_names, values, same, copies, name, fit=fit)
 
@@ -215,37 +215,30 @@ def _assemble(
 _MATRICES = ("observed", "expected", "excess", "correlation")
 
 
-@dataclass(frozen=True)
-class _Rates:
-    sensitivity: Values
-    specificity: Values
-
-
-def _rates_against(table: Tally, truth: Values) -> _Rates:
-    """Sensitivity and specificity of every rater against the reference."""
-    rows = table.patterns[:, table.raters]
-    hits, rated = rows == 1, rows != VOID
-    true, false = table.counts * truth, table.counts * (1 - truth)
-    return _Rates(divide(true @ hits, true @ rated), divide(false @ (rated & ~hits), false @ rated))
-
-
-def _compare(table: Tally, truth: Values, rates: _Rates) -> dict[str, Values]:
+def _compare(table: Tally, truth: Values) -> dict[str, Values]:
     """Observed and expected share, excess and correlation of every two raters."""
     pairs = contingency(table)
     both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
-    rated = (table.patterns[:, table.raters] != VOID).astype(np.float64)
-    marked = (rated * (table.counts * truth)[:, None]).T @ rated  # true items among those of every two raters
-    p, q = rates.sensitivity, rates.specificity
+    marks, rated = (table.patterns[:, table.raters] == 1, table.patterns[:, table.raters] != VOID)
+    true, p = _pair_rates(marks, rated, table.counts * truth)
+    _, q = _pair_rates(rated & ~marks, rated, table.counts * (1 - truth))
     hit, spared = p * (1 - p), q * (1 - q)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        observed, true = both / items, marked / items
-        expected = true * np.outer(p, p) + (1 - true) * np.outer(1 - q, 1 - q)
-        spread = true * np.outer(hit, hit) + (1 - true) * np.outer(spared, spared)
-        error = true * hit[:, None] + (1 - true) * spared[:, None]
+        observed, share = both / items, true / items
+        expected = share * p * p.T + (1 - share) * (1 - q) * (1 - q.T)
+        spread = share * hit * hit.T + (1 - share) * spared * spared.T
+        error = share * hit + (1 - share) * spared
         apart = observed - expected
         excess, correlation = apart * np.sqrt(items / spread), apart / np.sqrt(error * error.T)
     correlation = _resolve_zero_by_zero(pairs, expected, correlation)
     return {"observed": observed, "expected": expected, "excess": excess, "correlation": correlation}
+
+
+def _pair_rates(right: NDArray[np.bool_], rated: NDArray[np.bool_], weight: Values) -> tuple[Values, Values]:
+    """For every two raters the weight of the items that both rated, and the share of it that the first got right."""
+    here = rated.astype(np.float64)
+    total = (here * weight[:, None]).T @ here
+    return total, divide((right * weight[:, None]).T @ here, total)
 
 
 def _resolve_zero_by_zero(pairs: Values, expected: Values, correlation: Values) -> Values:

@@ -1,4 +1,4 @@
-"""Masks of a study that are probably broken: what each case shows, and what only shows between cases."""
+"""Masks of a study that are probably broken, lost or copied: what a case shows, and what shows between cases."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ AGREED = 0.5
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A mask of a study that is probably broken, and the evidence.
+    """A mask of a study that is probably broken, lost or a copy, and the evidence.
 
     Attributes
     ----------
@@ -119,6 +119,15 @@ class Suspicion:
         """The names of the raters, once each."""
         return tuple(dict.fromkeys(column.name for column in self.columns))
 
+    @property
+    def broken(self) -> bool:
+        """Whether the mask itself is wrong: an empty one may be an opinion, and of two equal ones one is sound."""
+        return self.kind not in UNBROKEN
+
+
+UNBROKEN = ("missing_marks", "identical_raters", "identical_sessions")
+"""Kinds of masks that may be what the rater meant."""
+
 
 def review_reading(reading: Reading, table: Tally) -> MaskReview:
     """Look for broken masks of a case that is in memory; ``table`` holds the whole image."""
@@ -126,7 +135,7 @@ def review_reading(reading: Reading, table: Tally) -> MaskReview:
 
 
 def find_suspicions(study: Study, reviews: Mapping[str, MaskReview]) -> tuple[Suspicion, ...]:
-    """All masks of a study that are probably broken, by what each case shows and by comparing cases."""
+    """All masks of a study that are probably broken, lost or copied, by what each case shows and by comparing cases."""
     reviews = {name: review for name, review in reviews.items() if review.traces}
     usual = _usual_fit(reviews)
     alone = [(name, mask) for name, review in reviews.items() for mask in review.broken if mask.kind != "identical"]

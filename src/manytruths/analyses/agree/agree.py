@@ -60,7 +60,7 @@ class Agreement(Result):
     notes : tuple of str
         What a reader should know about the numbers.
     suspicions : tuple of Suspicion
-        Masks that are probably broken: inverted, shifted, copied, …; see :func:`manytruths.check`.
+        Masks that are probably broken, lost or copied: inverted, shifted, empty, …; see :func:`manytruths.check`.
     moved : Moved
         Which masks were resampled or moved to the grid of their case.
     maps : MapOptions
@@ -103,6 +103,11 @@ class Agreement(Result):
             consider_raters(log, raters, pairs, self.raters.facts)
         consider_given_references(log, self)
         return log.settle(primary=self.study.options.primary)
+
+    @property
+    def counted_suspicions(self) -> tuple[Suspicion, ...]:
+        """Suspicions about masks that enter the numbers: of the session that counts."""
+        return _counted(self.study, self.tallies, self.suspicions)
 
     @property
     def agreement(self) -> Table:
@@ -310,18 +315,29 @@ def _analyse_raters(
     """What is known of the raters, also against given references, with what claims about them must know."""
     given = {name: case.references for name, case in cases.items()}
     against = pool_by_reference(given)
-    found = raters_analysis(tallies, settings, against)
+    own = frozenset(reference for reference, _ in find_equal_masks(given)) | frozenset(find_votes(given))
+    found = raters_analysis(tallies, settings, against, own)
+    doubted = _counted(study, tallies, suspicions)
     facts = replace(
         found.facts,
-        broken=tuple(dict.fromkeys(rater for suspicion in suspicions for rater in suspicion.raters)),
-        filled=tuple(r for s in suspicions if s.kind in ("all_marked", "inverted") for r in s.raters),
+        broken=tuple(dict.fromkeys(r for s in doubted if s.broken for r in s.raters)),
+        lost={r: [s.case for s in doubted if s.kind == "missing_marks" and r in s.raters] for r in found.facts.raters},
+        filled=tuple(r for s in doubted if s.kind in ("all_marked", "inverted") for r in s.raters),
         edited=frozenset(edited_pairs(study)),
-        own_references=frozenset(reference for reference, _ in find_equal_masks(given)) | frozenset(find_votes(given)),
         subject=subject_word(study),
         pixel=_pixel_word(cases),
         sessions=bool(study.sessions),
     )
     return replace(found, facts=facts)
+
+
+def _counted(study: Study, tallies: Tallies, suspicions: Sequence[Suspicion]) -> tuple[Suspicion, ...]:
+    """The suspicions about masks that count; a second session that is equal to the first leaves that as it is."""
+    others = [s for s in suspicions if s.kind != "identical_sessions"]
+    if study.options.exchangeable:
+        return tuple(others)
+    counted = {t.columns[i] for t in tallies.values() for i in t.raters}
+    return tuple(s for s in others if counted.intersection(s.columns))
 
 
 def _analyse_cases(

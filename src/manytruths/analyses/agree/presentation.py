@@ -10,14 +10,14 @@ from ...charts.curves import line_chart
 from ...claims.agreement import level_words
 from ...claims.claim import Claims
 from ...claims.masks import IDS, KINDS
-from ...claims.numbers import TableIndex
+from ...claims.numbers import TableIndex, digits_below_one
 from ...claims.raters import RaterFacts
-from ...claims.sentences import counted, number, there_are
+from ...claims.sentences import counted, number, spell_count, there_are
 from ...claims.sessions import COUNTED
 from ...core.labels import MACRO
 from ...core.undefined import code, code_of, reason
 from ...inference.intervals import MIN_SUBJECTS
-from ...io.result_tables import Table
+from ...io.result_tables import Row, Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
 from .references import reference_grid
@@ -159,10 +159,11 @@ def _raters(result: Agreement) -> Any:
         cells = [number(table.find(s, "pooled", rater=rater, label=label).value, d) for s, d in digits.items()]
         rows.append([rater, *cells, "outlier" if rater in outliers else ""])
     header = ["", "sens.", "spec.", "PPV", "kappa", *([] if label else ["area"]), "Dice distance", ""]
-    facts, explained = result.raters.facts, ["means over labels" if label else "area: relative to the others' mean"]
+    area = "area: what the rater marked in all, over the mean of what each of the others marked"
+    facts, explained = result.raters.facts, ["means over labels" if label else area]
     if facts.shared < facts.cases:
-        own = f"Dice distance over the {counted(facts.shared, 'case')} that all have, the others over each rater's own"
-        explained.append(own)
+        shared = f"over the {counted(facts.shared, 'case')} that all have" if facts.shared else "over different cases"
+        explained.append(f"Dice distance {shared}, the other columns over each rater's own, so that they give no order")
     whom = "the other" if len(rows) == 2 else "the vote of the others"
     return grid(f"Raters, against {whom}, pooled ({'; '.join(explained)})", header, rows)
 
@@ -173,10 +174,23 @@ def _within(result: Agreement) -> Any:
     for row in pairs.all("dice", "mean"):
         if row["relation"] == "within" and not row.group:
             kappa = pairs.row("cohen_kappa", "mean", *row.extra)
-            beyond = with_interval(kappa) if kappa is not None else "–"
-            rows.append([f"{row['rater_a']} and {row['rater_b']}", with_interval(row), beyond, str(row.n)])
-    header = ["", "Dice", "Cohen's kappa", "n"]
+            beyond = _precise(kappa) if kappa is not None else "–"
+            names = f"{row['rater_a']} and {row['rater_b']}"
+            rows.append([names, _precise(row), beyond, repeated_cases(pairs, row)])
+    header = ["", "Dice", "Cohen's kappa", "cases"]
     return grid("The same rater twice, mean over subjects", header, rows) if rows else None
+
+
+def repeated_cases(pairs: TableIndex, pair: Row) -> str:
+    """``5 of 8``: the cases with a Dice of two readings, of those that were read twice."""
+    case_rows = {s: [r for r in pairs.all(s, "case") if r.extra == pair.extra] for s in ("dice", "cohen_kappa")}
+    read = [row for row in case_rows["cohen_kappa"] if code(row.value) != "no_item_rated_by_both"]
+    return f"{sum(not code(row.value) for row in case_rows['dice'])} of {len(read)}"
+
+
+def _precise(row: Row) -> str:
+    """A number with its interval, and so many digits that one below 1 does not look like 1."""
+    return with_interval(row, digits_below_one(row.value, 3))
 
 
 def _edits(result: Agreement) -> Any:
@@ -209,7 +223,7 @@ def charts(result: Agreement) -> dict[str, str]:
         return svg
     differences, tree = result.raters.differences, result.raters.clustering
     facts = result.raters.facts
-    title = f"Dice between raters, {'all' if facts.shared == facts.cases else 'shared'} cases pooled"
+    title = f"Dice between raters, {pooled_cases(facts)}"
     svg["dice-between-raters"] = matrix(1 - differences.pairs.values, differences.raters, title)
     if len(tree.raters) > 1:
         svg["dendrogram"] = dendrogram(
@@ -226,7 +240,8 @@ def pooled_cases(facts: RaterFacts) -> str:
     """Over which cases distances between raters are pooled."""
     if facts.shared == facts.cases:
         return "all cases pooled"
-    return f"pooled over the {'cases that all of them read' if facts.shared else 'cases that both read'}"
+    every = f"{spell_count(facts.shared, 'case')} that all of them read"
+    return f"pooled over the {every if facts.shared else 'cases that both read'}"
 
 
 def _curve(result: Agreement) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ... import agreement, raters
 from ...agreement import PairStatistic, mean_over_labels
 from ...claims.raters import RaterFacts
+from ...claims.sentences import there_are
 from ...core.columns import Column
 from ...core.labels import MACRO
 from ...core.tally import Tallies, Tally, pool
@@ -64,11 +65,15 @@ class RaterAnalysis:
 
 
 def raters_analysis(
-    tallies: Tallies, settings: Settings, against: Mapping[str, Mapping[str, Tally]] | None = None
+    tallies: Tallies,
+    settings: Settings,
+    against: Mapping[str, Mapping[str, Tally]] | None = None,
+    own: frozenset[str] = frozenset(),
 ) -> RaterAnalysis:
     """Everything about each rater, pooled; performance also by case, with mean and deviation over subjects.
 
-    ``against`` has the tables of raters and each given reference standard, over all cases, label by label.
+    ``against`` has the tables of raters and each given reference standard, over all cases, label by label; ``own``
+    names those that hold the raters' own marks.
     """
     whole, several = pool(tallies, mixed=True), len(_labels(tallies)) > 1
     parts = {name: tallies.map(lambda t, name=name: t.only(name)) for name in _labels(tallies)} if several else {}
@@ -86,11 +91,11 @@ def raters_analysis(
     index = raters.williams_index(pool(tallies.select(shared), mixed=True) if shared else whole)
     table.add(_each("williams_index", index.raters, index.index, "no_two_others_comparable", whole.region, main))
     table.add(_dependence_rows(dependence, main, whole.region))
-    table.add(_reference_rows(against or {}, main, whole.region))
+    table.add(_reference_rows(against or {}, own, main, whole.region))
     table.add(_test_rows(tests, main, whole.region))
     facts = RaterFacts(
         tests.raters, tests, dependence, raters.connected_raters(whole), len(shared), len(tallies),
-        missing, main, _most_frequent(whole), tuple(against or {}),
+        missing, main, _most_frequent(whole), tuple(against or {}), own,
     )  # fmt: skip
     rows = tuple(_pair_rows(tests, dependence, region_of(tallies)))
     return RaterAnalysis(table, differences, dependence, tests, facts, whole, rows)
@@ -163,13 +168,11 @@ def _distances(tables: NDArray[np.float64], tally: Tally) -> NDArray[np.float64]
 
 def _test_rows(tests: RaterTests, main: str, region: str) -> Iterator[Row]:
     """What the tests found about each rater, and about two groups of them."""
-    few = Undefined("too_few_subjects", f"there are {tests.subjects}")
-    if len(tests.raters) < FEWEST_RATERS and tests.subjects >= MIN_SUBJECTS:
-        few = Undefined("too_few_raters_to_test", f"there are {len(tests.raters)}")
 
     def row(
-        statistic: str, value: float, *ends: float, rater: str = "", label: str = main, n: int | None = None
+        statistic: str, value: float, *ends: float, n: int | None, where: str = "", rater: str = "", label: str = main
     ) -> Row:
+        few = _too_few(tests, n, where, tested=statistic.endswith("_p"))
         value = few if math.isnan(value) else float(value)
         low, high = (few if math.isnan(end) else float(end) for end in ends) if ends else (None, None)
         return Row("mean", statistic, value, "", "", label, region, (rater,), low, high, n)
@@ -177,27 +180,43 @@ def _test_rows(tests: RaterTests, main: str, region: str) -> Iterator[Row]:
     sizes, outliers, groups = tests.sizes, tests.outliers, tests.groups
     for i, rater in enumerate(tests.raters):
         for k, label in enumerate(tests.labels):
-            ends = (sizes.relative_low[k, i], sizes.relative_high[k, i])
+            ends, n = (sizes.relative_low[k, i], sizes.relative_high[k, i]), int(sizes.relative_n[k, i])
             relative = or_undefined(float(sizes.relative_size[k, i]), "one_empty")
-            yield replace(row("relative_size", 1.0, *ends, rater=rater, label=label), value=relative)
-            yield row("larger_p", sizes.larger[k, i], rater=rater, label=label)
-            yield row("smaller_p", sizes.smaller[k, i], rater=rater, label=label)
+            size = row("relative_size", 1.0, *ends, n=n, where=MARKED, rater=rater, label=label)
+            yield replace(size, value=relative)
+            n = sizes.decisive_n(k, i)
+            yield row("larger_p", sizes.larger[k, i], n=n, where=MARKED, rater=rater, label=label)
+            yield row("smaller_p", sizes.smaller[k, i], n=n, where=MARKED, rater=rater, label=label)
+        n, where = int(outliers.n[i]), " with three raters, this one among them"
         excess = or_undefined(float(outliers.excess[i]), "no_two_others_comparable")
         ends = (outliers.low[i], outliers.high[i])
-        yield replace(row("excess_distance", 1.0, *ends, rater=rater, n=int(outliers.n[i])), value=excess)
+        yield replace(row("excess_distance", 1.0, *ends, n=n, where=where, rater=rater), value=excess)
         ends = (outliers.step_low[i], outliers.step_high[i])
         stepped = or_undefined(float(outliers.step_excess[i]), "no_two_others_comparable")
-        yield replace(row("excess_distance_stepwise", 1.0, *ends, rater=rater, n=int(outliers.n[i])), value=stepped)
-        yield row("outlier_p", outliers.p_value[i], rater=rater, n=int(outliers.n[i]))
+        yield replace(row("excess_distance_stepwise", 1.0, *ends, n=n, where=where, rater=rater), value=stepped)
+        yield row("outlier_p", outliers.p_value[i], n=n, where=where, rater=rater)
         if groups.group[i] >= 0:
-            yield row("rater_group", float(groups.group[i] + 1), rater=rater)
+            yield row("rater_group", float(groups.group[i] + 1), n=None, rater=rater)
     if groups.group.min(initial=0) < 0:
         return
     named = {"within_group_1": groups.within[0], "within_group_2": groups.within[1], "between_groups": groups.between}
     for statistic, value in (named | {"group_gap": groups.gap, "group_p": groups.p_value}).items():
-        yield row(statistic, value, n=groups.n)
+        yield row(statistic, value, n=groups.n, where=" that every two raters share")
     for label, *ratio in zip(tests.labels, *sizes.between_groups(groups.group), strict=True):
-        yield row("group_size_ratio", *ratio, label=label)
+        yield row("group_size_ratio", *ratio, n=None, label=label)
+
+
+MARKED = " in which this rater and another marked something"
+
+
+def _too_few(tests: RaterTests, n: int | None, where: str, *, tested: bool) -> Undefined:
+    """Why an interval or a p value is missing."""
+    if tests.subjects < MIN_SUBJECTS:
+        return Undefined("too_few_subjects", f"there are {tests.subjects}")
+    if len(tests.raters) < FEWEST_RATERS and (tested or n == 0):
+        return Undefined("too_few_raters_to_test", f"there are {len(tests.raters)}")
+    detail = "" if n is None else f"{there_are(n)}{where}"
+    return Undefined("too_few_shared_subjects" if tested else "too_few_subjects", detail)
 
 
 def _pair_rows(tests: RaterTests, dependence: raters.RaterDependence, region: str) -> Iterator[Row]:
@@ -209,7 +228,7 @@ def _pair_rows(tests: RaterTests, dependence: raters.RaterDependence, region: st
         yield Row("pooled", "same_label", same, "", "", "", region, extra)
         for k, label in enumerate(tests.labels):
             n, gone = int(sizes.n[k, p]), int(sizes.n_undefined[k, p])
-            few = Undefined("too_few_subjects", f"there are {n}")
+            few = Undefined("too_few_subjects", f"{there_are(n)} in which both marked something")
             row = Row("mean", "log_size_ratio", 0.0, "", "", label, region, extra, n=n, n_undefined=gone)
             numbers = [float(each[k, p]) for each in (sizes.log_ratio, sizes.low, sizes.high)]
             value, low, high = (few if math.isnan(number) else number for number in numbers)
@@ -341,7 +360,9 @@ def _dependence_rows(dependence: raters.RaterDependence, main: str, region: str)
     yield _of_all("possible_copies", float(len(dependence.copies)), dependence, "", region)
 
 
-def _reference_rows(against: Mapping[str, Mapping[str, Tally]], main: str, region: str) -> Iterator[Row]:
+def _reference_rows(
+    against: Mapping[str, Mapping[str, Tally]], own: frozenset[str], main: str, region: str
+) -> Iterator[Row]:
     """Correlations of errors against each given reference, which stands in the column ``rater``."""
     for name, wholes in against.items():
         column = Column(name, "reference")
@@ -351,7 +372,8 @@ def _reference_rows(against: Mapping[str, Mapping[str, Tally]], main: str, regio
             ("error_correlation_against_reference", found.mean_correlation),
             ("effective_raters", found.effective_raters),
         ):
-            yield replace(_of_all(statistic, value, found, main, region), extra=(name,))
+            shown = Undefined("raters_own_marks") if name in own else value
+            yield replace(_of_all(statistic, shown, found, main, region), extra=(name,))
 
 
 def _of_all(statistic: str, value: float, of: raters.RaterDependence, label: str, region: str) -> Row:

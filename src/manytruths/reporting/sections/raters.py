@@ -6,19 +6,22 @@ Sentences come from the claims of ``agree``; tables show tendencies, performance
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...analyses.agree.presentation import charts, pooled_cases
-from ...claims.numbers import TableIndex, has_interval, is_defined
-from ...claims.raters import COMPARISONS
-from ...claims.sentences import Cell, Sentence, compose, spell_count, text_cell
+from ...analyses.agree.presentation import charts, pooled_cases, repeated_cases
+from ...claims.masks import describe_doubts
+from ...claims.numbers import TableIndex, digits_below_one, has_interval, is_defined
+from ...claims.raters import COMPARISONS, TESTS, describe_tests
+from ...claims.sentences import Cell, Sentence, capitalise, join_names, text_cell
+from ...core.undefined import code_of
 from ...io.result_tables import Row
+from ...raters.dependence import COPY
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from .vocabulary import rater_cell, rater_names
+from .vocabulary import rater_cell
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of {} marked, the share that this rater marked."),
@@ -42,52 +45,43 @@ def section(findings: Findings) -> Section | None:
     """The section on raters; None where raters are exchangeable."""
     if findings.agreement.raters is None:
         return None
-    lead = (*_broken_warning(findings), *rater_sentences(findings, *COMPARISONS), *_why_nothing_is_said(findings))
+    lead = (*_doubt_warning(findings), *rater_sentences(findings, *COMPARISONS), *_what_was_tested(findings))
     blocks = [*_charts(findings), *_tables(findings), *_repeat_table(findings), *_dependence_block(findings)]
     return Section("raters", "Who differs, and how?", lead, tuple(blocks))
 
 
 def rater_sentences(findings: Findings, *ids: str) -> tuple[Sentence, ...]:
     """The sentences of claims about raters, with the raters' names in their colours."""
+    return _coloured(findings, findings.agreement.claims.sentences(*ids))
+
+
+def _coloured(findings: Findings, sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    """The sentences with the raters' names in their colours."""
     names = set(findings.study.rater_names)
 
     def colour(part: str | Cell) -> str | Cell:
         is_rater = isinstance(part, Cell) and not part.value and part.shown in names
         return replace(part, colour=rater_cell(findings, part.shown).colour) if is_rater else part  # type: ignore[union-attr,type-var]
 
-    return tuple(tuple(map(colour, sentence)) for sentence in findings.agreement.claims.sentences(*ids))
+    return tuple(tuple(map(colour, sentence)) for sentence in sentences)
 
 
-def _why_nothing_is_said(findings: Findings) -> Iterator[Sentence]:
-    """Why no rater is compared with the others, where nobody is."""
-    refused = {claim.why_not.code: str(claim.why_not) for claim in findings.agreement.claims.of("raters.larger")
-               if claim.why_not is not None and not claim.about}  # fmt: skip
-    for code in ("too_few_raters", "too_few_subjects"):
-        if code in refused:
-            yield (f"Whether raters differ is not tested: {refused[code]}. The tables show the numbers.",)
-            return
-    if _is_tested(findings) and not findings.agreement.claims.of(*TESTED).made:
-        subjects = spell_count(len(findings.study.subjects), findings.subject_word)
-        yield (
-            f"No rater can be told from the others by the tests over {subjects} of who is an outlier, who draws larger "
-            "or smaller, and whether there are two groups. This does not show that the raters are alike.",
-        )
-
-
-TESTED = ("raters.outlier", "raters.clusters", "raters.larger", "raters.smaller")
-"""Claims that need a test."""
+def _what_was_tested(findings: Findings) -> tuple[Sentence, ...]:
+    """What the tests of raters did not show, and what was not tested."""
+    assert findings.agreement.raters is not None
+    return _coloured(findings, describe_tests(findings.agreement.raters.facts, findings.agreement.claims))
 
 
 def _is_tested(findings: Findings) -> bool:
     """Whether raters were tested against each other: there are enough of them, and enough subjects."""
-    return any(not math.isnan(claim.p_value) for claim in findings.agreement.claims.of(*TESTED))
+    return any(not math.isnan(claim.p_value) for claim in findings.agreement.claims.of(*TESTS))
 
 
-def _broken_warning(findings: Findings) -> Iterator[Sentence]:
-    """A warning about raters with a mask that is probably broken."""
-    if names := broken_raters(findings):
-        text = "A mask of {} is probably broken (see In short): the results of raters below may be due to that."
-        yield compose(text, rater_names(findings, names))
+def _doubt_warning(findings: Findings) -> Iterator[Sentence]:
+    """A warning about masks that are probably broken, may be lost, or are copies."""
+    if doubts := describe_doubts(findings.agreement.suspicions):
+        due = " The results of raters below may be due to that." * bool(findings.agreement.counted_suspicions)
+        yield from _coloured(findings, [(*capitalise(doubts), f": see In short.{due}")])
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
@@ -145,6 +139,13 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     def value(statistic: str, scope: str = "pooled", label: str = facts.label, **how: Any) -> Callable[[str], Cell]:
         return lambda rater: table.cell(statistic, scope, rater, label=label, **how)
 
+    def mean(statistic: str, label: str = facts.label) -> Callable[[str], Cell]:
+        return lambda rater: _with_count(findings, table, table.row(statistic, "mean", rater, label=label))
+
+    def tested(statistic: str, label: str = facts.label) -> set[str]:
+        rows = {rater: table.row(statistic, "mean", rater, label=label) for rater in _rater_names(findings)}
+        return {rater for rater, row in rows.items() if is_defined(row)}
+
     def size_columns(label: str) -> list[ColumnOf[str]]:
         of = f", {label}" if label else ""
 
@@ -152,49 +153,74 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
             about = f"{rater}{of}"
             return "larger" if about in larger else "smaller" if about in smaller else ""
 
-        help = f"Size of the rater's masks over that of the others: geometric mean over {findings.subject_word}s."
+        help = (
+            "Size of the rater's masks over that of another rater: geometric mean over the other raters and over the "
+            f"{findings.subject_word}s in which both marked something."
+        )
         verdict = "Larger or smaller than more than half of the others, by a test."
         return [
-            (Column(f"Relative size{of}", help), value("relative_size", "mean", label)),
-            *_verdict_column(findings, f"Draws{of}", verdict, word),
+            (Column(f"Relative size{of}", help), mean("relative_size", label)),
+            *_verdict_column(f"Draws{of}", verdict, word, tested("larger_p", label)),
         ]
 
     apart = f" {pooled_cases(facts).capitalize()}." if facts.shared < facts.cases else ""
+    copies = _is_copied(findings)
     columns: list[ColumnOf[str]] = [
         *_name_columns(findings),
         (Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."
                 f"{apart}"), value("mean_difference")),
         (Column("Excess distance", "Distance to the others minus the distance among the others, within cases. Where "
                 "one rater is far from all, it is below 0 for the rest. "
-                f"Mean over {findings.subject_word}s."), value("excess_distance", "mean")),
-        *_verdict_column(findings, "Outlier", "Excess distance larger than among equal raters, by a test.",
-                         lambda rater: "yes" if rater in outliers else ""),
+                f"Mean over the {findings.subject_word}s that the rater read with two others or more."),
+         mean("excess_distance")),
+        *_verdict_column("Outlier", "Excess distance larger than among equal raters, by a test.",
+                         lambda rater: "yes" if rater in outliers else "", set() if copies else tested("outlier_p")),
         *(column for label in facts.tests.labels for column in size_columns(label)),
         (Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
          value("misses", digits=0, percent=True)),
         (Column("Alone", "Of what this rater marked, the share that nobody else marked."),
          value("extra", digits=0, percent=True)),
-        (Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
+        (Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."
+                f"{apart}"),
          value("williams_index")),
     ]  # fmt: skip
     title, note = "How each rater draws", "All cases pooled, where nothing else is said."
     note += " Means over labels." if facts.label else ""
     if facts.shared < facts.cases:
-        note += (
-            " Raters read different cases: compare them by their excess distance and relative size, which go by the "
-            "cases that raters share."
-        )
+        note += UNEQUAL_HERE.format(pooled_cases(facts))
     note += UNADJUSTED.format(findings.interval_name, findings.subject_word) if _is_tested(findings) else ""
     return make_table("rater-tendencies", title, _rater_names(findings), columns, note)
 
 
-def _verdict_column(findings: Findings, title: str, help: str, word: Callable[[str], str]) -> Iterator[ColumnOf[str]]:
-    """What tests say of raters; no column where they were not tested, as its empty cells would look like an answer."""
-    if _is_tested(findings):
+def _is_copied(findings: Findings) -> bool:
+    """Whether outliers are not looked for, as some raters may be copies."""
+    refused = {code_of(claim.why_not or "") for claim in findings.agreement.claims.of("raters.outlier")}
+    return "possible_copies" in refused
+
+
+def _with_count(findings: Findings, table: TableIndex, row: Row | None) -> Cell:
+    """A mean over a rater's own subjects, with their number where these are not all."""
+    if row is None:
+        return text_cell("")
+    cell = table.quote(row)
+    fewer = is_defined(row) and row.n is not None and row.n < len(findings.study.subjects)
+    return replace(cell, below=f"n = {row.n}") if fewer else cell
+
+
+def _verdict_column(title: str, help: str, word: Callable[[str], str], tested: set[str]) -> Iterator[ColumnOf[str]]:
+    """What tests say of raters; no column where nobody was tested, as its empty cells would look like an answer."""
+    if tested:
         empty = "Empty: not said, which does not mean that the rater is like the others."
-        yield text_column(title, f"{help} {empty}"), lambda rater: text_cell(word(rater))
+        yield (
+            text_column(title, f"{help} {empty}"),
+            lambda rater: text_cell(word(rater) if rater in tested else "not tested"),
+        )
 
 
+UNEQUAL_HERE = (
+    " Raters read different cases: the Dice distance and Williams' index are {}, all other columns over each rater's "
+    "own cases, so that they give no order of raters."
+)
 UNADJUSTED = (
     " Each {} over {}s is of one rater alone; tests are adjusted for all raters, so that an interval can leave out 0, "
     "or 1 of sizes, where no test says so."
@@ -227,8 +253,10 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
         rates += [(Column(f"{t}{of}", help), value(s, "pooled", label)) for s, (t, help) in STAPLE_RATES.items()]
     note = (
         f"Every {findings.pixel_word} counts the same, so that large cases weigh more. The vote of all raters and "
-        "STAPLE's truth hold each rater's own marks: beside them, all look better than beside the other raters."
+        "STAPLE's truth hold each rater's own marks, so that these numbers are not independent of the rater; mostly "
+        "that flatters."
     )
+    note += UNEQUAL if facts.shared < facts.cases else ""
     pooled_title = "Each rater against the vote of the others, of all raters, and STAPLE: all cases pooled"
     yield make_table("rater-performance-pooled", pooled_title, names, [*head, *rates], note, closed=True)
 
@@ -243,7 +271,8 @@ def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> P
     columns = _pair_columns(findings, table, "Rater")
     title = "Pairs of raters" if few else f"The {ENDS} pairs most and least alike"
     interval = f", with {findings.interval_name}" * findings.resampled
-    note = f"Means are over {findings.subject_word}s{interval}, pooled numbers over all {findings.pixel_word}s."
+    pixels = f"all {findings.pixel_word}s of the cases that both read"
+    note = f"Means are over {findings.subject_word}s{interval}, pooled numbers over {pixels}."
     note += "" if few else f" All {len(rows):,} pairs are in agree/pairs.csv."
     return make_table("rater-pairs", title, shown, columns, note, closed=not few or len(rows) > MANY_PAIRS)
 
@@ -258,20 +287,35 @@ def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
 def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[ColumnOf[Row]]:
     """Columns for rows of two raters, or of two readings of a rater."""
 
-    def value(statistic: str, scope: str, **how: Any) -> Callable[[Row], Cell]:
-        label = "" if statistic == "cohen_kappa" or findings.agreement.raters is None else _dice_label(findings, table)
-        return lambda row: table.cell(statistic, scope, *row.extra, label=label, **how)
+    def label(statistic: str) -> str:
+        whole = statistic == "cohen_kappa" or findings.agreement.raters is None
+        return "" if whole else _dice_label(findings, table)
 
+    def value(statistic: str, scope: str, **how: Any) -> Callable[[Row], Cell]:
+        return lambda row: table.cell(statistic, scope, *row.extra, label=label(statistic), **how)
+
+    def overlap(statistic: str, scope: str) -> Callable[[Row], Cell]:
+        def cell(pair: Row) -> Cell:
+            row = table.row(statistic, scope, *pair.extra, label=label(statistic))
+            return text_cell("") if row is None else table.quote(row, digits_below_one(row.value))
+
+        return cell
+
+    pooled = "All cases that both read, as if they were one."
     return [
         (text_column(what), lambda row: rater_cell(findings, str(row["rater_a"]))),
         (text_column("and"), lambda row: rater_cell(findings, str(row["rater_b"]))),
-        (Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."), value("dice", "mean")),
-        (Column("Cohen's kappa", "Agreement of the two beyond chance, on average."), value("cohen_kappa", "mean")),
-        (Column("Relative volume difference", "Difference of the two sizes over their mean, on average."),
+        (Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."), overlap("dice", "mean")),
+        (Column("Cohen's kappa", "Agreement of the two beyond chance, on average."), overlap("cohen_kappa", "mean")),
+        (Column(_size_difference(findings), "Difference of the two sizes over their mean, on average."),
          value("volume_difference", "mean", digits=0, percent=True)),
-        (Column("Dice, pooled", "All cases as if they were one."), value("dice", "pooled")),
-        (Column("Kappa, pooled", "All cases as if they were one."), value("cohen_kappa", "pooled")),
+        (Column("Dice, pooled", pooled), overlap("dice", "pooled")),
+        (Column("Kappa, pooled", pooled), overlap("cohen_kappa", "pooled")),
     ]  # fmt: skip
+
+
+def _size_difference(findings: Findings) -> str:
+    return f"Relative {'volume' if findings.pixel_word == 'voxel' else 'area'} difference"
 
 
 def _repeat_table(findings: Findings) -> Iterator[Block]:
@@ -280,7 +324,22 @@ def _repeat_table(findings: Findings) -> Iterator[Block]:
     if rows := [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]:
         note = "How far a rater agrees with themselves. The time between the readings is not in the data."
         columns = _pair_columns(findings, table, "Reading")
+        help = "Cases in which either reading marks anything, of those that were read twice."
+        columns.insert(2, (text_column("Cases", help), lambda pair: text_cell(repeated_cases(table, pair))))
+        if same := [r for r in rows if is_copied_reading(findings, table, r)]:
+            names = join_names([f"{r['rater_a']} and {r['rater_b']}" for r in same])
+            note += (
+                f" {names}: the same mask in a case, or nearly the same in all; this says nothing about repeatability."
+            )
         yield make_table("rater-repeats", "The same rater twice", rows, columns, note)
+
+
+def is_copied_reading(findings: Findings, table: TableIndex, pair: Row) -> bool:
+    """Whether two readings of a rater are too much alike to be two."""
+    names = {str(pair["rater_a"]), str(pair["rater_b"])}
+    found = [s for s in findings.agreement.suspicions if s.kind == "identical_sessions"]
+    shared = table.row("iou", "pooled", *pair.extra, label=_dice_label(findings, table))
+    return any(names == set(map(str, s.columns)) for s in found) or (is_defined(shared) and shared.value > COPY)
 
 
 def _dice_label(findings: Findings, table: TableIndex) -> str:
@@ -301,8 +360,8 @@ DEPENDENCE_CLAIMS = ("raters.dependence", "raters.effective")
 
 
 def broken_raters(findings: Findings) -> list[str]:
-    """Raters with a mask that is probably broken."""
-    wrong = {rater for suspicion in findings.agreement.suspicions for rater in suspicion.raters}
+    """Raters with a counted mask that is probably broken, lost or a copy."""
+    wrong = {rater for suspicion in findings.agreement.counted_suspicions for rater in suspicion.raters}
     return [r for r in findings.study.rater_names if r in wrong]
 
 
