@@ -30,7 +30,7 @@ UNFIT = (
 )
 
 ALL_MARKED = ClaimKind(
-    "masks.all_marked", "description", "A mask marks nearly the whole image.",
+    "masks.all_marked", "description", "A mask marks nearly the whole image, where the others do not.",
     "95% of the image or more, where the other raters' masks mark at most 80% (median)",
 )  # fmt: skip
 INVERTED = ClaimKind("masks.inverted", "description", "A mask is inverted.", UNFIT)
