@@ -362,3 +362,12 @@ def test_masks_of_exchangeable_raters_are_nobodys(tmp_path: Path) -> None:
     assert "what each rater drew" not in words
     assert "who drew what" not in words
     assert "not the same person" in words
+
+
+def test_much_larger_masks_are_compared_by_their_ratio() -> None:
+    """Before: "a relative volume difference of 100%", which reads as twice and is three times."""
+    masks = {"p1": {"A": disc(radius=3), "B": disc(radius=3), "C": disc(radius=8)}}
+    section = reference_standard.section(findings(Study.from_arrays(masks), ("vote:0.5", "vote:any")))
+    times = round(float(disc(radius=8).sum() / disc(radius=3).sum()))
+    words = {6: "six", 7: "seven", 8: "eight", 9: "nine"}[times]
+    assert f"(what any rater marked (union) is about {words} times as large as the majority vote)" in said(section)

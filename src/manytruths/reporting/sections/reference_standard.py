@@ -12,7 +12,17 @@ from ...analyses.fuse.case import consensus_column, on_modified_background
 from ...analyses.fuse.fuse import COMPLEXITY, UNJUDGED
 from ...analyses.fuse.presentation import charts
 from ...claims.numbers import TableIndex, has_interval, is_defined
-from ...claims.sentences import Cell, Sentence, case_cell, compose, counted, join_names, join_parts, text_cell
+from ...claims.sentences import (
+    Cell,
+    Sentence,
+    case_cell,
+    compose,
+    counted,
+    join_names,
+    join_parts,
+    number_word,
+    text_cell,
+)
 from ...core.undefined import code_of
 from ...io.result_tables import Row
 from ...raters.dependence import FEWEST
@@ -49,8 +59,8 @@ DIFFERENT = 0.9
 """Dice of two reference standards below which a case is mentioned."""
 STEADY = 0.95
 """Dice with itself from which on a method is said not to depend on the background."""
-LARGE, EMPTY = 0.5, 1.99
-"""Relative difference of two sizes from which on their ratio is given, and below which the smaller is not empty."""
+LARGE, EMPTY = 2 / 3, 1.99
+"""Relative difference of two sizes from which on their ratio is given (2), and below which the smaller is not empty."""
 DICE_ENDS = "1: the same mask; 0: nothing in common"
 SAME_MASKS = ("consensus.same", "consensus.bound")
 """Claims about methods that give the same masks."""
@@ -125,7 +135,7 @@ def _times_text(findings: Findings, row: Row) -> Sentence:
     """How many times as large one of the two masks is, where that is much; which one, where there is one case."""
     if not LARGE <= row.value < EMPTY:
         return ()
-    times = f"{(2 + row.value) / (2 - row.value):.1f} times as large as"
+    times = f"about {number_word(round((2 + row.value) / (2 - row.value)))} times as large as"
     if len(findings.study) > 1 or row.label:
         return (f" (as where one is {times} the other)",)
     table = next(iter(findings.fusion.tallies.values()))

@@ -22,8 +22,8 @@ from .formulas import cite
 
 METHOD_HELP = {
     "excl": "leaves out outliers, then takes a vote",
-    "staple": "weights raters by their estimated error rates: it estimates how probable a mark is from these rates, and "
-    "the rates from the probabilities, in turn, as if errors were independent of each other",
+    "staple": "weights raters by their estimated error rates: it estimates how probable a mark is from these rates, "
+    "and the rates from the probabilities, in turn, as if errors were independent of each other",
     "staple_map": "STAPLE with a prior for equal labels of neighbouring pixels",
     "simple": "takes a weighted vote, and drops raters who do not fit it, step by step",
     "plurality": "gives each pixel the label that most raters gave it",
