@@ -16,12 +16,14 @@ from .analyses.agree.case import MapOptions
 from .analyses.agree.presentation import print_agreement
 from .analyses.evaluate.evaluate import Evaluation
 from .analyses.evaluate.printing import order_grids, rater_grids
-from .analyses.printing import grid
-from .analyses.tables import Settings
+from .analyses.fuse.fuse import Fusion
+from .analyses.printing import grid, with_interval
+from .analyses.tables import Settings, subject_word
 from .claims.sentences import number
 from .core.columns import Column
 from .core.errors import CallError, InputError
 from .core.tally import Tally, pool
+from .core.undefined import reason
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
 from .io.result_tables import Row, Table
@@ -58,6 +60,7 @@ class Demo:
 
     folder: Path
     agreement: Agreement
+    fusion: Fusion
     raters: tuple[SimulatedRater, ...]
     truth: Table
     evaluation: Evaluation
@@ -68,7 +71,7 @@ class Demo:
         """Print the analysis, and how close it came to the truth."""
         print_agreement(self.agreement, console)
         console.print()
-        for part in (_consensus_grid(self.truth), _rater_grid(self)):
+        for part in (_consensus_grid(self.fusion), _rater_grid(self)):
             console.print(part)
         for sentence in _sentences(self):
             console.print(sentence, highlight=False)
@@ -131,7 +134,7 @@ def demo(
         truth = truth_table(stage, jobs)
         truth.write(stage / "agree")
     assert findings.evaluation is not None
-    return Demo(folder, findings.agreement, simulated.raters, truth, findings.evaluation)
+    return Demo(folder, findings.agreement, findings.fusion, simulated.raters, truth, findings.evaluation)
 
 
 def _refuse_others(folder: Path) -> None:
@@ -226,11 +229,29 @@ def _true_areas(whole: Tally) -> list[float]:
     return [area / true if true else float("nan") for area, true in areas]
 
 
-def _consensus_grid(table: Table) -> Any:
-    best = max((row for row in table.all("dice", "pooled") if row["rater"]), key=lambda row: row.value)
-    rows = [[str(row["source"]), number(row.value)] for row in table.all("dice", "pooled") if not row["rater"]]
-    rows.append([f"the best rater ({best['rater']})", number(best.value)])
-    return grid("How close did the consensus come to the truth?", ["", "Dice to the truth"], rows)
+def _consensus_grid(fusion: Fusion) -> Any:
+    """The consensuses and the best rater against the truth, by the unit that the page goes by."""
+    means, best = _reached(fusion), _best_rater(fusion)
+    rows = [[method, with_interval(row), str(row.n)] for method, row in means.items()]
+    if best is not None:
+        rows.append([f"the rater with the highest mean ({best['rater']})", with_interval(best), str(best.n)])
+    title = f"How close did the consensus come to the truth? (mean over {subject_word(fusion.study)}s)"
+    return grid(title, ["", "Dice to the truth", "n"], rows)
+
+
+def _scores(fusion: Fusion) -> list[Row]:
+    """Mean Dice of raters and consensuses with the truth."""
+    return [r for r in fusion.tables["reference_scores"].all("dice", "mean") if not r.group and r["against"] == TRUTH]
+
+
+def _reached(fusion: Fusion) -> dict[str, Row]:
+    """Mean Dice with the truth by consensus method."""
+    return {str(row["method"]): row for row in _scores(fusion) if row["method"]}
+
+
+def _best_rater(fusion: Fusion) -> Row | None:
+    known = [row for row in _scores(fusion) if row["rater"] and not reason(row.value)]
+    return max(known, key=lambda row: row.value, default=None)
 
 
 def _rater_grid(result: Demo) -> Any:
@@ -244,14 +265,14 @@ def _rater_grid(result: Demo) -> Any:
         rates = [value("sensitivity", s) for s in ("against_others", "staple", TRUTH)]
         rows.append([rater.name, *rates, *sizes])
     header = ["", "sens., others", "sens., STAPLE", "sens., true", "area, others", "area, true", "drawn outward (px)"]
-    return grid("How close did the estimates of the raters come?", header, rows)
+    return grid("How close did the estimates of the raters come? (all cases pooled)", header, rows)
 
 
 def _sentences(result: Demo) -> Iterator[str]:
     """What the tables mean, in words."""
     assert result.agreement.raters is not None
-    reached = {str(row["source"]): row.value for row in result.truth.all("dice", "pooled") if not row["rater"]}
-    if reached["staple"] < reached["vote:0.5"]:
+    reached = _reached(result.fusion)
+    if reached["staple"].value < reached["vote:0.5"].value:
         yield (
             "STAPLE fits its rates to whole images, which are nearly all background, and so favours raters who mark "
             "more: a plain vote can come closer."

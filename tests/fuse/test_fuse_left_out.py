@@ -51,7 +51,8 @@ def test_counts_by_rater_are_claimed_and_in_the_summary(fused):
     assert set(texts) == {"excl:0.5", "simple"}, "a vote leaves nobody out"
     assert texts["simple"].text.startswith("simple leaves out rater D in 4 of 5 cases")
     assert "simple left out rater D in 4 of 5 cases" in "".join(map(str_of, texts["simple"].result))
-    assert [row["made"] for row in table(folder / "claims.csv")] == ["yes", "yes"]
+    made = [row["made"] for row in table(folder / "claims.csv") if row["claim"] == "consensus.left_out"]
+    assert made == ["yes", "yes"]
     summary = json.loads((folder / "summary.json").read_text())
     assert any(row["rater"] == "D" and row["value"] == 4 for row in summary["tables"]["left_out"])
 
@@ -63,7 +64,7 @@ def str_of(part) -> str:
 def test_nobody_left_out_is_said():
     cases = {f"p{n}": {r: disc(y=n) for r in "ABC"} for n in range(3)}
     result = mt.fuse(mt.Study.from_arrays(cases), consensus="excl:0.5")
-    assert result.claims[0].text == "excl:0.5 leaves no rater out in any of 3 cases."
+    assert result.claims.of("consensus.left_out")[0].text == "excl:0.5 leaves no rater out in any of 3 cases."
 
 
 # -- several labels --------------------------------------------------------------------------------
@@ -131,11 +132,12 @@ def test_who_lacks_a_case_is_named_and_their_n_is_shown(capsys):
     masks = {f"c{i}": {r: square(i % 3 + k) for k, r in enumerate("ABC")} for i in range(4)}
     del masks["c2"]["B"]
     result = mt.fuse(mt.Study.from_arrays(masks))
-    assert "rater B has no mask of c2: their means are over the other 3 cases" in result.notes
+    told = "rater B has no mask of c2: they read 3 of 4 cases, and their mean overlap with a consensus is over 3 cases"
+    assert told in result.notes
     result.print()
-    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "vote:0.5" in line]
-    shown = {line[0]: line[-1] for line in lines if line[0] in "ABC"}
-    assert shown == {"A": "4", "B": "3", "C": "4"}
+    lines = [line for line in capsys.readouterr().out.splitlines() if "vote:0.5" in line]
+    shown = {line.split()[0]: line.count(", n 3") for line in lines if line.split()[0] in "ABC"}
+    assert shown == {"A": 0, "B": 4, "C": 0}, "IoU, sensitivity, specificity and accuracy"
 
 
 @pytest.mark.parametrize(("raters", "code"), [("AB", "vote_of_two"), ("ABC", ""), ("ABCD", "vote_of_half")])
@@ -146,4 +148,6 @@ def test_half_of_the_votes_is_said_to_be_enough(raters, code):
 
 def test_claims_are_written_whatever_the_method():
     claims = mt.fuse(mt.Study.from_arrays({"c": {r: square(k) for k, r in enumerate("ABC")}})).claims
-    assert [(claim.kind.id, claim.made) for claim in claims] == [("consensus.left_out", False)]
+    assert [(claim.kind.id, claim.made) for claim in claims] == [
+        ("consensus.same", True), ("consensus.bound", False), ("consensus.left_out", False),
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.tables import Settings
 from manytruths.claims.sentences import Cell, plain_text
 from manytruths.reporting.elements import Beside, Block, Chart, PageTable, Paragraphs, Section
-from manytruths.reporting.findings import Findings
+from manytruths.reporting.findings import Findings, View
 from manytruths.reporting.report import render_page
-from manytruths.reporting.sections import complexity, raters, reference_standard, summary
+from manytruths.reporting.sections import cases, complexity, raters, reference_standard, summary
 from study_folders import disc, write_png, write_study
 
 METHODS = ("vote:0.5", "staple")
@@ -250,7 +251,12 @@ def test_one_case(tmp_path: Path) -> None:
     assert "rater-rates-pooled" not in tables(section)
     assert not charts(section)
     assert "differ most on" not in said(section)
-    assert "The one case has an ESM of" in said(complexity.section(found))
+    spread = complexity.section(found)
+    assert "The one case has an ESM of" in said(spread)
+    assert spread.title == "How are STAPLE's probabilities spread?"
+    assert [c.title for c in tables(spread)["complexity"].columns] == ["Measure", "Value"]
+    helps = [c.help for part in (section, spread) for table in tables(part).values() for c in table.columns]
+    assert not [text for text in helps if "95% CI" in text], "there is no interval"
     assert_sound(section, found, tmp_path / "out")
 
 
@@ -259,11 +265,15 @@ def test_two_raters(tmp_path: Path) -> None:
     words = said(reference_standard.section(found))
     assert "What any rater marked (union), in the files vote:0.5" in words
     assert "Two raters cannot outvote each other" in words
-    assert "needs at least four raters" in words
+    assert "STAPLE marks exactly what both raters marked, in both cases: with two raters it adds nothing" in words
+    assert "STAPLE is for raters who differ in quality" not in words, "it tells nothing about them"
+    assert "they overlap by" not in words, "that is the raters' own Dice"
+    assert "They differ most on" not in words
     assert "majority" not in words
     assert "A vote is simple" not in words
     assert "esm" not in " ".join(charts(complexity.section(found)))
-    assert set(column(tables(reference_standard.section(found))["rater-rates"], "with")) == {"STAPLE"}
+    union = "What any rater marked (union)"
+    assert set(column(tables(reference_standard.section(found))["rater-rates"], "with")) == {union, "STAPLE"}
     assert_sound(complexity.section(found), found, tmp_path / "out")
 
 
@@ -326,5 +336,38 @@ def test_the_mean_of_exchangeable_raters_is_not_called_each_rater(tmp_path: Path
 def test_sizes_of_reference_standards_have_their_interval(many: Findings) -> None:
     pairs = (("vote:0.5", "vote:any"), ("vote:any", "staple"))
     rows = [many.fusion.differences.find("volume_difference", "mean", method_a=a, method_b=b) for a, b in pairs]
-    ends = [f"relative volume difference of {r.value:.0%} ({r.low:.0%}–{r.high:.0%})" for r in rows]
+    ends = [f"relative area difference of {r.value:.0%} ({r.low:.0%}–{r.high:.0%})" for r in rows]
     assert any(text in said(reference_standard.section(many)) for text in ends)
+
+
+def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
+    """Before, the rater's 1.00 and the consensus of these marks stood there like scores."""
+    masks = {f"p{i}": {r: disc(x=x, y=i % 2) for x, r in enumerate("ABC")} for i in range(4)}
+    given = {name: {"expert": by["A"]} for name, by in masks.items() if name != "p3"}
+    section = reference_standard.section(findings(Study.from_arrays(masks, references=given)))
+    table = tables(section)["given-references"]
+    assert table.title.endswith("mean over cases"), "the reference is not given for all of them"
+    who, against = ([c.title for c in table.columns].index(title) for title in ("Who", "with"))
+    below = {row[who].shown: row[against].below for row in table.rows}
+    assert below["A"] == "their own mask in 3 cases"
+    assert below["B"] == ""
+    assert below["STAPLE"] == "the mask of A, whose marks are in this consensus"
+    assert column(table, "n") == ["3"] * 5
+
+
+def test_masks_of_exchangeable_raters_are_nobodys(tmp_path: Path) -> None:
+    study = Study.open(varied(tmp_path), raters="exchangeable")
+    found = replace(findings(study), views={case.name: View() for case in study})
+    words = said(cases.section(found)) + said(summary.section(found))
+    assert "what each rater drew" not in words
+    assert "who drew what" not in words
+    assert "not the same person" in words
+
+
+def test_much_larger_masks_are_compared_by_their_ratio() -> None:
+    """Before: "a relative volume difference of 100%", which reads as twice and is three times."""
+    masks = {"p1": {"A": disc(radius=3), "B": disc(radius=3), "C": disc(radius=8)}}
+    section = reference_standard.section(findings(Study.from_arrays(masks), ("vote:0.5", "vote:any")))
+    times = round(float(disc(radius=8).sum() / disc(radius=3).sum()))
+    words = {6: "six", 7: "seven", 8: "eight", 9: "nine"}[times]
+    assert f"(what any rater marked (union) is about {words} times as large as the majority vote)" in said(section)

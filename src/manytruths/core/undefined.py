@@ -79,7 +79,7 @@ REASONS: dict[str, str] = {
     "reference_absent": "the reference is not there",
     "one_absent": "one of the two is not there",
     "absent": "absent",
-    "absent_or_no_probability": "absent, or no probability by pattern",
+    "absent_or_no_probability": "the rater has no mask of the case, or the method no probability here",
     "not_in_case": "not there in this case",
     "no_mask": "there is no mask",
     "basis_not_kept": "what it started from was not kept",

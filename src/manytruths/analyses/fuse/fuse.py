@@ -28,11 +28,11 @@ from ...agreement import (
 )
 from ...claims.algorithms import consider_equal_references, consider_voted_references
 from ...claims.claim import ClaimLog, Claims
-from ...claims.consensus import consider_left_out
+from ...claims.consensus import SameMasks, consider_left_out, consider_same_masks
 from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, join_names
 from ...claims.sessions import session_notes
-from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
+from ...complexity import STATISTICS, Complexity, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
 from ...core.labels import MACRO, VOID, Labels
 from ...core.tally import Tallies, Tally, pool
@@ -60,19 +60,25 @@ from ..tables import (
     marked_rows,
     mean_rows,
     region_of,
+    subject_word,
     summarise,
 )
 from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
+from .same_masks import count_present, find_same_masks
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
 """Each rater against each consensus (Yang 2023, eqs. 13–15)."""
 
 LEAST_CASES = 10
 """Fewer cases make no groups."""
+LEAST_RATERS = 3
+"""Of fewer raters, a case is in no group."""
 SAID_OTHERWISE = (MARKED_NOTHING, "tied_labels", "label_gaps")
 """Codes of notes on a case that are counted over all cases, or that ``check`` reports."""
 COMPLEXITY = "complexity"
 """The code of a note about complexity, not about a method."""
+UNJUDGED = "unjudged_cases"
+"""The code of a note about cases in which no rater is judged."""
 
 BETWEEN: tuple[PairStatistic, ...] = (dice, iou, volume_difference)
 """One consensus against another."""
@@ -145,9 +151,16 @@ class Fusion(Result):
         return cast(Table, self.tables.get("left_out", Table("left_out", LEFT_OUT)))
 
     @cached_property
+    def same_masks(self) -> SameMasks:
+        """Which methods give the same masks in all cases, or are the union or the intersection."""
+        return find_same_masks(self.tallies, self.methods, len(self.study.rater_names))
+
+    @cached_property
     def claims(self) -> Claims:
         """What is said about the consensus, and what was considered and not said."""
         log = ClaimLog()
+        differences = TableIndex("fuse/differences.csv", self.differences)
+        consider_same_masks(log, differences, self.same_masks, self.methods)
         consider_left_out(log, TableIndex("fuse/left_out.csv", self.left_out), self.methods)
         given = {name: case.references for name, case in self.cases.items()}
         for of in ("rater", "consensus"):
@@ -354,8 +367,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     scores = reference_table(study, given, settings, methods=True)
     more = [table for table in (left_out, scores) if table.rows]
     tables = Tables([performance, differences, complexity, *more, convergence])
-    notes = (*session_notes(study), *_absences(study, tallies), *moved.notes, *_tied_votes(tallies, plan.methods),
-             *_notes(cases, groups))  # fmt: skip
+    notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,
+             *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies))  # fmt: skip
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 
@@ -386,18 +399,34 @@ def _performance(
     table, whole = Table("performance", ("method", "rater")), pool(tallies, mixed=True)
     labels = [whole.labels.names[code] for code in whole.labels.marks] if whole.labels.several else [""]
     parts = {label: tallies.map(lambda t, label=label: t.only(label)) if label else tallies for label in labels}
+    judged = [not lacks_common_mark(t) for t in tallies.values()]
     for method in methods:
-        by_label = {label: _performance_series(part, method, label) for label, part in parts.items()}
+        by_label = {
+            label: _without_unjudged(_performance_series(part, method, label), judged) for label, part in parts.items()
+        }
         if whole.labels.several:
             table.add(macro_rows(by_label, tallies, settings))
-            table.add(_pooled_performance(parts, method))
+            table.add(_pooled_performance(parts, method, judged))
         for label, series in by_label.items():
             soft = [] if whole.exchangeable or label else _soft_series(cases, method, whole.rater_names)
-            table.add(summarise([*series, *soft], tallies, settings))
-            table.add(_pooled_performance({label: parts[label]}, method))
+            table.add(summarise([*series, *_without_unjudged(soft, judged)], tallies, settings))
+            table.add(_pooled_performance({label: parts[label]}, method, judged))
     if "staple" in methods and not whole.exchangeable:
         table.add(_dependence(first_readings(whole)))
     return table
+
+
+def lacks_common_mark(tally: Tally) -> bool:
+    """Whether no item was marked by two raters, of two or more, so that nobody is judged by a consensus of them."""
+    if tally.labels.background is None or count_present(tally) < 2:
+        return False
+    return int(np.max(tally.marked, initial=0, where=tally.counts > 0)) == 1
+
+
+def _without_unjudged(series: Sequence[Series], judged: Sequence[bool]) -> list[Series]:
+    """The series without cases in which nobody is judged: otherwise only who marked something would lose by them."""
+    gap = Undefined("no_item_marked_twice")
+    return [replace(s, values=[v if keep else gap for v, keep in zip(s.values, judged, strict=True)]) for s in series]
 
 
 def _performance_series(tallies: Tallies, method: str, label: str) -> list[Series]:
@@ -415,16 +444,20 @@ def _performance_series(tallies: Tallies, method: str, label: str) -> list[Serie
     ]
 
 
-def _pooled_performance(parts: Mapping[str, Tallies], method: str) -> Iterator[Row]:
-    """Each rater against a consensus, all cases as one; of several parts, the mean over these labels."""
-    wholes = {label: pool(part, mixed=True) for label, part in parts.items()}
-    first = next(iter(wholes.values()))
+def _pooled_performance(parts: Mapping[str, Tallies], method: str, judged: Sequence[bool]) -> Iterator[Row]:
+    """Each rater against a consensus, all judged cases as one; of several parts, the mean over these labels."""
+    first = pool(next(iter(parts.values())), mixed=True)
     if first.exchangeable:
         return
-    pooled = {label: rater_performance(whole, consensus_column(method)) for label, whole in wholes.items()}
+    kept = {label: [t for t, keep in zip(p.values(), judged, strict=True) if keep] for label, p in parts.items()}
+    pooled = {
+        label: rater_performance(pool(tables, mixed=True), consensus_column(method)) if tables else None
+        for label, tables in kept.items()
+    }
+    gap = Undefined("no_item_marked_twice")
     for rater in first.rater_names:
         for s in HARD:
-            values = [performance.value(rater, s) for performance in pooled.values()]
+            values = [p.value(rater, s) if p and rater in p.raters else gap for p in pooled.values()]
             value, label = (values[0], next(iter(pooled))) if len(values) == 1 else (mean_over_labels(values), MACRO)
             yield Row("pooled", s.__name__, value, "", "", label, first.region, (method, rater))
 
@@ -559,11 +592,12 @@ def _complexity(
     """The complexity of each case beside the raters' Dice, and groups of cases where there are enough."""
     table = Table("complexity", ("class",))
     values = {name: case.complexity for name, case in cases.items()}
-    groups = None
-    if len(values) >= LEAST_CASES:
+    groups, grouped = None, [value for value in values.values() if can_be_grouped(value)]
+    if len(grouped) >= LEAST_CASES:
         with suppress(InputError):
-            groups = fit_complexity_groups(list(values.values()), seed=settings.seed)
-    classes = {name: groups.classify(value) if groups else "" for name, value in values.items()}
+            groups = fit_complexity_groups(grouped, seed=settings.seed)
+            groups = replace(groups, left_out=len(values) - len(grouped))
+    classes = {name: group_of(groups, value) for name, value in values.items()}
     series = [Series(s, [getattr(value, s) for value in values.values()], extra=("",)) for s in STATISTICS]
     of = MACRO if next(iter(tallies.values())).labels.several else ""
     overlap = Series("dice", [_pair_dice(tally) for tally in tallies.values()], of, ("",))
@@ -582,6 +616,39 @@ def _complexity(
     table.append(_correlation(esm, overlap, tallies))
     table.add(_label_complexity(cases, tallies, settings))
     return table, groups
+
+
+def can_be_grouped(complexity: Complexity) -> bool:
+    """Whether a case has a complexity that rests on three raters or more.
+
+    Two raters give three patterns where any of them marked: the probabilities are those of A alone, B alone and both.
+    """
+    return not complexity.reason and complexity.raters >= LEAST_RATERS
+
+
+def group_of(groups: GroupClassifier | None, complexity: Complexity) -> str:
+    """The group of a case: empty where there are no groups, ``undefined`` where it is in none."""
+    if groups is None:
+        return ""
+    return groups.classify(complexity) if can_be_grouped(complexity) else "undefined"
+
+
+def why_no_groups(cases: Mapping[str, CaseFusion]) -> Note:
+    """Why cases are not grouped by their complexity."""
+    known = [case.complexity for case in cases.values() if not case.complexity.reason]
+    grouped = [value for value in known if can_be_grouped(value)]
+    if len(grouped) >= LEAST_CASES:
+        return Note("cases_alike", "too few of them differ in complexity")
+    if known and not grouped:
+        text = (
+            "with two raters, STAPLE's probabilities take at most three values where any rater marked (one rater "
+            "alone, the other alone, both), so that they add little to how far the two overlap"
+        )
+        return Note("two_raters", text)
+    of = f" of {LEAST_RATERS} raters or more" if len(grouped) < len(known) else ""
+    have = "has" if len(grouped) == 1 else "have"
+    count = f"{counted(len(grouped), 'case')}{of} {have} a complexity" if grouped else f"no case{of} has a complexity"
+    return Note("few_cases", f"{count}, and fewer than {LEAST_CASES} make no groups")
 
 
 def _label_complexity(cases: Mapping[str, CaseFusion], tallies: Tallies, settings: Settings) -> Iterator[Row]:
@@ -615,15 +682,33 @@ def _correlation(esm: Series, overlap: Series, tallies: Tallies) -> Row:
     return Row("pooled", "esm_dice_correlation", value, region=region_of(tallies), extra=("",), n=n)
 
 
-def _absences(study: Study, tallies: Tallies) -> Iterator[str]:
+def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[str]:
     """Raters without a mask of some cases, whose means are over other cases than those of the others."""
     named = () if study.options.exchangeable else study.rater_names
     # of raters with several sessions this is said with their sessions
     for name in (name for name in named if name not in study.sessions):
         gaps = [case for case, tally in tallies.items() if not _rated(tally, name)]
         if 0 < len(gaps) < len(tallies):
-            rest = f"their means are over the other {counted(len(tallies) - len(gaps), 'case')}"
-            yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {rest}")
+            read = f"they read {len(tallies) - len(gaps)} of {counted(len(tallies), 'case')}"
+            over = _mean_counts(study, performance, name)
+            yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {read}{over}")
+
+
+def _mean_counts(study: Study, performance: Table, rater: str) -> str:
+    """Over how many subjects a rater's mean overlap with a consensus is."""
+    means = [r for r in performance.all("dice", "mean") if r["rater"] == rater and not r.group]
+    counts = sorted({r.n or 0 for r in means if r.label in ("", MACRO)})
+    if not counts:
+        return ""
+    many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f", and their mean overlap with a consensus is over {many} {subject_word(study)}{'s' * (counts[-1] != 1)}"
+
+
+def _unjudged_notes(tallies: Tallies) -> Iterator[str]:
+    """Cases that are left out where raters are compared with a consensus."""
+    if gone := [case for case, tally in tallies.items() if lacks_common_mark(tally)]:
+        text = f"raters are compared with a consensus without {join_names(gone, 3)}, where no item was marked by two"
+        yield Note(UNJUDGED, text)
 
 
 def _rated(tally: Tally, rater: str) -> bool:
@@ -662,6 +747,9 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
     yield from _open_notes(cases)
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")
+    # below ten cases nobody expects groups; those of several labels are not described as one
+    if groups is None and len(cases) >= LEAST_CASES and not next(iter(cases.values())).tally.labels.several:
+        yield Note(COMPLEXITY, f"complexity: the cases are not grouped: {why_no_groups(cases)}")
 
 
 def _open_notes(cases: Mapping[str, CaseFusion]) -> Iterator[str]:

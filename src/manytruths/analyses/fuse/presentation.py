@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...charts.complexity import GROUP_NAMES, complexity_plane, histograms
 from ...claims.numbers import TableIndex
-from ...claims.sentences import number
+from ...claims.sentences import counted, number
 from ...complexity import STATISTICS
 from ...core.labels import MACRO
 from ...core.undefined import reason
 from ...io.result_tables import Row
 from ..agree.references import reference_grid
 from ..printing import grid, print_parts
+from ..tables import subject_word
 from .case import on_modified_background
+from .fuse import group_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,16 +33,28 @@ def print_fusion(result: Fusion, console: Console) -> None:
     print_parts(console, parts, (*_dependence(result), *result.notes), result.claims)
 
 
+def _over(result: Fusion) -> str:
+    """``mean over 21 patients``; a cell whose mean is over fewer says over how many."""
+    return f"mean over {counted(len(result.study.subjects), subject_word(result.study))}"
+
+
+def _with_n(result: Fusion, text: str, row: Row | None) -> str:
+    """A number and, unless it is a mean over all subjects, over how many."""
+    fewer = row is not None and row.n is not None and row.n != len(result.study.subjects)
+    return f"{text}, n {row.n}" if row is not None and fewer and not reason(row.value) else text
+
+
 def _differences(result: Fusion) -> Any:
     """Method against method, mean over subjects."""
+    table = TableIndex("fuse/differences.csv", result.differences)
     rows = []
     for row in (row for row in result.differences.all("dice", "pooled") if row.label in ("", MACRO)):
         a, b = str(row["method_a"]), str(row["method_b"])
-        volume, changed = (_mean(result, s, a, b) for s in ("volume_difference", "changed"))
-        rows.append([f"{a} and {b}", _spread(result, a, b), number(volume), f"{changed:.3%}"])
-    header = ["", "Dice ± std", "relative volume difference", "items changed"]
-    title = f"How far the methods differ, mean over subjects{_of_labels(result)}"
-    return grid(title, header, rows) if rows else None
+        size, changed = (table.row(s, "mean", a, b) for s in ("volume_difference", "changed"))
+        cells = _with_n(result, number(size.value if size else None), size), _changed(result, changed)
+        rows.append([f"{a} and {b}", _spread(result, a, b), *cells])
+    header = ["", "Dice ± std", "relative difference of sizes", "items changed"]
+    return grid(f"How far the methods differ, {_over(result)}{_of_labels(result)}", header, rows) if rows else None
 
 
 def _of_labels(result: Fusion) -> str:
@@ -52,46 +66,48 @@ def _is_macro(result: Fusion) -> bool:
     return next(iter(result.tallies.values())).labels.several
 
 
-def _mean(result: Fusion, statistic: str, a: str, b: str, scope: str = "mean") -> float:
-    row = TableIndex("fuse/differences.csv", result.differences).row(statistic, scope, a, b)
-    return math.nan if row is None else row.value
-
-
 def _spread(result: Fusion, a: str, b: str) -> str:
-    return f"{number(_mean(result, 'dice', a, b))} ± {number(_mean(result, 'dice', a, b, 'std'))}"
+    table = TableIndex("fuse/differences.csv", result.differences)
+    mean, std = (table.row("dice", scope, a, b) for scope in ("mean", "std"))
+    text = f"{number(mean.value if mean else None)} ± {number(std.value if std else None)}"
+    return _with_n(result, text, mean)
+
+
+def _changed(result: Fusion, row: Row | None) -> str:
+    return _with_n(result, "–" if row is None or reason(row.value) else f"{row.value:.3%}", row)
 
 
 def _regions(result: Fusion) -> Any:
     """Each method against itself on the modified background."""
-    rows = []
+    table, rows = TableIndex("fuse/differences.csv", result.differences), []
     for row in result.differences.all("dice", "mean"):
         a, b = str(row["method_a"]), str(row["method_b"])
         if b == on_modified_background(a) and not row.group and row.label in ("", MACRO):
-            rows.append([a, _spread(result, a, b), f"{_mean(result, 'changed', a, b):.3%}"])
-    title = "How far each moves when the background is cut to the size of the union"
+            rows.append([a, _spread(result, a, b), _changed(result, table.row("changed", "mean", a, b))])
+    title = f"How far each moves when the background is cut to the size of the union, {_over(result)}"
     return grid(title, ["", "Dice ± std", "items changed"], rows) if rows else None
 
 
 def _performance(result: Fusion) -> Any:
     means = [r for r in result.performance.all("iou", "mean") if not r.group and r.label in ("", MACRO)]
-    unequal = len({r.n for r in means}) > 1
-    rows = [
-        [str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r), *([str(r.n)] if unequal else [])]
-        for r in means
-    ]
-    header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy", *(["n"] if unequal else [])]
-    return grid(
-        f"Raters against each consensus, in which they took part, mean over subjects{_of_labels(result)}", header, rows
-    )
+    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r)] for r in means]
+    header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy"]
+    title = f"Raters against each consensus, in which they took part, {_over(result)}{_of_labels(result)}"
+    return grid(title, header, rows)
 
 
 def _cells(result: Fusion, row: Row) -> list[str]:
-    def value(statistic: str, scope: str = "mean") -> str:
+    def find(statistic: str, scope: str = "mean") -> Row | None:
         found = result.performance.all(statistic, scope)
-        rows = (r for r in found if r.extra == row.extra and not r.group and r.label == row.label)
-        return next((number(r.value) for r in rows), "–")
+        return next((r for r in found if r.extra == row.extra and not r.group and r.label == row.label), None)
 
-    return [f"{number(row.value)} ± {value('iou', 'std')}", *map(value, ("sensitivity", "specificity", "accuracy"))]
+    def value(statistic: str) -> str:
+        mean = find(statistic)
+        return _with_n(result, number(mean.value if mean else None), mean)
+
+    std = find("iou", "std")
+    iou = f"{number(row.value)} ± {number(std.value if std else None)}"
+    return [_with_n(result, iou, row), *map(value, ("sensitivity", "specificity", "accuracy"))]
 
 
 def _dependence(result: Fusion) -> list[str]:
@@ -102,20 +118,28 @@ def _dependence(result: Fusion) -> list[str]:
 
 def _complexity(result: Fusion) -> Any:
     if _is_macro(result):
-        means = {(r.label, s): r.value for s in STATISTICS for r in result.complexity.all(s, "mean") if not r.group}
-        labels = dict.fromkeys(label for label, _ in means if label)
-        rows = [[label, *(number(means[label, s]) for s in STATISTICS)] for label in labels]
-        return grid("Complexity of the cases by label, each against the rest, mean", ["", *STATISTICS], rows)
-    columns = (*STATISTICS, "dice")
-    rows = [["mean", *(number(result.complexity.find(s, "mean").value) for s in columns)]]
+        found = {(r.label, s): r for s in STATISTICS for r in result.complexity.all(s, "mean") if not r.group}
+        by_label = {label: [found[label, s] for s in STATISTICS] for label, _ in found if label}
+        rows = [[label, *(number(r.value) for r in own), _counts(own)] for label, own in by_label.items()]
+        title = f"Complexity of the cases by label, each against the rest, {_over(result)}"
+        return grid(title, ["", *STATISTICS, "n"], rows)
+    *means, dice = (result.complexity.find(s, "mean", **{"class": ""}) for s in (*STATISTICS, "dice"))
+    rows = [["mean", *(number(r.value) for r in means), _counts(means), _with_n(result, number(dice.value), dice)]]
     if result.groups:
-        members = Counter(result.groups.classify(f.complexity) for f in result.cases.values())
+        members = Counter(group_of(result.groups, f.complexity) for f in result.cases.values())
         for name, centre in zip(result.groups.names, result.groups.centres, strict=True):
             overlap = result.complexity.find("dice", "mean", **{"class": name}).value if members[name] else None
-            title = f"{name}: {GROUP_NAMES.get(name, '')} ({members[name]})"
-            rows.append([title, number(centre[0]), "", number(centre[1]), "", "", number(overlap)])
-    title = "Complexity of the cases, and Dice of two raters (groups: entropy and mean at their centre)"
-    return grid(title, ["", *STATISTICS, "Dice"], rows)
+            title = f"{name}: {GROUP_NAMES.get(name, '')} ({counted(members[name], 'case')})"
+            rows.append([title, number(centre[0]), "", number(centre[1]), "", "", "", number(overlap)])
+    centres = " (groups: entropy and mean at their centre)" if result.groups else ""
+    title = f"Complexity of the cases, and Dice of two raters, {_over(result)}{centres}"
+    return grid(title, ["", *STATISTICS, "n", "Dice"], rows)
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    """Over how many subjects means are: ``11``, or ``10–11`` where they differ."""
+    counts = sorted({row.n or 0 for row in rows})
+    return "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
 
 
 def charts(result: Fusion) -> dict[str, str]:
@@ -135,7 +159,7 @@ def charts(result: Fusion) -> dict[str, str]:
     cases = {name: f.complexity for name, f in result.cases.items()}
     if any(not c.reason for c in cases.values()):
         points = {name: (float(c.entropy), float(c.mean)) for name, c in cases.items()}
-        groups = {name: result.groups.classify(c) for name, c in cases.items()} if result.groups else None
+        groups = {name: group_of(result.groups, c) for name, c in cases.items()} if result.groups else None
         svg["complexity"] = complexity_plane(points, groups, "STAPLE's probabilities, case by case")
         values = {"all cases": [float(c.esm) for c in cases.values()]}
         svg["esm"] = histograms(values, "entropy scaled by mean (ESM)", "Complexity of the cases")

@@ -29,7 +29,7 @@ from ..elements import Cases, Column, PageTable, Section
 from ..findings import Findings
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
-from .standards import as_title, standard_name
+from .standards import as_title, size_word, standard_name
 from .vocabulary import meaning, rater_cell
 
 MOST_ALGORITHMS = 4
@@ -48,15 +48,23 @@ def section(findings: Findings) -> Section:
     title = spell_count(len(findings.study), "case").capitalize()
     note = "The most disputed come first." if len(findings.study) > 1 else ""
     table = make_table("cases", title, cases_by_kappa(findings), columns, note, filter=True)
-    lead = ("Open a case to see its image, what each rater drew, and where they differ.",)
-    return Section("cases", "Case by case", (lead,) if findings.views else (), (Cases(table),))
+    return Section("cases", "Case by case", (_lead(findings),) if findings.views else (), (Cases(table),))
+
+
+def _lead(findings: Findings) -> Sentence:
+    which = "the case" if len(findings.study) == 1 else "a case"
+    if findings.study.options.exchangeable:
+        text = "its image, its masks, and where they differ. A colour is a mask of the case, not the same person in all"
+        return (f"Open {which} to see {text}.",)
+    return (f"Open {which} to see its image, what each rater drew, and where they differ.",)
 
 
 def _name_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     yield text_column("Case"), lambda row: case_cell(row.case)
     texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
     if any(texts.values()):
-        help = "Raters who marked nothing, or whose mask is furthest from those of the others."
+        named = not findings.study.options.exchangeable
+        help = "Raters who marked nothing" + ", or whose mask is furthest from those of the others" * named
         yield text_column("What to look at", help), lambda row: text_cell(texts[row.case])
     if any(case.groups for case in findings.study):
         yield text_column("Group"), lambda row: text_cell(row.group)
@@ -76,7 +84,8 @@ def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
         macro = " Each label against the rest, mean over labels." * several
         yield Column("Dice", meaning(findings, "dice") + macro), _score_of(table, "dice")
         size = _score_of(table, "volume_difference", digits=0, percent=True)
-        yield Column("Relative volume difference", meaning(findings, "volume_difference") + macro), size
+        what = f"Relative {size_word(findings)} difference"
+        yield Column(what, meaning(findings, "volume_difference") + macro), size
         positive = _score_of(table, "positive_agreement")
         yield Column("Positive agreement", meaning(findings, "positive_agreement") + macro), positive
 
@@ -101,6 +110,8 @@ def _standard_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     if not others:
         return
     second = "staple" if "staple" in others else others[0]
+    if findings.fusion.same_masks.tells_nothing(first, second):
+        return
     a, b = (standard_name(findings, method) for method in (first, second))
     help = f"Dice of two reference standards, {a} and {b}: the lower, the more it matters which is taken."
     yield Column(as_title(f"{a} and {b}"), help), _score_of(findings.table("fuse/differences"), "dice", first, second)
@@ -245,7 +256,7 @@ def _edits_sentence(findings: Findings) -> Sentence:
 def _presence_sentence(findings: Findings) -> Sentence:
     study = findings.study
     if study.options.exchangeable:
-        return (f"Every case was marked by {raters_per_case(findings)}, who need not be the same in each case.",)
+        return (f"Every case was read by {raters_per_case(findings)}, who need not be the same in each case.",)
     absent = {rater: gaps for rater in study.rater_names if (gaps := _absent_cases(findings, rater))}
     if not absent:
         every = f"There is a mask of every rater for {'every' if len(study) > 1 else 'the'} case"

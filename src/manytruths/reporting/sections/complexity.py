@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ...analyses.fuse.fuse import LEAST_CASES
+from ...analyses.fuse.fuse import group_of, why_no_groups
 from ...analyses.fuse.presentation import charts
 from ...charts.complexity import GROUP_NAMES
 from ...claims.numbers import has_interval, is_defined, number_cell, undefined_share
@@ -15,7 +15,6 @@ from ...claims.sentences import (
     case_cell,
     case_links,
     compose,
-    counted,
     join_parts,
     number,
     spell_count,
@@ -27,7 +26,8 @@ from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from .vocabulary import sd_column
+from .standards import with_interval
+from .vocabulary import plain_note, sd_column
 
 FILE = "fuse/complexity.csv"
 MOST_LISTED = 10
@@ -61,9 +61,10 @@ def group_name(letter: str) -> str:
 
 def section(findings: Findings) -> Section:
     """The chart of cases, their groups, and those with the highest ESM."""
+    one = len(findings.study) == 1
     return Section(
         "complexity",
-        "How do STAPLE's probabilities vary from case to case?",
+        "How are STAPLE's probabilities spread?" if one else "How do STAPLE's probabilities vary from case to case?",
         (*_lead(findings),),
         (*_blocks(findings),),
     )
@@ -142,9 +143,10 @@ def _caption(findings: Findings) -> str:
 def _group_blocks(findings: Findings) -> Iterator[Block]:
     groups = findings.fusion.groups
     if groups is None:
-        yield Paragraphs(((_why_no_groups(findings),),))
+        if len(findings.study) > 1 and _highest_cases(findings):
+            yield Paragraphs(((f"The cases are not grouped: {why_no_groups(findings.fusion.cases)}.",),))
         return
-    members = Counter(groups.classify(result.complexity) for result in findings.fusion.cases.values())
+    members = Counter(group_of(groups, result.complexity) for result in findings.fusion.cases.values())
     where = "At the centre of the group; fuse/complexity-groups.json"
     lines = []
     for name, (entropy, mean) in zip(groups.names, groups.centres, strict=True):
@@ -152,27 +154,21 @@ def _group_blocks(findings: Findings) -> Iterator[Block]:
         title, meaning = text_cell(f"{group_name(name)} ({name})"), text_cell(GROUPS.get(name, BETWEEN))
         overlap = findings.table("fuse/complexity").cell("dice", "mean", name)
         lines.append((title, meaning, text_cell(members[name]), *ends, overlap))
+    means = [findings.table("fuse/complexity").row("dice", "mean", name) for name in groups.names]
+    interval = with_interval(findings, shown=any(map(has_interval, means)))
     columns = (
         text_column("Group", "With its letter in the chart"),
         text_column("Meaning", "By the mean at the group's centre, after Gordon (2009)"),
         Column("Cases", "How many cases are nearest to this group"),
         Column("Entropy", "At the centre of the group"),
         Column("Mean", "At the centre of the group"),
-        Column("Dice", f"Mean Dice of two raters over the {findings.subject_word}s of the group, with its "
-               f"{findings.interval_name} from ten on"),
-    )  # fmt: skip
+        Column("Dice", f"Mean Dice of two raters over the {findings.subject_word}s of the group{interval}"),
+    )
     note = (
         "Groups are relative to this study: the cases were divided into three by their position in the chart. They "
         "need not be in the order of Dice."
     )
     yield PageTable("complexity-groups", "Groups of cases", columns, tuple(lines), note)
-
-
-def _why_no_groups(findings: Findings) -> str:
-    cases = len(findings.study)
-    if cases < LEAST_CASES:
-        return f"The cases are not grouped: {counted(cases, 'case')}, and fewer than {LEAST_CASES} make no groups."
-    return "The cases are not grouped: too few of them differ in complexity, or have one."
 
 
 def _highest_table(findings: Findings) -> PageTable | None:
@@ -196,24 +192,31 @@ def _highest_table(findings: Findings) -> PageTable | None:
 
 
 def _overview_table(findings: Findings) -> PageTable:
-    table, lines = findings.fusion.complexity, []
-    shown = any(has_interval(row) for row in table.rows if row.scope == "mean")
-    for name in (s for s in HEADS if s in STATISTICS):
-        mean, std = table.find(name, "mean", **{"class": ""}), table.find(name, "std", **{"class": ""})
-        cells = text_cell(HEADS[name][0], why=HEADS[name][1]), number_cell(FILE, mean), number_cell(FILE, std)
-        lines.append((*cells, text_cell(undefined_share(mean))))
-    columns = (
-        text_column("Measure", "The tooltip explains each measure"),
-        Column("Mean", f"Mean over {findings.subject_word}s" + f", with its {findings.interval_name}" * shown),
-        sd_column(findings),
-        Column("Undefined", f"{findings.subject_word.capitalize()}s for which it is not defined"),
-    )
+    """The mean of every measure over subjects; of one case its values."""
+    table, one = findings.table("fuse/complexity"), len(findings.study) == 1
+    names = [s for s in HEADS if s in STATISTICS]
+    means = {name: table.row(name, "mean", "") for name in names}
+    interval = with_interval(findings, shown=any(map(has_interval, means.values())))
+    columns: list[ColumnOf[str]] = [
+        (text_column("Measure", "The tooltip explains each measure"),
+         lambda name: text_cell(HEADS[name][0], why=HEADS[name][1])),
+        (Column("Value", "Of the one case") if one else
+         Column("Mean", f"Mean over {findings.subject_word}s{interval}"), lambda name: table.cell(name, "mean", "")),
+    ]  # fmt: skip
+    if not one:
+        undefined = f"{findings.subject_word.capitalize()}s for which it is not defined"
+        columns += [
+            (sd_column(findings), lambda name: table.cell(name, "std", "")),
+            (Column("Undefined", undefined), lambda name: text_cell(undefined_share(means[name]))),
+        ]
     note = (
         f"STAPLE was run on the {findings.pixel_word}s that any rater marked and as much background (the modified "
         f"background), whatever region the other sections count; its probabilities are described over the "
         f"{findings.pixel_word}s that any rater marked."
     )
-    return PageTable("complexity", "Complexity of all cases", columns, tuple(lines), note)
+    return make_table(
+        "complexity", "Complexity of the case" if one else "Complexity of all cases", names, columns, note
+    )
 
 
 def _label_table(findings: Findings) -> Iterator[PageTable]:
@@ -241,7 +244,7 @@ def _notes(findings: Findings) -> Iterator[Sentence]:
         if reason(row.value):
             why.setdefault(reason(row.value), []).append(row.case)
     for text, cases in why.items():
-        yield (*case_links(cases), f": no complexity, as {text}.")
+        yield (*case_links(cases), f": no complexity, as {plain_note(findings, text)}.")
     note = findings.fusion.groups.note if findings.fusion.groups else ""
     if note:
         yield (f"{note[0].upper()}{note[1:]}.",)

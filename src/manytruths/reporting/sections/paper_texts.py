@@ -346,12 +346,13 @@ def _spread(findings: Findings) -> Iterator[Sentence]:
 
 
 def _standard_results(findings: Findings) -> Iterator[Sentence]:
+    yield from _results(findings, "consensus.same", "consensus.bound")
     pair = most_different(findings)
     if pair:
         which = ", the reference standards that differed most," if pair.several else ""
         value = findings.table("fuse/differences").quote(pair.row, level=findings.interval_name)
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
-        yield compose("{}{} overlapped by a {} of {}.", pair.names, which, mean, value)
+        yield compose("{}{} overlapped by a {} of {}{}.", pair.names, which, mean, value, pair.over)
 
 
 def _area_results(findings: Findings) -> Iterator[Sentence]:

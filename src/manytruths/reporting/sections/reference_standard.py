@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ...analyses.fuse.case import on_modified_background
-from ...analyses.fuse.fuse import COMPLEXITY
+import numpy as np
+
+from ...analyses.fuse.case import consensus_column, on_modified_background
+from ...analyses.fuse.fuse import COMPLEXITY, UNJUDGED
 from ...analyses.fuse.presentation import charts
-from ...claims.numbers import TableIndex, is_defined
-from ...claims.sentences import Cell, Sentence, case_cell, compose, join_names, join_parts, text_cell
+from ...claims.numbers import TableIndex, has_interval, is_defined
+from ...claims.sentences import (
+    Cell,
+    Sentence,
+    case_cell,
+    compose,
+    counted,
+    join_names,
+    join_parts,
+    number_word,
+    text_cell,
+)
 from ...core.undefined import code_of
 from ...io.result_tables import Row
 from ...raters.dependence import FEWEST
@@ -20,18 +33,21 @@ from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
 from .raters import DEPENDENCE_CLAIMS, rater_sentences
 from .standards import (
-    UNION,
     StandardPair,
     as_title,
+    describe_staple,
     given_references,
-    method_name,
+    method_options,
     method_pairs,
     method_sentence,
     most_different,
+    over_some,
+    size_word,
     standard_cell,
     standard_name,
+    with_interval,
 )
-from .vocabulary import in_items, mean_over, note_block, rater_cell, sd_column
+from .vocabulary import in_items, mean_over, note_block, note_sentences, rater_cell, sd_column
 
 MethodPair = tuple[str, str]
 
@@ -43,7 +59,11 @@ DIFFERENT = 0.9
 """Dice of two reference standards below which a case is mentioned."""
 STEADY = 0.95
 """Dice with itself from which on a method is said not to depend on the background."""
+LARGE, EMPTY = 2 / 3, 1.99
+"""Relative difference of two sizes from which on their ratio is given (2), and below which the smaller is not empty."""
 DICE_ENDS = "1: the same mask; 0: nothing in common"
+SAME_MASKS = ("consensus.same", "consensus.bound")
+"""Claims about methods that give the same masks."""
 
 HARD = {
     "iou": ("IoU", "Overlap: what both marked over what either marked; 1 is the same mask"),
@@ -63,7 +83,7 @@ SOFT = {
 def section(findings: Findings) -> Section:
     """Consensus methods, how far they differ, and which to use when."""
     table, rates = findings.table("fuse/differences"), findings.table("fuse/performance")
-    notes = [note for note in findings.fusion.notes if code_of(note) != COMPLEXITY]
+    notes = [note for note in findings.fusion.notes if code_of(note) not in (COMPLEXITY, UNJUDGED)]
     return Section(
         "reference-standard",
         "What can be taken as the reference standard?",
@@ -82,8 +102,8 @@ def section(findings: Findings) -> Section:
 
 def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
     yield (
-        "Where experts differ, there is no single correct mask. A reference standard (often called ground truth) is "
-        "what their masks together are taken to say, and there is more than one way to do that.",
+        "Where raters differ, the masks alone do not tell which is right. A reference standard (often called ground "
+        "truth) is what their masks together are taken to say, and there is more than one way to do that.",
     )
     given = given_references(findings.study)
     if given:
@@ -92,9 +112,11 @@ def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
         kinds = ("reference.equals_rater", "reference.equals_vote", "reference.raters_scored")
         yield from findings.agreement.claims.sentences(*kinds)
         yield from findings.fusion.claims.sentences("reference.equals_consensus")
+    yield from findings.fusion.claims.sentences(*SAME_MASKS)
+    pairs = method_pairs(findings)
     if pair := most_different(findings):
         yield (*_difference_sentence(findings, table, pair), *_rater_overlap(findings))
-    elif method_pairs(findings):
+    elif pairs and not any(is_defined(table.row("dice", "mean", *pair)) for pair in pairs):
         yield (f"How far reference standards differ cannot be computed: {why_no_overlap(findings)}.",)
 
 
@@ -103,9 +125,24 @@ def _difference_sentence(findings: Findings, table: TableIndex, pair: StandardPa
     mean = "mean Dice" if (pair.row.n or 0) > 1 else "Dice"
     size: Sentence = ()
     if is_defined(row := table.row("volume_difference", "mean", *pair.row.extra)):
-        size = (", with a relative volume difference of ", table.quote(row, 0, percent=True))
+        size = (f", with a relative {size_word(findings)} difference of ", table.quote(row, 0, percent=True))
+        size += _times_text(findings, row)
     dice = table.quote(pair.row, level=findings.interval_name)
-    return compose(start + ": they overlap by a {} of {}{}.", pair.names, mean, dice, size)
+    return compose(start + ": they overlap by a {} of {}{}{}.", pair.names, mean, dice, pair.over, size)
+
+
+def _times_text(findings: Findings, row: Row) -> Sentence:
+    """How many times as large one of the two masks is, where that is much; which one, where there is one case."""
+    if not LARGE <= row.value < EMPTY:
+        return ()
+    times = f"about {number_word(round((2 + row.value) / (2 - row.value)))} times as large as"
+    if len(findings.study) > 1 or row.label:
+        return (f" (as where one is {times} the other)",)
+    table = next(iter(findings.fusion.tallies.values()))
+    places = {str(method): table.position(consensus_column(str(method))) for method in row.extra}
+    sizes = {m: int(table.counts[np.isin(table.patterns[:, i], table.labels.marks)].sum()) for m, i in places.items()}
+    small, large = (standard_name(findings, method) for method in sorted(sizes, key=sizes.__getitem__))
+    return (f" ({large} is {times} {small})",)
 
 
 def _rater_overlap(findings: Findings) -> Sentence:
@@ -113,8 +150,9 @@ def _rater_overlap(findings: Findings) -> Sentence:
     table = findings.table("agree/agreement")
     if not is_defined(row := table.row("dice")):
         return ()
-    which = "the" if len(findings.study.rater_names) == 2 else "any"
-    return compose(" For comparison, {} two raters overlap by {}.", which, table.quote(row))
+    which = "the two" if len(findings.study.rater_names) == 2 else "two"
+    text = " For comparison, {} raters overlap by {}{}."
+    return compose(text, which, table.quote(row), over_some(findings, row))
 
 
 def _method_blocks(findings: Findings, table: TableIndex) -> Iterator[Block]:
@@ -134,7 +172,7 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
             "A vote is simple, easy to explain, and needs no model of the raters' errors: take it unless there is a "
             "reason not to.",
         )
-    if "staple" in names:
+    if "staple" in names and not (two and "staple" in findings.fusion.same_masks.bounds):
         text = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
         yield (text, *_dependence_sentence(findings), *_background_sentence(table))
     if two:
@@ -172,7 +210,8 @@ def _most_different_cases(findings: Findings, table: TableIndex, most: int = 3) 
     """The rows of the cases on which two methods overlap least."""
     if len(findings.study) < 2:
         return []
-    pairs = set(method_pairs(findings))
+    same = findings.fusion.same_masks
+    pairs = {pair for pair in method_pairs(findings) if not same.tells_nothing(*pair)}
     rows = [row for row in table.all("dice", "case") if row.extra in pairs and row.value < DIFFERENT]
     least: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.value):
@@ -186,16 +225,17 @@ def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[
     def value(statistic: str, scope: str = "mean", **how: Any) -> Callable[[MethodPair], Cell]:
         return lambda pair: table.cell(statistic, scope, *pair, **how)
 
-    how = "How the raters were put together"
-    help = f"Overlap of the two masks, with its {findings.interval_name}. {DICE_ENDS}"
-    size = "Difference of the marked areas or volumes, as a share of their mean"
-    changed = "Share of the image that one marks and the other does not (or labels otherwise)"
+    how, what = "How the raters were put together", size_word(findings)
+    shown = any(has_interval(row) for row in table.all("dice", "mean"))
+    help = f"Overlap of the two masks{with_interval(findings, shown=shown)}. {DICE_ENDS}"
+    size = f"Difference of the marked {what}s over their mean: 100% where one is three times the other"
+    changed = f"Share of the counted {findings.pixel_word}s that one marks and the other does not (or labels otherwise)"
     return [
         (text_column("Reference standard", how), lambda pair: standard_cell(findings, pair[0])),
         (text_column("and", "The one that it is compared with"), lambda pair: standard_cell(findings, pair[1])),
         (Column("Dice", help), value("dice")),
         *([(sd_column(findings), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
-        (Column("Relative volume difference", size), value("volume_difference", digits=1, percent=True)),
+        (Column(f"Relative {what} difference", size), value("volume_difference", digits=1, percent=True)),
         (Column("Changed", changed), value("changed", percent=True)),
     ]
 
@@ -234,35 +274,89 @@ def _given_tables(findings: Findings) -> Iterator[Block]:
         return rater_cell(findings, str(row["rater"])) if row["rater"] else text_cell("mean of raters")
 
     def value(statistic: str, scope: str = "mean") -> Callable[[Row], Cell]:
-        return lambda row: table.cell(statistic, scope, *row.extra, label=row.label)
+        def cell(row: Row) -> Cell:
+            own = table.row(statistic, scope, *row.extra, label=row.label)
+            shown = table.cell(statistic, scope, *row.extra, label=row.label)
+            # n of Dice has a column
+            other = scope == "mean" and own is not None and own.n != row.n
+            return replace(shown, below=f"n = {own.n}" if own is not None and other and own.n else "")
+
+        return cell
+
+    def against(row: Row) -> Cell:
+        return text_cell(row["against"], below=_own_masks(findings, row))
 
     columns: list[ColumnOf[Row]] = [
         (text_column("Label", "What was marked"), lambda row: text_cell(row.label or "mean of labels")),
         (text_column("Who", "A rater, or what the raters together are taken to say"), judged),
-        (text_column("with", "The given reference"), lambda row: text_cell(row["against"])),
+        (text_column("with", "The given reference, and whose mask it is where it is a rater's own"), against),
         *((Column(*HARD[name]), value(name)) for name in HARD),
         *([(sd_column(findings, "Dice SD"), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
-        (Column("n", f"{findings.subject_word.capitalize()}s with this reference"), lambda row: text_cell(row.n)),
+        (
+            Column("n", f"{findings.subject_word.capitalize()}s with this reference for which Dice is defined"),
+            lambda row: text_cell(row.n),
+        ),
     ]
     several = any(row.label for row in rows)
-    title = f"Raters and consensus against given references, {mean_over(findings)}"
+    subjects = len(findings.study.subjects) > 1
+    title = "Raters and consensus against given references" + f", mean over {findings.subject_word}s" * subjects
     shown = columns if several else columns[1:]
-    yield make_table("given-references", title, rows, shown, filter=len(rows) > LONG)
+    yield make_table("given-references", title, rows, shown, _own_note(findings), filter=len(rows) > LONG)
+
+
+def _own_masks(findings: Findings, row: Row) -> str:
+    """Whether a reference is the mask of the rater in this row, or of one whose marks are in this consensus."""
+    own = {
+        who: len(cases) for (name, who), cases in findings.agreement.equal_references.items() if name == row["against"]
+    }
+    if row["rater"]:
+        count = own.get(str(row["rater"]))
+        return f"their own mask in {counted(count, 'case')}" if count else ""
+    if not row["method"] or not own:
+        return ""
+    return f"the mask of {join_names(list(own))}, whose marks are in this consensus"
+
+
+def _own_note(findings: Findings) -> str:
+    if not findings.agreement.equal_references or findings.study.options.exchangeable:
+        return ""
+    return (
+        "Where a reference is a rater's own mask, the rater's numbers are 1 by construction, and a consensus holds the "
+        "same marks: neither is judged by something independent."
+    )
 
 
 def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Raters against each reference standard: means over subjects, against probabilities, and pooled."""
-    caution = (
-        "Raters are compared with what they helped to make, and look better than beside the others alone, the more so "
-        "the fewer they are."
-    )
+    caution = _caution(findings)
     title = f"Raters against each reference standard, {mean_over(findings)}"
     yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
     title = f"Raters against the probabilities of each reference standard (Gordon's measures), {mean_over(findings)}"
-    yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, note=caution, closed=True)
+    soft = _caution(findings, soft=True)
+    yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, note=soft, closed=True)
     if len(findings.study) > 1:
         titles = "rater-rates-pooled", "Raters against each reference standard, all cases together"
         yield from _rate_table(findings, table, titles, HARD, scope="pooled", note=caution, closed=True)
+
+
+def _caution(findings: Findings, *, soft: bool = False) -> str:
+    """What the numbers of raters against a consensus of themselves do not tell, and which cases are left out."""
+    same, two = findings.fusion.same_masks, len(findings.study.rater_names) == 2
+    parts = [
+        "Raters are compared with what they helped to make, so these numbers are not independent of the rater; mostly "
+        "that flatters."
+    ]
+    if two and not soft and all(method in same.bounds for method in findings.fusion.methods):
+        parts.append(
+            "What both of two raters marked lies within each mask, and each mask within what any marked: the numbers "
+            "follow from the sizes of the masks and of their overlap, and do not tell who is right."
+        )
+    parts += list(note_sentences(findings, _notes_of(findings, UNJUDGED)))
+    return " ".join(parts)
+
+
+def _notes_of(findings: Findings, *codes: str) -> list[str]:
+    return [note for note in findings.fusion.notes if code_of(note) in codes]
 
 
 def _rate_table(
@@ -270,8 +364,6 @@ def _rate_table(
     scope: str = "mean", note: str = "", closed: bool = False,
 ) -> Iterator[PageTable]:  # fmt: skip
     rows = [r for r in table.rows if r.scope == scope and not r.group and r.statistic in rates]
-    if len(findings.study.rater_names) == 2:  # nobody marks more than the union of two
-        rows = [r for r in rows if method_name(str(r["method"]), 2) != UNION]
     if not rows:
         return
 
@@ -281,12 +373,23 @@ def _rate_table(
     columns: list[ColumnOf[MethodPair]] = [
         (text_column("Rater", "Who is compared"),
          lambda pair: rater_cell(findings, pair[1]) if pair[1] else text_cell("mean of raters")),
-        (text_column("with", "The reference standard"), lambda pair: standard_cell(findings, pair[0])),
+        (text_column("with", _made_help(findings, soft=rates is SOFT)), lambda pair: standard_cell(findings, pair[0])),
         *((Column(name, in_items(findings, help)), value(s)) for s, (name, help) in rates.items()
           if any(r.statistic == s for r in rows)),
     ]  # fmt: skip
     pairs = list(dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows))
     yield make_table(*titles, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)
+
+
+def _made_help(findings: Findings, *, soft: bool) -> str:
+    """How the reference standards of the table were made, so that they are not mixed up with other estimates."""
+    text = "The reference standard, made case by case"
+    if "staple" not in findings.fusion.methods:
+        return text
+    options = describe_staple(method_options(findings, "staple"), findings.pixel_word)
+    text += f". STAPLE ({options}): " + ("its probabilities" if soft else "its mask, of probability one half or more")
+    others = any(row.statistic == "staple_sensitivity" for row in findings.table("agree/raters").rows)
+    return text + ". STAPLE's own estimates of the raters' rates, with the prior estimated, are other numbers" * others
 
 
 def _histograms(findings: Findings) -> Iterator[Block]:

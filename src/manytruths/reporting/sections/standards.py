@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from ...claims.consensus import HALF as HALF
+from ...claims.consensus import INTERSECTION as INTERSECTION
+from ...claims.consensus import UNION as UNION
+from ...claims.consensus import half_vote, percentage
+from ...claims.consensus import method_name as method_name
 from ...claims.numbers import is_defined
 from ...claims.sentences import Cell, text_cell
 from ...fusion.registry import estimator
@@ -15,18 +20,10 @@ from ...study import Study
 from ..findings import Findings
 from .formulas import cite
 
-UNION, INTERSECTION = "what any rater marked (union)", "what all raters marked (intersection)"
-MAJORITY, HALF = "the majority vote", "the vote of at least half"
-"""Half of an even number of raters is no majority."""
-METHOD_NAMES = {
-    "excl": "the vote without outliers",
-    "staple_map": "STAPLE with neighbours",
-    "plurality": "the plurality",
-}
 METHOD_HELP = {
     "excl": "leaves out outliers, then takes a vote",
-    "staple": "weights raters by their estimated performance: it finds the likely reference standard from the raters' "
-    "error rates, and the error rates from the likely reference standard, in turn",
+    "staple": "weights raters by their estimated error rates: it estimates how probable a mark is from these rates, "
+    "and the rates from the probabilities, in turn, as if errors were independent of each other",
     "staple_map": "STAPLE with a prior for equal labels of neighbouring pixels",
     "simple": "takes a weighted vote, and drops raters who do not fit it, step by step",
     "plurality": "gives each pixel the label that most raters gave it",
@@ -38,35 +35,6 @@ PRIORS = {
     "marked": "prior: share of {item}s that any rater marked",
     "estimated": "prior estimated as well",
 }
-
-
-def method_name(method: str, raters: int = 0) -> str:
-    """The name of a consensus method in a sentence; a vote of half of two raters is their union."""
-    name, _, rest = method.partition(":")
-    if name != "vote":
-        return METHOD_NAMES.get(name, name.upper())
-    names = {
-        "": _half_vote(raters),
-        "0.5": _half_vote(raters),
-        "0.75": "the three-quarters vote",
-        "any": UNION,
-        "all": INTERSECTION,
-    }
-    return names.get(rest) or f"the {_percentage(rest)} vote"
-
-
-def _half_vote(raters: int) -> str:
-    """The name of a vote at one half; a tie counts as marked."""
-    if raters == 2:
-        return UNION
-    return MAJORITY if raters % 2 or not raters else HALF
-
-
-def _percentage(text: str) -> str:
-    try:
-        return f"{100 * float(text):.3g}%"
-    except ValueError:
-        return text
 
 
 def method_help(method: str, raters: int = 0) -> str:
@@ -81,7 +49,7 @@ def method_help(method: str, raters: int = 0) -> str:
     return (
         "marks only what every rater marked"
         if rest == "all"
-        else f"marks what at least {_percentage(rest)} of them marked"
+        else f"marks what at least {percentage(rest)} of them marked"
     )
 
 
@@ -128,17 +96,41 @@ class StandardPair:
     row: Row
     several: bool
     """Whether other pairs are closer."""
+    over: str
+    """``over 11 of 14 cases``, after a blank, where that is not all of them; else empty."""
 
 
 def most_different(findings: Findings) -> StandardPair | None:
-    """The two consensus methods that differ most; None with fewer than two, or where nothing was marked."""
+    """The two consensus methods that differ most.
+
+    None with fewer than two, where nothing was marked, or where their overlap is known beforehand.
+    """
     table = findings.table("fuse/differences")
     rows = list(filter(is_defined, (table.row("dice", "mean", *pair) for pair in method_pairs(findings))))
     if not rows:
         return None
     least = min(rows, key=lambda r: r.value)
-    names = " and ".join(standard_name(findings, str(method)) for method in least.extra)
-    return StandardPair(names, least, len(rows) > 1)
+    first, second = map(str, least.extra)
+    if findings.fusion.same_masks.tells_nothing(first, second):
+        return None
+    names = f"{standard_name(findings, first)} and {standard_name(findings, second)}"
+    return StandardPair(names, least, len(rows) > 1, over_some(findings, least))
+
+
+def over_some(findings: Findings, row: Row) -> str:
+    """`` over 11 of 14 cases``; empty where a mean is over all subjects."""
+    subjects = len(findings.study.subjects)
+    return f" over {row.n} of {subjects} {findings.subject_word}s" if row.n is not None and row.n < subjects else ""
+
+
+def size_word(findings: Findings) -> str:
+    """``area``, or ``volume`` of volumes."""
+    return "area" if findings.pixel_word == "pixel" else "volume"
+
+
+def with_interval(findings: Findings, *, shown: bool) -> str:
+    """``, with its 95% CI`` where a column shows any."""
+    return f", with its {findings.interval_name}" if shown else ""
 
 
 def method_pairs(findings: Findings) -> list[tuple[str, str]]:
@@ -161,8 +153,8 @@ def cite_method(findings: Findings, method: str, item: str) -> str:
         "vote": _describe_vote(threshold, len(findings.study.rater_names)),
         "excl": f"a vote at {threshold} without outliers" + cite("Lampert 2016"),
         "plurality": "plurality (the label given most often)",
-        "staple": f"STAPLE{cite('Warfield 2004')} ({_describe_staple(options, item)})",
-        "staple_map": f"STAPLE{cite('Warfield 2004')} ({_describe_staple(options, item)})",
+        "staple": f"STAPLE{cite('Warfield 2004')} ({describe_staple(options, item)})",
+        "staple_map": f"STAPLE{cite('Warfield 2004')} ({describe_staple(options, item)})",
         "simple": f"SIMPLE{cite('Langerak 2010')} (α = {options.get('alpha', 1.5):g})",
         "lsml": f"the level set LSML{cite('Li 2011')} (λ = {length:g})",
         "lsmlp": f"the level set LSMLP, a variant of a published one{cite('Li 2011')} (λ = {length:g})",
@@ -176,12 +168,13 @@ def _describe_vote(threshold: float | str, raters: int) -> str:
     if threshold == "all" or threshold == 1:
         return "the intersection of the markings"
     if threshold == 0.5:
-        named = {UNION: "the union of the markings", HALF: "a vote"}.get(_half_vote(raters), "majority vote")
+        named = {UNION: "the union of the markings", HALF: "a vote"}.get(half_vote(raters), "majority vote")
         return named if raters == 2 else f"{named} (marked by at least half of the raters)"
     return f"a vote (marked by a share of at least {threshold} of the raters)"
 
 
-def _describe_staple(options: Mapping[str, Any], item: str) -> str:
+def describe_staple(options: Mapping[str, Any], item: str) -> str:
+    """The options of STAPLE in words, with their citations."""
     prior = options.get("prior", "prevalence")
     text = PRIORS[prior].format(item=item) if isinstance(prior, str) else f"prior: {_format_number(prior)}"
     parts = [text + (cite("Dawid 1979") if prior == "estimated" else "")]

@@ -195,13 +195,14 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
 
 def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
     """How far the reference standard depends on the method, and whether raters differ on the same pixels."""
+    yield from findings.fusion.claims.sentences("consensus.same", "consensus.bound")
     pair = most_different(findings)
     dice = findings.table("agree/agreement").row("dice")
     if pair and (dice is None or is_defined(dice)):
         which = ", the reference standards that differ most," if pair.several else ""
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
         value = findings.table("fuse/differences").quote(pair.row)
-        yield capitalise(compose("{}{} overlap by a {} of {}.", pair.names, which, mean, value))
+        yield capitalise(compose("{}{} overlap by a {} of {}{}.", pair.names, which, mean, value, pair.over))
     yield from rater_sentences(findings, "raters.effective")
 
 
@@ -231,7 +232,9 @@ def next_steps(findings: Findings) -> tuple[Sentence, ...]:
 
 def _look_again(findings: Findings) -> Iterator[Sentence]:
     if rows := most_disputed(findings):
-        text = "Look again at {}: the raters agree least there. Click a name to see who drew what."
+        # the colours of exchangeable raters are no persons
+        see = "the masks" if findings.study.options.exchangeable else "who drew what"
+        text = f"Look again at {{}}: the raters agree least there. Click a name to see {see}."
         yield compose(text, case_links([row.case for row in rows]))
 
 
