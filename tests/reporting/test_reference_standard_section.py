@@ -349,7 +349,7 @@ def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
     assert table.title.endswith("mean over cases"), "the reference is not given for all of them"
     who, against = ([c.title for c in table.columns].index(title) for title in ("Who", "with"))
     below = {row[who].shown: row[against].below for row in table.rows}
-    assert below["A"] == "their own mask in 3 cases"
+    assert below["A"] == "their own mask in every case"
     assert below["B"] == ""
     assert below["STAPLE"] == "the mask of A, whose marks are in this consensus"
     assert column(table, "n") == ["3"] * 5

@@ -17,7 +17,6 @@ from ...claims.sentences import (
     Sentence,
     case_cell,
     compose,
-    counted,
     join_names,
     join_parts,
     number_word,
@@ -306,12 +305,10 @@ def _given_tables(findings: Findings) -> Iterator[Block]:
 
 def _own_masks(findings: Findings, row: Row) -> str:
     """Whether a reference is the mask of the rater in this row, or of one whose marks are in this consensus."""
-    own = {
-        who: len(cases) for (name, who), cases in findings.agreement.equal_references.items() if name == row["against"]
-    }
+    own = {who: same for (name, who), same in findings.agreement.equal_references.items() if name == row["against"]}
     if row["rater"]:
-        count = own.get(str(row["rater"]))
-        return f"their own mask in {counted(count, 'case')}" if count else ""
+        same = own.get(str(row["rater"]))
+        return f"their own mask in {same}" if same else ""
     if not row["method"] or not own:
         return ""
     return f"the mask of {join_names(list(own))}, whose marks are in this consensus"
