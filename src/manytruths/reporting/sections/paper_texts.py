@@ -292,10 +292,15 @@ def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
     drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
     silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
-    return (
+    ranked_by = (
         f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
-        f"τ_b{_cite_statistic('kendall_tau')} between rankings, and compared in pairs by one-sided {exact}Wilcoxon "
-        f"signed-rank tests{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, "
+        f"τ_b{_cite_statistic('kendall_tau')} between rankings"
+    )
+    if ranking.overall.refusal:
+        return f"{ranked_by}; they were not tested, as there were too few {findings.subject_word}s."
+    return (
+        f"{ranked_by}, and compared in pairs by one-sided {exact}Wilcoxon signed-rank "
+        f"tests{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, "
         f"α = {ranking.alpha:g}."
     )
 
