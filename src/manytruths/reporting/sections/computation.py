@@ -26,7 +26,7 @@ from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table
-from .paper_texts import methods_text, results_text
+from .paper_texts import few_to_rank, methods_text, results_text
 from .standards import method_options
 from .vocabulary import scale_name
 
@@ -217,10 +217,10 @@ def _ranking_settings(findings: Findings) -> Iterator[Line]:
     yield part, "metrics", ", ".join(ranking.metrics)
     yield part, "under", _standards_counted(findings, ranking)
     drawn = f"{ranking.resamples:,}, {ranking.seed}"
-    yield part, "resamples and seed", f"none: too few {findings.subject_word}s" if ranking.overall.refusal else drawn
+    few = few_to_rank(findings, ranking) if ranking.overall.refusal else ""
+    yield part, "resamples and seed", f"none: {few}" if few else drawn
     yield part, "missing scores", str(findings.ranking.settings.missing)
-    tests = f"not tested: too few {findings.subject_word}s"
-    yield part, "level of tests", tests if ranking.overall.refusal else f"{ranking.alpha:g}, after Holm"
+    yield part, "level of tests", f"not tested: {few}" if few else f"{ranking.alpha:g}, after Holm"
 
 
 def _scheme(ranking: Ranking, each: str) -> str:
