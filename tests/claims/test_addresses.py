@@ -30,7 +30,7 @@ def run_commands(study: mt.Study, out: Path) -> Path:
 @pytest.fixture(scope="module")
 def of_demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    demo(folder, cases=12, size=96)
+    demo(folder, cases=16, size=96)
     study = mt.Study.open(
         folder / "study",
         predictions=f"{folder}/study/predictions/{{algorithm}}/{{case}}.png",
@@ -79,6 +79,16 @@ def test_the_claims_of_the_demo(of_demo):
 
 def test_the_claims_of_several_labels(of_labels):
     assert follow(of_labels) >= {"agree", "evaluate", "plan"}
+
+
+def test_orders_name_the_scores_that_they_go_by(of_demo):
+    """Before, the claim had no numbers."""
+    _, out = of_demo
+    claim = next(c for c in claims_of(out / "evaluate/claims.csv") if c["claim"] == "algorithms.order")
+    numbers = claim["numbers"].split(" | ")
+    assert all(number.startswith("evaluate/rankings.csv#mean,") for number in numbers)
+    ranked = [r for r in claims_of(out / "evaluate/rankings.csv") if r["metric"] == "dice"]
+    assert len(numbers) == len(ranked) > 0
 
 
 def test_every_command_that_claims_something_lists_it(of_demo):

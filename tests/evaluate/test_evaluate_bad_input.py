@@ -641,7 +641,7 @@ def test_the_same_prediction_twice(capsys, tmp_path):
     for case in CASES:
         (tmp_path / f"pred/y/{case}.png").write_bytes((tmp_path / f"pred/x/{case}.png").read_bytes())
     said, found = judged(capsys, tmp_path)
-    assert "x and y are equal under every reference standard" in said
+    assert "By Dice, x and y are equal under each of the 5 standards used" in said
     assert {r["rank"] for r in found["rankings"]} == {"1"}
     assert {r["order"] for r in found["orders"]} == {"x = y"}
 

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+import manytruths as mt
 from manytruths.cli import status
 from study_folders import run, table
 
@@ -265,15 +266,54 @@ def test_one_metric_and_truth(tmp_path, capsys):
         capsys, "rank", path, "--out", tmp_path, "--metric", "dice", "--against", "A", "--algorithm", "unet,<b>&net"
     )
     assert done.status == 0
-    assert "no sets of ranks: an interval over subjects needs at least 10 of them; there are 8" in done.out
+    assert "no tests, no sets of ranks, no resamples: it takes 10 subjects, and there are 8" in done.out
+    assert "By mean dice against A, unet is first, but no winner can be named from 8 cases" in " ".join(
+        done.out.split()
+    )
+    assert "Holm" not in done.out
+    assert "told apart" not in done.out
+    assert "too narrow" not in done.out
     assert "with 95% intervals" not in done.out
     rows = [r for r in table(tmp_path / "rank/rankings.csv") if r["statistic"] == "rank"]
     assert all(not r["low"] and "at least 10" in r["reason"] for r in rows)
     board = json.loads((tmp_path / "rank/leaderboard.json").read_text())
     assert board["algorithms"][0]["low"] is None
-    assert {c.stem for c in (tmp_path / "rank/charts").iterdir()} == {
-        "ranks-overall", "significance-overall", "stability",
-    }  # fmt: skip
+    assert board["algorithms"][0]["first_share"] is None
+    assert (board["groups"], board["winner"]) == ([], None)
+    assert {c.stem for c in (tmp_path / "rank/charts").iterdir()} == {"ranks-overall"}
+    assert "–" not in (tmp_path / "rank/charts/ranks-overall.svg").read_text()
+    untested = {"first_share", "wins", "p_value", "p_holm", "ahead_share", "mean_kendall_tau"}
+    rows = [r for name in ("rankings", "pairs", "tau") for r in table(tmp_path / f"rank/{name}.csv")]
+    found = {r["statistic"]: set() for r in rows if r["statistic"] in untested}
+    for r in rows:
+        found.get(r["statistic"], set()).add((r["value"], r["code"]))
+    assert found == {name: {("nan", "too_few_subjects_to_test")} for name in untested}
+    claim = table(tmp_path / "rank/claims.csv")[0]
+    assert (claim["made"], claim["code"], claim["p_value"]) == ("no", "too_few_subjects", "")
+    assert "adjusted p" not in claim["text"]
+
+
+def test_a_case_without_a_mask_of_the_rater_is_named(tmp_path, capsys):
+    """Printed before: "cases left out as undefined for every algorithm: 1 (dice against A)"."""
+    lines = ["case,algorithm,against,metric,value,reason,code"]
+    for case, name in ((c, n) for c in range(12) for n in ("unet", "vnet")):
+        lines.append(f"p{case},{name},B,dice,0.{case + 10},,")
+        value = "nan,the rater is absent,rater_absent" if case == 4 else f"0.{case + 20},,"
+        lines.append(f"p{case},{name},A,dice,{value}")
+    (tmp_path / "s.csv").write_text("\n".join(lines))
+    told = " ".join(run(capsys, "rank", tmp_path / "s.csv", "--out", tmp_path, "--no-pictures").out.split())
+    assert "A has no mask of p4" in told
+    assert "left out as undefined" not in told
+
+
+def test_the_agreement_of_standards_is_that_of_the_ranking_shown(tmp_path):
+    """Printed before: the mean over the schemes mean and rank."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(0.7, 0.1, (3, 12, 3, 1))
+    found = mt.rank(mt.Scores.of(values, ["a", "b", "c"], references=["x", "y", "z"]), resamples=20)
+    taus = [t.value for t in found.ranking.taus if (t.between, t.scheme, t.metric) == ("truths", "mean", "dice")]
+    assert len(taus) == 3
+    assert f"Kendall's tau between reference standards: mean {np.mean(taus):.2f}" in " ".join(found.notes)
 
 
 def test_anybodys_table_with_subjects(tmp_path, capsys):

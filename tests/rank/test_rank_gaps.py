@@ -313,5 +313,11 @@ def test_names_are_found_however_they_are_written():
 def test_without_subjects_a_note_says_what_that_means():
     told = "every case counts as a patient of its own"
     assert [n for n in rank_scores(Scores.of([[0.5] * 3] * 2, ["A", "B"]), resamples=1).notes if told in n]
+    assert not [n for n in rank_scores(Scores.of([[0.5], [0.4]], ["A", "B"]), resamples=1).notes if told in n]
+    narrow = [
+        any("too narrow" in n for n in rank_scores(Scores.of([[0.5] * cases] * 2, ["A", "B"]), resamples=1).notes)
+        for cases in (9, 10)
+    ]
+    assert narrow == [False, True]
     named = Scores.of([[0.5] * 3] * 2, ["A", "B"], subjects=["s", "t", "u"])
     assert not [n for n in rank_scores(named, resamples=1).notes if told in n]

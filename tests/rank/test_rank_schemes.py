@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from manytruths import CallError, InputError, Scores, rank_scores, reason
 from manytruths.analyses.rank.rank import tabulate_ranking
-from manytruths.evaluation.ranking.missing_scores import make_boards
+from manytruths.core.undefined import code
+from manytruths.evaluation.ranking.missing_scores import Board, make_boards
 from manytruths.evaluation.ranking.pair_tests import (
     ResampledTests,
     holm,
@@ -40,7 +41,7 @@ SMALL = [[0.9, 0.8, 0.7, 0.6], [0.8, 0.9, 0.6, 0.9], [0.9, 0.1, 0.8, 0.7]]
 """Means .75, .8, .625; ranks in the cases (1.5, 2, 2, 3), (3, 1, 3, 1), (1.5, 3, 1, 2)."""
 
 tables = arrays(
-    np.float64, st.tuples(st.integers(2, 5), st.integers(2, 12)), elements=st.integers(0, 20).map(lambda n: n / 20)
+    np.float64, st.tuples(st.integers(2, 5), st.integers(10, 14)), elements=st.integers(0, 20).map(lambda n: n / 20)
 )
 
 
@@ -57,7 +58,7 @@ def board(values: np.ndarray, **options):
 def standing(sampled, ranks=None, level=0.95):
     """A ranking of algorithms with the given ranks in its resamples, of enough subjects for intervals."""
     whole = np.zeros(sampled.shape[1]) if ranks is None else ranks
-    return Standing("mean", "", "", whole, whole, sampled, 20, level)
+    return Standing("mean", "", "", whole, whole, sampled, 20, level, 20)
 
 
 # by hand
@@ -77,19 +78,20 @@ def test_the_three_schemes_by_hand():
 
 
 def test_wins_by_hand():
-    """Seven subjects, each better by another amount: p is 1/128 one way and 1 the other; Holm's 6 makes it 0.047."""
-    step = np.array([1, 2, 3, 4, 5, 6, 7]) / 100
+    """Ten subjects, each better by another amount: p is 1/1024 one way and 1 the other, times Holm's 6."""
+    step = np.arange(1, 11) / 100
     found = rank_scores(Scores.of([0.9 + 0 * step, 0.8 - step, 0.5 - 3 * step], ["A", "B", "C"]), scheme="test")
     tests = found.tests[0]
-    assert tests.p_value[[0, 0, 1], [1, 2, 2]] == pytest.approx([1 / 128] * 3)
+    assert tests.p_value[[0, 0, 1], [1, 2, 2]] == pytest.approx([1 / 1024] * 3)
     assert tests.p_value[[1, 2, 2], [0, 0, 1]] == pytest.approx([1.0] * 3)
-    assert tests.p_holm[[0, 0, 1], [1, 2, 2]] == pytest.approx([6 / 128] * 3)
+    assert tests.p_holm[[0, 0, 1], [1, 2, 2]] == pytest.approx([6 / 1024] * 3)
     assert found.standings[2].score.tolist() == [2, 1, 0]
     assert found.order == ("A", "B", "C")
-    six = rank_scores(
-        Scores.of([0.9 + 0 * step[:6], 0.8 - step[:6], 0.5 - 3 * step[:6]], ["A", "B", "C"]), scheme="test"
+    nine = rank_scores(
+        Scores.of([0.9 + 0 * step[:9], 0.8 - step[:9], 0.5 - 3 * step[:9]], ["A", "B", "C"]), scheme="test"
     )
-    assert six.overall.places.tolist() == [1, 1, 1]
+    assert np.isnan(nine.tests[0].p_holm).all()
+    assert nine.overall.places.tolist() == [1, 1, 1]
 
 
 def test_subjects_count_once_however_many_cases_they_have():
@@ -335,7 +337,7 @@ def test_a_shared_first_place_is_split():
 def test_shares_ranges_and_ahead_share_by_hand():
     sampled = np.array([[1, 2, 3], [1.5, 1.5, 3], [2, 1, 3], [1, 3, 2], [np.nan] * 3])
     assert standing(sampled).ahead_share[0].tolist() == [0.5, (1 + 0.5 + 0 + 1) / 4, 1.0]
-    assert standing(sampled).shares.tolist() == [[0.75, 0.25, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]
+    assert standing(sampled).shares.tolist() == [[0.625, 0.375, 0], [0.375, 0.375, 0.25], [0, 0.25, 0.75]]
     low, high = standing(sampled, level=0.5).resampled_range
     assert low.tolist() == [1, 1, 2]
     assert high.tolist() == [1, 2, 3]
@@ -391,8 +393,9 @@ def test_shares_add_up(values):
     found = rank_scores(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
     for standing in found.standings:
         assert standing.shares.sum(axis=1) == pytest.approx(1)
+        assert standing.shares.sum(axis=0) == pytest.approx(1)
         assert standing.first_share.sum() == pytest.approx(1)
-        assert (standing.first_share <= standing.shares[:, 0] + 1e-12).all()
+        assert standing.first_share == pytest.approx(standing.shares[:, 0])
         assert standing.ahead_share + standing.ahead_share.T == pytest.approx(1)
         assert standing.ranks.sum() == len(values) * (len(values) + 1) / 2
 
@@ -413,14 +416,22 @@ def test_ranks_in_cases_are_means_over_each_subject():
 # few subjects, many tests, wrong calls
 
 
-def test_with_few_subjects_sets_and_ranges_of_ranks_are_refused_and_the_rest_is_there():
+def test_with_few_subjects_nothing_is_tested_or_resampled():
+    """Printed before: shares of resamples, p values and groups that "cannot be told apart" of nine subjects."""
     nine, ten = (rank_scores(Scores.of(random_table(3, n), ["A", "B", "C"])) for n in (9, 10))
     assert "at least 10" in nine.overall.refusal.reason
     assert np.isnan(nine.overall.resampled_range).all()
     assert np.isnan(nine.rank_sets()).all()
     assert np.isnan(nine.means[0].low).all()
     assert "9" in nine.means[0].refusal.reason
-    assert nine.overall.first_share.sum() == pytest.approx(1)
+    assert np.isnan(nine.overall.first_share).all()
+    assert np.isnan(nine.overall.shares).all()
+    assert np.isnan(nine.overall.ahead_share).all()
+    assert code(nine.overall.tau[0]) == "too_few_subjects_to_test"
+    assert np.isnan(nine.evidence().p).all()
+    assert nine.groups() == ()
+    assert sorted(nine.order) == ["A", "B", "C"]
+    assert nine.verdict.code == "too_few_subjects"
     assert not ten.overall.refusal
     low, high = ten.overall.resampled_range
     assert (low <= ten.overall.places).all()
@@ -438,19 +449,27 @@ def test_so_many_tests_that_they_are_repeated_less_often(monkeypatch):
     assert any("100 of the 150" in note for note in found.notes)
 
 
-def test_a_resample_without_any_subject_of_a_board_is_counted():
+def test_one_standard_of_few_subjects_forbids_what_is_said_of_all():
     values = np.full((2, 12, 2, 1), np.nan)
-    values[:, :, 0, 0] = random_table(2, 12)
-    values[:, 0, 1, 0] = 0.8, 0.7
+    values[:, :, 0, 0] = random_table(2, 12) + np.array([[0.2], [0.0]])
+    values[:, :9, 1, 0] = values[:, :9, 0, 0]
     found = rank_scores(Scores.of(values, ["A", "B"], references=["x", "y"]))
-    own = found.find(truth="y", metric="dice")
-    assert own.refusal
-    assert not found.overall.refusal
+    assert found.find(truth="y", metric="dice").refusal
+    assert found.overall.refusal
+    assert not found.find(truth="x", metric="dice").refusal
+    assert found.evidence("x").p[0, 1] < 0.05
+    assert np.isnan(found.evidence().p).all()
+    assert found.verdict.winner is None
+    assert "no winner can be named with 9 cases for dice against y" in found.verdict.sentence
+
+
+def test_a_resample_without_any_subject_of_a_board_is_counted():
+    values = random_table(2, 12)
+    one = Board("dice", "x", True, values[:, :1], np.array([0]), *np.zeros((3, 2), int), 0, np.nan)
     weights = draw_subjects(12, 1000, 0)
     for scheme in SCHEMES:
-        assert found.find(truth="y", metric="dice", scheme=scheme).undefined == (weights[:, 0] == 0).sum() > 0
-    assert found.overall.undefined == own.undefined
-    assert found.find(truth="x", metric="dice").undefined == 0
+        ranks = resampled_ranks(one, scheme, "mean", weights, 0.05)
+        assert np.isnan(ranks).any(axis=1).sum() == (weights[:, 0] == 0).sum() > 0
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,13 @@ Square = tuple[str, str, str, str]
 
 
 def rank_whiskers(
-    ranks: Mapping[str, tuple[float, float, float]], title: str, *, groups: Sequence[tuple[int, int]] = ()
-) -> str:
+    ranks: Mapping[str, tuple[float, float, float]], title: str, *, groups: Sequence[tuple[int, int]] = (),
+    every: str = "",
+) -> str:  # fmt: skip
     """A dot at each algorithm's rank with whiskers from low to high, nan drawing none.
 
-    ``groups`` are stretches of rows (first and last) that cannot be told apart: bars at the right join them.
+    ``groups`` are stretches of rows (first and last) of whom none is significantly better than another: bars at the
+    right join them. ``every`` says under which metrics and reference standards at once, where there are several.
     """
     if not ranks:
         raise CallError("ranks is empty; give one algorithm or more")
@@ -47,8 +49,8 @@ def rank_whiskers(
         if math.isfinite(start) and math.isfinite(end):
             route = f"M{start:.2f} {y - 5:.2f}v10m0 -5H{end:.2f}m0 -5v10"
             parts.append(svg.tag("path", d=route, fill="none", stroke=INK, stroke_width=1.5))
-        numbers = [svg.format_number(value, 0) for value in (rank, low, high)]
-        hover = svg.tooltip(f"{key}: {numbers[0]} ({numbers[1]}–{numbers[2]})")
+        known = f" ({low:.0f}–{high:.0f})" if math.isfinite(start) and math.isfinite(end) else ""
+        hover = svg.tooltip(f"{key}: {svg.format_number(rank, 0)}{known}")
         parts.append(svg.tag("circle", hover, cx=x, cy=y, r=5.0, fill=BLUE, stroke="#ffffff"))
     for (first, last), lane in zip(groups, lanes, strict=True):
         x = right + 9 * lane
@@ -57,7 +59,9 @@ def rank_whiskers(
     captions = (
         ["whiskers: simultaneous confidence sets"] if any(np.isfinite(r[1:]).all() for r in ranks.values()) else []
     )
-    captions += ["bars at the right join algorithms that cannot be told apart"] if groups else []
+    bars = "bars at the right join algorithms that cannot be told apart"
+    several = ["bars at the right join algorithms of which none is", f"significantly better than another{every}"]
+    captions += (several if every else [bars]) if groups else []
     parts += _captions(captions, bottom + 58)
     paper = max(right + 9 * (max(lanes, default=0) + 1) + 16, _wide(captions))
     return svg.document(paper, bottom + (58 + 16 * len(captions) if captions else 52), title, parts)
@@ -106,8 +110,13 @@ def _rank_axis(count: int, start: float, end: float, top: float, bottom: float) 
     return [*parts, svg.text((start + end) / 2, bottom + 36, "rank", fill=PALE_INK, text_anchor="middle")]
 
 
-def significance_map(p: ArrayLike, names: Sequence[str], title: str, *, alpha: float = 0.05) -> str:
-    """A filled square where the row is significantly better than the column: p of all ordered pairs, adjusted."""
+def significance_map(
+    p: ArrayLike, names: Sequence[str], title: str, *, alpha: float = 0.05, every: str = ""
+) -> str:  # fmt: skip
+    """A filled square where the row is significantly better than the column: p of all ordered pairs, adjusted.
+
+    ``every`` says under which metrics and reference standards at once: p is then the largest of theirs.
+    """
     table = np.asarray(p, float)
     if table.shape != (len(names), len(names)) or not len(names):
         raise CallError(f"p is {table.shape} for {len(names)} names; one row and one column a name")
@@ -118,16 +127,18 @@ def significance_map(p: ArrayLike, names: Sequence[str], title: str, *, alpha: f
             return None
         value = float(table[row, column])
         verb = "is significantly better than" if value < alpha else "is not significantly better than"
-        hover = f"{names[row]} {verb} {names[column]}: p = {value:.3g}"
+        hover = f"{names[row]} {verb} {names[column]}{every}: {'largest ' if every else ''}p = {value:.3g}"
         fill, ink = (BLUE, "#ffffff") if value < alpha else (WEAK, PALE_INK)
         readable = cell >= READABLE and (value < alpha or cell >= 34)
         return fill, hover, _short(value, alpha) if readable else "", ink
 
     left, right, bottom, parts = _squares(names, names, cell, square)
-    words = f"the row is better than the column (adjusted p < {alpha:g}); numbers are p"
-    label = svg.text(left + 18, bottom + 24, words, size=11, fill=PALE_INK)
-    parts += [svg.rect(left, bottom + 14, 12, 12, BLUE), label]
-    return svg.document(max(right, left + 24 + len(words) * 11 * LETTER), bottom + 42, title, parts)
+    better = f"the row is better than the column (adjusted p < {alpha:g})"
+    lines = [better, f"{every.strip()}; numbers are the largest p"] if every else [f"{better}; numbers are p"]
+    label = [svg.text(left + 18, bottom + 24 + 16 * i, line, size=11, fill=PALE_INK) for i, line in enumerate(lines)]
+    parts += [svg.rect(left, bottom + 14, 12, 12, BLUE), *label]
+    wide = left + 24 + max(map(len, lines)) * 11 * LETTER
+    return svg.document(max(right, wide), bottom + 26 + 16 * len(lines), title, parts)
 
 
 def _squares(
@@ -182,15 +193,20 @@ def rank_blobs(shares: ArrayLike, names: Sequence[str], title: str, *, ranks: Se
         parts.append(_name(left - 12, y + 4, key, font_size=min(12.0, cell * 0.7), text_anchor="end"))
         for place in np.flatnonzero(np.nan_to_num(table[row]) > 0):
             x, share = left + cell * (int(place) + 0.5), float(table[row, place])
-            hover = svg.tooltip(f"{key}: rank {place + 1} in {share:.0%} of resamples")
+            hover = svg.tooltip(f"{key}: rank {place + 1} in {_share(share)} of resamples")
             radius = max(1.2, math.sqrt(share) * (cell / 2 - 0.5))
             parts.append(svg.tag("circle", hover, cx=x, cy=y, r=radius, fill=BLUE, fill_opacity=0.75))
     for row, rank in enumerate(ranks):
         across, y = left + cell * (rank - 0.5), top + cell * (row + 0.5)
         parts.append(svg.tag("path", d=f"M{across - 4:.2f} {y - 4:.2f}l8 8m0 -8l-8 8", stroke=INK, stroke_width=1.6))
-    words = "area: share of resamples" + ("; cross: rank in all data" if len(ranks) else "")
+    words = "area: share of resamples, ties in equal parts" + ("; cross: rank in all data" if len(ranks) else "")
     parts += _captions([words], bottom + 58)
     return svg.document(max(left + wide + 24, _wide([words])), bottom + 74, title, parts)
+
+
+def _share(share: float) -> str:
+    """A percentage; what happened in some resamples is neither 0% nor 100%."""
+    return "< 1%" if share < 0.005 else "> 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def rank_table(ranks: ArrayLike, names: Sequence[str], references: Sequence[str], title: str) -> str:

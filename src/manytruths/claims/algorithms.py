@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -20,6 +19,7 @@ from ..inference.intervals import MIN_SUBJECTS
 from .claim import ClaimKind, ClaimLog
 from .intervals import consider_failures
 from .numbers import TableIndex, has_interval, is_defined
+from .orders import all_standards, first_places, same_scores
 from .sentences import Cell, Sentence, compose, join_names, join_parts, label_words, number_word, spell_count
 
 ENOUGH = f"at least {LEAST_RATERS} raters and {MIN_SUBJECTS} subjects"
@@ -60,15 +60,16 @@ FAILURES = ClaimKind(
 )  # fmt: skip
 ORDER = ClaimKind(
     "algorithms.order", "description",
-    "The order of the algorithms under every reference standard, or that it differs between them; without a test.",
+    "The order of the algorithms under the reference standards used, or that it differs between them; a description, "
+    "not tested. Standards that give the same scores are named.",
     "two or more algorithms have scores",
 )  # fmt: skip
 WINNER = ClaimKind(
     "algorithms.winner", "difference",
     "One algorithm is better than every other under every metric and reference standard.",
-    f"it comes first; at least {MIN_SUBJECTS} subjects; one-sided Wilcoxon tests after Holm against every other under "
-    "every metric and reference standard (the largest p counts); first in 95% of the resamples under each; not trained "
-    "on cases of the study",
+    f"it comes first; at least {MIN_SUBJECTS} subjects under every metric and reference standard; one-sided Wilcoxon "
+    "tests after Holm against every other under each of them (the largest p counts); first in 95% of the resamples "
+    "under each; not trained on cases of the study",
     "two or more algorithms are equal, and better than the others",
 )  # fmt: skip
 TRAINED_HERE = ClaimKind(
@@ -284,30 +285,32 @@ def trained_here(reference: str) -> Note:
 MOST_NAMED = 6
 
 
-def consider_orders(log: ClaimLog, orders: ReferenceRankings | None, metric: str) -> None:
-    """Whether the order is the same under every reference standard, by one metric."""
+def consider_orders(
+    log: ClaimLog, orders: ReferenceRankings | None, metric: str, rests_on: Sequence[Cell] = (), untested: str = ""
+) -> None:
+    """Whether the order is the same under every reference standard, by one metric.
+
+    ``rests_on`` are the scores that the orders go by; ``untested`` says why no test follows, where none does.
+    """
     if orders is None or not orders.rankings:
         return
+    now, then = (
+        f"By {metric}{f' ({untested})' if untested else ''}, {_order(orders, past)}." for past in (False, True)
+    )
+    log.consider(ORDER, (now,), result=(then,), rests_on=rests_on)
+
+
+def _order(orders: ReferenceRankings, past: bool) -> str:
+    """``the nine reference standards give two orders: …``, or the one order that they give."""
     count, best = sum(len(r.references) for r in orders.rankings), orders.rankings[0]
-    if len(orders.rankings) == 1:
-        which = "under the one reference standard" if count == 1 else f"the same under all {count} reference standards"
-        order = str(best) if len(best.order) <= MOST_NAMED else f"{join_names(best.places[0])} first"
-        words, rest = ("is", "was"), f"{which}: {order}."
-    else:
-        give = f"{count} give {len(orders.rankings)} different orders; {_firsts(orders)}."
-        words, rest = ("differs", "differed"), f"between reference standards: {give}"
-    now, then = (f"By {metric}, without a test, the order of the algorithms {word} {rest}" for word in words)
-    log.consider(ORDER, (now,), result=(then,))
-
-
-def _firsts(orders: ReferenceRankings) -> str:
-    """``first: net under 4 and filter under 2``."""
-    firsts: Counter[str] = Counter()
-    for ranking in orders.rankings:
-        firsts[join_names(ranking.places[0])] += len(ranking.references)
-    if len(firsts) == 1:
-        return f"first under all of them: {next(iter(firsts))}"
-    return f"first: {join_names([f'{name} under {n}' for name, n in firsts.most_common()])}"
+    same = same_scores(orders.same, count, past=past)
+    if len(orders.rankings) > 1:
+        give, many = "gave" if past else "give", spell_count(len(orders.rankings), "order")
+        first = first_places(orders, past=past)
+        return f"the {number_word(count)} reference standards{same} {give} {many}: {first}"
+    order = str(best) if len(best.order) <= MOST_NAMED else f"{join_names(best.places[0])} first"
+    under = f"{'' if count == 1 else 'the same '}under {all_standards(count)}{same.removesuffix(',')}"
+    return f"the order of the algorithms {'was' if past else 'is'} {under}: {order}"
 
 
 def consider_winner(
@@ -320,6 +323,7 @@ def consider_winner(
     name = ranking.algorithms[first]
     metrics = join_names([metric_names.get(metric, metric) for metric in ranking.metrics])
     second = max(others, key=lambda i: evidence.p[first, i])
+    whom: Cell | str = "every other algorithm" if len(others) > 1 else Cell(ranking.algorithms[second])
     p = float(evidence.p[first, second])
     row = pairs.row("p_holm", "overall", "test", "", "", name, ranking.algorithms[second])
     if row is None:
@@ -330,11 +334,13 @@ def consider_winner(
     if is_defined(row):
         quoted = pairs.quote(row, 3)
         cell = Cell(shown, quoted.value, at=quoted.at)
-    standards = spell_count(len(ranking.references), "reference standard")
-    every = f" under each of {standards}" if len(ranking.references) > 1 else ""
-    text = "By {}, {} {} better than every other algorithm{} (largest adjusted p {})."
-    sentence, result = (compose(text, metrics, Cell(name), was, every, cell) for was in ("is", "was"))
-    refused = None if ranking.verdict.winner else Note("no_winner", ranking.verdict.sentence)
+    every = f" under {all_standards(len(ranking.references), 'each of {}')}" if len(ranking.references) > 1 else ""
+    largest = "largest " if len(others) > 1 or len(ranking.boards) > 1 else ""
+    tested: Sentence = () if evidence.refusal else (f" ({largest}adjusted p ", cell, ")")
+    text = "By {}, {} {} better than {}{}{}."
+    sentence, result = (compose(text, metrics, Cell(name), was, whom, every, tested) for was in ("is", "was"))
+    verdict = ranking.verdict
+    refused = None if verdict.winner else Note(verdict.code, verdict.sentence)
     if trained_on and name in trained_on:
         refused = refused or trained_here(trained_on[name])
     log.consider(WINNER, sentence, about=name, result=result, why_not=refused, p_value=p)

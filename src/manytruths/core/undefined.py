@@ -98,6 +98,7 @@ REASONS: dict[str, str] = {
     "too_few_subjects": "an interval over subjects needs at least 10 of them",
     "too_few_raters_for_margin": "a margin needs at least 3 raters",
     "too_few_shared_subjects": "a test of raters needs at least 10 subjects that they share",
+    "too_few_subjects_to_test": "a test or resamples of subjects need at least 10 of them",
     "too_few_raters_to_test": "a test of raters needs at least 3 of them",
     "few_effective_subjects": (
         "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "

@@ -49,6 +49,12 @@ def too_few_subjects(subjects: int) -> Undefined | None:
     return Undefined("too_few_subjects", f"there {are} {subjects}") if subjects < MIN_SUBJECTS else None
 
 
+def too_few_to_test(subjects: int) -> Undefined | None:
+    """The undefined p value, or share of resamples, of so many subjects; None where there is one."""
+    few = too_few_subjects(subjects)
+    return None if few is None else Undefined("too_few_subjects_to_test", few.detail)
+
+
 def effective_subjects(sizes: ArrayLike) -> float:
     """Effective number of subjects of a pooled number: (Σs)² / Σs², s the size of each; 0 where all are empty.
 

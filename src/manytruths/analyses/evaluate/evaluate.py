@@ -21,7 +21,8 @@ from ...claims.algorithms import (
     trained_here,
 )
 from ...claims.claim import ClaimLog, Claims
-from ...claims.numbers import TableIndex
+from ...claims.numbers import TableIndex, number_cell
+from ...claims.orders import not_tested
 from ...claims.sentences import counted
 from ...claims.sessions import session_notes
 from ...core.columns import Column
@@ -147,26 +148,27 @@ class Evaluation(Result):
     @cached_property
     def claims(self) -> Claims:
         """What is said about the algorithms, and what was considered and not said."""
-        log = ClaimLog()
+        log, each = ClaimLog(), subject_word(self.study)
         if self.interchangeability is not None:
             file = "evaluate/interchangeability.csv"
             table, found = TableIndex(file, self.interchangeability.table), self.interchangeability
-            facts = BesideRaters(
-                found.every, subject_word(self.study), self._labels, found.outliers, found.one_rater, self._dependent
-            )
+            facts = BesideRaters(found.every, each, self._labels, found.outliers, found.one_rater, self._dependent)
             consider_interchangeability(log, table, facts)
         consider_training(log, self.study.options.trained_on, [c.name for c in self.study.algorithms])
         if self.mask_scores is not None:
             scores = TableIndex("evaluate/scores.csv", self.table("scores"))
             labels = [part.label for part in self.mask_scores.parts]
             lacks = {a.name: self._counts_missing(a) for a in self.mask_scores.parts[0].algorithms}
-            each = subject_word(self.study)
             consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
         consider_equal_references(log, self.equal_references)
         consider_voted_references(log, find_votes(self._beside_references))
         metric = "pbar_area" if self.mask_scores is None else "dice"
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
-        consider_orders(log, self.orders.get((label, metric)), NAMES[metric])
+        rows = [row for row in self.table("rankings").rows if (row.label, row["metric"]) == (label, metric)]
+        rests_on = [number_cell("evaluate/rankings.csv", row, 3) for row in rows]
+        # of probability maps, areas of all cases together are ordered, and not tested
+        untested = not_tested(len(self.study.subjects), each) or ("" if self.mask_scores else "not tested")
+        consider_orders(log, self.orders.get((label, metric)), NAMES[metric], rests_on, untested)
         return log.settle(primary=self.study.options.primary)
 
     @property

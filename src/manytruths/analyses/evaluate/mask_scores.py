@@ -511,11 +511,12 @@ def rank_masks(masks: MaskScores, missing: Missing) -> dict[tuple[str, str], Ref
         by_metric: dict[str, list[Board]] = {}
         for board in boards:
             by_metric.setdefault(board.metric, []).append(board)
+        same = scores.same_references() if boards else ()
         for metric, of_metric in by_metric.items():
             # what differs by rounding alone is tied
             means = [np.round(board.means if board.higher else -board.means, DIGITS) for board in of_metric]
             references = [board.truth for board in of_metric]
-            orders[part.label, metric] = rank_by_reference(np.stack(means, axis=1), scores.algorithms, references)
+            orders[part.label, metric] = rank_by_reference(np.stack(means, axis=1), scores.algorithms, references, same)
     return orders
 
 

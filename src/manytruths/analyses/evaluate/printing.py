@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...agreement import contingency
+from ...claims.orders import compare_pair, describe_standards
 from ...claims.sentences import counted, number
 from ...core.columns import Column
 from ...core.errors import few
@@ -358,35 +359,42 @@ def _shown_orders(result: Evaluation) -> Iterator[tuple[str, str, ReferenceRanki
     """Label, metric and rankings."""
     for (label, metric), orders in result.orders.items():
         if metric in ("dice", "pbar_area") and orders.rankings:
-            yield f"{label}: " if label else "", metric, orders
+            yield label, metric, orders
 
 
 def order_grids(result: Evaluation) -> Iterator[Any]:
     """Distinct rankings, and who gives each."""
-    for about, metric, orders in _shown_orders(result):
+    for label, metric, orders in _shown_orders(result):
+        about = f"{label}: " if label else ""
         rows = [[str(r), str(len(r.references)), few(r.references, 8)] for r in orders.rankings]
         way = "" if direction(metric) == "higher" else " (lower is better)"
         title = f"{about}Rankings by {NAMES[metric]}{way}, and under which reference standards"
         yield grid(title, ["", "references", ""], rows)
 
 
+def other_orders(result: Evaluation, label: str, metric: str) -> dict[str, ReferenceRankings]:
+    """Orders by the other measures that are shown, by their names."""
+    areas = result.probability_scores.other_orders if result.probability_scores and metric == "pbar_area" else {}
+    masks = {m: orders for (of, m), orders in result.orders.items() if of == label and m in SHOWN}
+    return {NAMES[m]: orders for m, orders in (areas or masks).items() if m != metric and orders.rankings}
+
+
+def pair_sentence(result: Evaluation, label: str, metric: str, first: str, second: str) -> str:
+    """Under how many reference standards one of two algorithms is ahead."""
+    others = {n: o.separate(first, second) for n, o in other_orders(result, label, metric).items()}
+    return compare_pair(result.orders[label, metric].separate(first, second), NAMES[metric], others)
+
+
 def _separations(result: Evaluation) -> Iterator[str]:
-    """Whether the order of two algorithms holds under any reference standard."""
-    for about, metric, orders in _shown_orders(result):
+    """Whether the order of two neighbours is the same under the reference standards used."""
+    raters = result.study.rater_names
+    for label, metric, orders in _shown_orders(result):
+        about = f"{label}: " if label else ""
         for first, second in pairwise(orders.rankings[0].order):
-            pair = orders.separate(first, second)
-            if pair.whatever:
-                text = f"{first} is ahead of {second} under any reference standard, even under different ones"
-            elif pair.under_each:
-                text = f"{first} is ahead of {second} under every reference standard"
-            elif not pair.ahead and not pair.behind:
-                text = f"{first} and {second} are equal under every reference standard"
-            else:
-                text = (
-                    f"{first} and {second} cannot be separated without choosing a reference: {first} is "
-                    f"ahead under {len(pair.ahead)} of {pair.of}"
-                )
-            yield f"{about}{NAMES[metric]}: {text}"
+            yield about + pair_sentence(result, label, metric, first, second)
+    shown = dict.fromkeys(reference for _, _, orders in _shown_orders(result) for reference in orders.references)
+    if len(shown) > 1:
+        yield f"the standards used: {describe_standards(list(shown), raters)}"
 
 
 # -- scores as in a paper ----------------------------------------------------------------------------

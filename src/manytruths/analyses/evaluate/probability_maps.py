@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from ...evaluation.curves import (
     prevalence_range,
 )
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
+from ...evaluation.ranking.scores import equal_names
 from ...evaluation.references import ReferenceStandards, reference_standards
 from ...evaluation.responses import count_indexed_responses, index_masks
 from ...io import safe_name
@@ -155,6 +156,8 @@ class ProbabilityScores:
     orders: ReferenceRankings | None
     """By the area under P̄-R of all cases together; None with a single algorithm."""
     notes: tuple[str, ...] = ()
+    other_orders: Mapping[str, ReferenceRankings] = field(default_factory=dict)
+    """By the other areas of all cases together."""
 
     @property
     def references(self) -> list[str]:
@@ -183,12 +186,28 @@ def tabulate_probabilities(
     curves = Table("curves", ("algorithm", "against", "threshold"), list(_curve_rows(counts, region, skew)))
     correlations = Table("correlations", ("algorithm",), list(_correlation_rows(study, totals, tallies)))
     references = [name for name, kind in totals.kinds.items() if kind != "votes"]
-    orders = None
-    if len(counts) > 1:
-        values = np.array([[pooled[a, r, "pbar_area"] for r in references] for a in counts], np.float64)
-        orders = rank_by_reference(values, [a.name for a in counts], references)
-    notes = tuple(_notes(study, totals))
-    return ProbabilityScores(skew, totals.kinds, counts, region, scores, curves, correlations, orders, notes)
+    orders = _orders(counts, pooled, references) if len(counts) > 1 else {}
+    main, notes = orders.pop("pbar_area", None), tuple(_notes(study, totals))
+    return ProbabilityScores(skew, totals.kinds, counts, region, scores, curves, correlations, main, notes, orders)
+
+
+def _orders(
+    counts: Mapping[Column, ResponseCounts], pooled: Mapping[tuple[Column, str, str], float], references: Sequence[str]
+) -> dict[str, ReferenceRankings]:
+    """Rankings by each area of all cases together."""
+    names = [column.name for column in counts]
+    same = equal_names({r: tuple(_content(c, r) for c in counts.values()) for r in references})
+    orders = {}
+    for metric in AREAS:
+        values = np.array([[pooled[a, r, metric] for r in references] for a in counts], np.float64)
+        orders[metric] = rank_by_reference(values, names, references, same)
+    return orders
+
+
+def _content(counts: ResponseCounts, reference: str) -> tuple[bytes, bytes]:
+    """What an algorithm's scores against a reference standard depend on."""
+    i = counts.references.index(reference)
+    return counts.positives[i].tobytes(), counts.negatives[i].tobytes()
 
 
 def _skew(cases: Mapping[str, PackedResponses]) -> Skew:

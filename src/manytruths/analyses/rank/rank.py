@@ -13,11 +13,13 @@ same file. Its fields:
     A name or null, and a sentence.
 ``algorithms``
     Best first, each with ``name``, ``rank``, ``low`` and ``high`` (the simultaneous confidence set of the rank),
-    ``resampled_low`` and ``resampled_high`` (a bootstrap range of the rank; all four null with few subjects),
-    ``first_share`` (of the resamples; a shared first place counts in equal parts), ``missing``, ``undefined`` and
+    ``resampled_low`` and ``resampled_high`` (a bootstrap range of the rank), ``first_share`` (of the resamples; a
+    shared first place counts in equal parts; all five null with few subjects), ``missing``, ``undefined`` and
     ``both_empty`` (how many scores), and ``scores`` (metric, truth, value, low, high, rank).
-``groups``, ``distinct_rankings``, ``notes``
-    Names that cannot be told apart; rankings with the reference standards that give each; sentences.
+``groups``, ``same_references``, ``distinct_rankings``, ``notes``
+    Neighbours of whom none is significantly better than another under every metric and reference standard (none with
+    few subjects); reference standards that give the same scores in every case; rankings with the reference standards
+    that give each; sentences.
 """
 
 from __future__ import annotations
@@ -33,14 +35,23 @@ import numpy as np
 from ...claims.algorithms import consider_winner, trained_here
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
-from ...claims.sentences import counted, number
-from ...core.errors import CallError
+from ...claims.sentences import counted, number, there_are
+from ...core.errors import CallError, few
 from ...core.undefined import Note, reason
 from ...evaluation.ranking.missing_scores import Missing
-from ...evaluation.ranking.ranking import Ranking, Verdict, best_first, join_names, rank_scores, ranking_text
+from ...evaluation.ranking.ranking import (
+    Ranking,
+    Verdict,
+    best_first,
+    format_share,
+    join_names,
+    rank_scores,
+    ranking_text,
+)
 from ...evaluation.ranking.score_tables import read_scores
 from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
+from ...inference.intervals import MIN_SUBJECTS
 from ...io import write_json
 from ...io.result_tables import Table
 from ..evaluate.case_scores import NAMES
@@ -108,7 +119,8 @@ class RankResult(Result):
         reference = self.settings.trained_on.get(verdict.winner or "")
         if reference is None:
             return verdict
-        return Verdict(None, f"{verdict.winner} is first, but no winner is declared: {trained_here(reference)}.")
+        by, why = f"By {self.ranking.basis()}", trained_here(reference)
+        return Verdict(None, f"{by}, {verdict.winner} is first, but no winner is declared: {why}.", why.code)
 
     @property
     def leaderboard(self) -> dict[str, Any]:
@@ -124,6 +136,7 @@ class RankResult(Result):
             "verdict": self.verdict.sentence,
             "algorithms": [_leaderboard_entry(ranking, ranking.algorithms.index(name)) for name in ranking.order],
             "groups": [group.algorithms for group in ranking.groups()],
+            "same_references": ranking.same,
             "distinct_rankings": ranking.distinct(),
             "notes": self.notes,
         }
@@ -148,6 +161,7 @@ class RankResult(Result):
             verdict=self.verdict.sentence,
             order=ranking.order,
             groups=[group.algorithms for group in ranking.groups()],
+            same_references=ranking.same,
             distinct_rankings={metric or "all": ranking.distinct(metric) for metric in metrics},
             without_truth=[
                 {"truth": without.truth, "changed": without.changed, "first_changed": without.first_changed}
@@ -325,15 +339,23 @@ def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
     """How the ranking was made, how gaps counted, and what the order depends on."""
     yield from ranking.notes
     if len(ranking.boards) > 1:
-        yield (
-            "overall: the mean of ranks over the references of each metric, then over metrics; two are separated "
-            "only if one is significantly better under every metric and reference standard"
-        )
-    yield from _gap_notes(ranking, missing)
+        yield "overall: the mean of ranks over the references of each metric, then over metrics"
     if ranking.overall.refusal:
-        yield f"no sets of ranks: {ranking.overall.refusal.reason}"
+        yield Note("not_tested", f"no tests, no sets of ranks, no resamples: {_few_subjects(ranking)}")
+    elif len(ranking.boards) > 1:
+        yield "one is called better than another only if it is significantly better" + ranking.basis().every
+    yield from _gap_notes(ranking, missing)
+    yield from _same_notes(ranking)
     yield from _notes_without_references(ranking)
     yield from _agreement_notes(ranking)
+
+
+def _few_subjects(ranking: Ranking) -> str:
+    """``it takes 10 subjects, and there are 4``."""
+    overall = ranking.overall
+    count = overall.subjects if overall.subjects < MIN_SUBJECTS else overall.fewest
+    under = "" if count == overall.subjects else " under one of the reference standards"
+    return f"it takes {MIN_SUBJECTS} subjects, and {there_are(count)}{under}"
 
 
 def _gap_notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
@@ -346,11 +368,22 @@ def _gap_notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
     empty = sum(int(b.both_empty.sum()) for b in ranking.boards)
     if empty and missing != "exclude":
         yield f"{counted(empty, 'score')} undefined as both marked nothing (or all), counted as the best"
+    unread = {b.truth: b.unread for b in ranking.boards if b.unread}
+    yield from (f"{truth} has no mask of {few(cases, 3)}, and does not count there" for truth, cases in unread.items())
     out = {b.title: b.left_out for b in ranking.boards if b.left_out}
     if out:
         why = "not scored for every algorithm" if missing == "exclude" else "undefined for every algorithm"
         shown = ", ".join(f"{count} ({title})" for title, count in list(out.items())[:3])
         yield f"cases left out as {why}: {shown}{', …' if len(out) > 3 else ''}"
+
+
+def _same_notes(ranking: Ranking) -> Iterator[str]:
+    """Reference standards that count twice."""
+    if ranking.same:
+        groups = "; ".join(join_names(group) for group in ranking.same)
+        basis = ranking.basis()
+        counts = f"{len(basis.references)} reference standards, of which {basis.distinct} are distinct"
+        yield Note("same_references", f"the same scores in every case: {groups}; so these are {counts}")
 
 
 def _fill(ranking: Ranking, metric: str) -> str:
@@ -376,9 +409,12 @@ def _notes_without_references(ranking: Ranking) -> Iterator[str]:
 
 
 def _agreement_notes(ranking: Ranking) -> Iterator[str]:
-    """Agreement of rankings, the least of each kind."""
+    """Agreement of rankings, the least of each kind: of those shown, by the chosen scheme and all metrics together."""
+    truth, metric = (names[0] if len(names) == 1 else "" for names in (ranking.references, ranking.metrics))
+    shown = {"schemes": ("", "", ""), "truths": (ranking.scheme, "", metric), "metrics": (ranking.scheme, truth, "")}
     for between, words in {"schemes": "schemes", "truths": "reference standards", "metrics": "metrics"}.items():
-        taus = [t for t in ranking.taus if t.between == between and not reason(t.value)]
+        alike = [t for t in ranking.taus if (t.between, (t.scheme, t.truth, t.metric)) == (between, shown[between])]
+        taus = [t for t in alike if not reason(t.value)]
         if taus:
             least = min(taus, key=lambda t: t.value)
             mean = float(np.mean([t.value for t in taus]))
@@ -416,16 +452,15 @@ def _order_grid(result: RankResult) -> Any:
     columns = _score_columns(ranking)
     rows = []
     for i in best_first(overall.ranks, ranking.algorithms):
-        known = not np.isnan(low[i])
-        place = f"{overall.places[i]} ({low[i]:.0f}–{high[i]:.0f})" if known else str(overall.places[i])
+        place = [str(overall.places[i])]
+        if not overall.refusal:
+            drawn = f"{start[i]:.0f}–{end[i]:.0f}"
+            place = [f"{place[0]} ({low[i]:.0f}–{high[i]:.0f})", drawn, format_share(overall.first_share[i])]
         gaps = sum(int(b.missing[i] + b.undefined[i]) for b in ranking.boards)
-        first = f"{overall.first_share[i]:.0%}" if known and not overall.refusal else "–"
-        drawn = f"{start[i]:.0f}–{end[i]:.0f}" if known else "–"
-        rows.append([ranking.algorithms[i], place, drawn, first, *(cells[i] for cells in columns.values()), str(gaps)])
-    scheme = {"mean": ranking.aggregate, "rank": "mean rank in the cases", "test": "significant wins"}[ranking.scheme]
-    combined = ", mean of ranks over metrics and references" if len(ranking.boards) > 1 else ""
+        rows.append([ranking.algorithms[i], *place, *(cells[i] for cells in columns.values()), str(gaps)])
+    drawn_columns = [] if overall.refusal else ["in resamples", "first in"]
     sets = "" if overall.refusal else f", with simultaneous {1 - ranking.alpha:.0%} sets of ranks"
-    return grid(f"By {scheme}{combined}{sets}", ["", "rank", "in resamples", "first in", *columns, "gaps"], rows)
+    return grid(f"By {ranking.basis()}{sets}", ["", "rank", *drawn_columns, *columns, "gaps"], rows)
 
 
 def _score_columns(ranking: Ranking) -> dict[str, list[str]]:
@@ -457,5 +492,7 @@ def _distinct_grid(ranking: Ranking) -> Any:
     rows = [
         [entry.ranking, str(len(entry.references)), ", ".join(entry.references)] for entry in rankings[:MOST_RANKINGS]
     ]
-    count = counted(len(rankings), "distinct ranking")
-    return grid(f"{count} under {counted(len(ranking.references), 'reference standard')}", ["", "references", ""], rows)
+    count, basis = counted(len(rankings), "distinct ranking"), ranking.basis()
+    distinct = f" ({basis.distinct} distinct)" if basis.same else ""
+    references = counted(len(basis.references), "reference standard")
+    return grid(f"{count} under {references}{distinct}", ["", "references", ""], rows)

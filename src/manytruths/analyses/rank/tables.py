@@ -18,6 +18,7 @@ from ...core.undefined import Undefined, or_undefined
 from ...evaluation.ranking.ranking import Ranking, best_first
 from ...evaluation.ranking.scores import Values
 from ...evaluation.ranking.standings import Standing, competition_ranks
+from ...inference.intervals import too_few_to_test
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 
@@ -63,8 +64,11 @@ def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
         means, name = ranking.means[boards.index((standing.truth, standing.metric))], ranking.aggregate
         scores = means.value.tolist()
         lows, highs = [*_ends(means.low, means.refusal)], [*_ends(means.high, means.refusal)]
+    few = too_few_to_test(standing.fewest)
+    if name == "wins" and few is not None:
+        scores = [few] * len(scores)
     for i in best_first(standing.ranks, ranking.algorithms):
-        place, first_share = int(standing.places[i]), float(standing.first_share[i])
+        place, first_share = int(standing.places[i]), _tested(standing.first_share[i], few)
         extra = (standing.scheme, standing.truth, standing.metric, place, ranking.algorithms[i])
         yield Row(scope, "rank", float(place), extra=extra, low=low[i], high=high[i], n=n)
         yield Row(
@@ -78,16 +82,22 @@ def _ends(values: Values, refusal: Undefined | None) -> list[float]:
     return [or_undefined(value, "no_spread") if refusal is None else refusal for value in values]
 
 
+def _tested(value: float, few: Undefined | None) -> float:
+    """A p value or a share of the resamples, or why there is none."""
+    return float(value) if few is None else few
+
+
 def pairs_table(ranking: Ranking) -> Table:
     """Of ordered pairs: tests, the mean difference (the first less the second), and how often the first is ahead."""
     table = Table("pairs", ("scheme", "against", "metric", "algorithm_a", "algorithm_b"))
     names = ranking.algorithms
     pairs = [(a, b, (names[a], names[b])) for a, b in permutations(range(len(names)), 2)]
     for board, tests in zip(ranking.boards, ranking.tests, strict=True):
+        n = len(board.subjects)
         for a, b, both in pairs:
             extra = ("test", board.truth, board.metric, *both)
             for statistic, p in (("p_value", tests.p_value), ("p_holm", tests.p_holm)):
-                table.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
+                table.append(Row("ranking", statistic, _tested(p[a, b], too_few_to_test(n)), extra=extra, n=n))
     for board, estimates in zip(ranking.boards, ranking.mean_differences, strict=True):
         for a, b, both in pairs:
             low, high = _ends(np.array([estimates.low[a, b], estimates.high[a, b]]), estimates.refusal)
@@ -95,14 +105,14 @@ def pairs_table(ranking: Ranking) -> Table:
             n = len(board.subjects)
             table.append(Row("ranking", "mean_difference", value, extra=extra, low=low, high=high, n=n))
     if len(ranking.boards) > 1:
-        largest = ranking.evidence().p
+        largest, few = ranking.evidence().p, too_few_to_test(ranking.overall.fewest)
         for a, b, both in pairs:
-            table.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", *both)))
+            table.append(Row("overall", "p_holm", _tested(largest[a, b], few), extra=("test", "", "", *both)))
     for standing in ranking.standings:
         scope, n = scope_of(standing), len(standing.sampled) - standing.undefined
         for a, b, both in pairs:
             extra = (standing.scheme, standing.truth, standing.metric, *both)
-            share = float(standing.ahead_share[a, b])
+            share = _tested(standing.ahead_share[a, b], too_few_to_test(standing.fewest))
             table.append(Row(scope, "ahead_share", share, extra=extra, n=n, n_undefined=standing.undefined))
     return table
 
@@ -131,8 +141,9 @@ def charts(ranking: Ranking) -> dict[str, str]:
     overall, algorithms = ranking.overall, ranking.algorithms
     order = best_first(overall.ranks, algorithms)
     names, places = [algorithms[i] for i in order], [float(overall.places[i]) for i in order]
-    title = "Ranks in resamples of the subjects"
-    drawn = {"stability": rank_blobs(overall.shares[order], names, title, ranks=places)}
+    title, drawn = "Ranks in resamples of the subjects", {}
+    if not overall.refusal:
+        drawn["stability"] = rank_blobs(overall.shares[order], names, title, ranks=places)
     if len(ranking.boards) == 1:
         board = ranking.boards[0]
         return drawn | _rank_charts(ranking, "overall", board.title, board.truth, board.metric)
@@ -157,8 +168,10 @@ def _rank_charts(ranking: Ranking, name: str, title: str, truth: str, metric: st
     rows = {ranking.algorithms[i]: (float(standing.places[i]), float(low[i]), float(high[i])) for i in order}
     groups = [group.algorithms for group in ranking.groups(truth, metric)]
     bars = [(names.index(group[0]), names.index(group[-1])) for group in groups]
-    p = ranking.evidence(truth, metric).p[np.ix_(order, order)]
-    return {
-        f"ranks-{name}": rank_whiskers(rows, f"{title}: ranks by {standing.scheme}", groups=bars),
-        f"significance-{name}": significance_map(p, names, f"{title}: who beats whom", alpha=ranking.alpha),
-    }
+    evidence = ranking.evidence(truth, metric)
+    every = evidence.several.every if evidence.several else ""
+    drawn = {f"ranks-{name}": rank_whiskers(rows, f"{title}: ranks by {standing.scheme}", groups=bars, every=every)}
+    if not evidence.refusal:
+        p, about = evidence.p[np.ix_(order, order)], f"{title}: who beats whom"
+        drawn[f"significance-{name}"] = significance_map(p, names, about, alpha=ranking.alpha, every=every)
+    return drawn

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import CallError
 from ...core.undefined import Undefined
+from .scores import names_among
 
 Values = NDArray[np.float64]
 
@@ -88,7 +89,7 @@ class Separation:
 
     @property
     def whatever(self) -> bool:
-        """Whether the first's smallest score exceeds the second's largest, even under different reference standards."""
+        """Whether the first's smallest score exceeds the second's largest, each over all reference standards."""
         return self.smallest > self.largest
 
 
@@ -106,6 +107,8 @@ class ReferenceRankings:
     """The distinct ones, the most common first."""
     undefined: tuple[str, ...]
     """Reference standards under which some algorithm has no score, and so none are ranked."""
+    same: tuple[tuple[str, ...], ...] = ()
+    """Reference standards that give the same scores in every case."""
 
     def of(self, truth: str) -> ReferenceRanking:
         """The ranking under a reference standard."""
@@ -158,7 +161,9 @@ class ReferenceRankings:
         )
 
 
-def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], references: Sequence[str]) -> ReferenceRankings:
+def rank_by_reference(
+    scores: ArrayLike, algorithms: Sequence[str], references: Sequence[str], same: Sequence[Sequence[str]] = ()
+) -> ReferenceRankings:
     """Rank algorithms under every reference standard, and find the distinct rankings.
 
     Parameters
@@ -167,6 +172,9 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], references: 
         (algorithms, references): the higher the better; nan where undefined. Only equal scores are tied.
     algorithms, references : sequence of str
         Names of the algorithms and of the reference standards.
+    same : sequence of sequence of str
+        Reference standards that are known to give the same scores in every case, as :meth:`Scores.same_references`
+        finds them.
 
     Returns
     -------
@@ -201,4 +209,5 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], references: 
         givers.setdefault(places, []).append(truth)
     common = sorted(givers.items(), key=lambda item: -len(item[1]))
     rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
-    return ReferenceRankings(algorithms, references, table, rankings, tuple(undefined))
+    ranked = [reference for reference in references if reference not in undefined]
+    return ReferenceRankings(algorithms, references, table, rankings, tuple(undefined), names_among(same, ranked))

@@ -34,6 +34,7 @@ from ...core.errors import CallError, InputError
 from .scores import (
     BOTH_EMPTY,
     MISSING,
+    NO_REFERENCE,
     NONE_GIVEN,
     PRESENT,
     UNDEFINED,
@@ -117,12 +118,14 @@ class Board:
     undefined: Counts
     both_empty: Counts
     left_out: int
-    """Cases that were left out: undefined for everybody, or for somebody with ``exclude``."""
+    """Cases with a reference that were left out: undefined for everybody, or for somebody with ``exclude``."""
     fill: float
     """What a gap counts; nan where there was none, none is filled, or all count as the diagonal of their image."""
     by_diagonal: bool = False
     """Whether there are gaps that count as the diagonal of their image."""
     notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Cases of which the reference standard has no mask."""
 
     @property
     def subjects(self) -> NDArray[np.intp]:
@@ -213,14 +216,17 @@ def _board(
     if not isinstance(missing, str):
         ends, lengths = MetricRange(float(missing), ends.best, ends.note, ends.scaled), np.full(len(lengths), np.nan)
     fills = gap_values(metric, values, lengths, ends.worst)
-    unfilled, empties = (holes == MISSING) | (holes == UNDEFINED), holes == BOTH_EMPTY
+    empties = holes == BOTH_EMPTY
+    unfilled = (holes != PRESENT) & ~empties
     longest, plain = bool(unfilled[:, fills.diagonal].any()), bool(unfilled[:, ~fills.diagonal].any())
     noted = (plain and missing == "worst") or (ends.scaled and bool(empties.any()))
     absent, undefined, empty = ((gaps[:, judged] == kind).sum(axis=1) for kind in (MISSING, UNDEFINED, BOTH_EMPTY))
-    somebody = (scores.gaps[:, :, layer, m] != MISSING).any(axis=0)
+    kinds = scores.gaps[:, :, layer, m]
+    somebody, unread = (kinds != MISSING).any(axis=0), (kinds == NO_REFERENCE).any(axis=0) & ~judged
     return Board(
         metric, truth, higher, np.where(empties, ends.best, np.where(unfilled, fills.values, values)),
-        scores.owners[chosen], absent, undefined, empty, int(somebody.sum() - chosen.sum()),
+        scores.owners[chosen], absent, undefined, empty, int((somebody & ~unread).sum() - chosen.sum()),
         ends.worst if plain else float("nan"), longest,
         (*([ends.note] if noted and ends.note else []), *([fills.note] if longest and fills.note else [])),
+        tuple(case for case, absent_there in zip(scores.cases, unread, strict=True) if absent_there),
     )  # fmt: skip

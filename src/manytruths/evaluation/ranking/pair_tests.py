@@ -64,7 +64,10 @@ class Estimates:
 
 @dataclass(frozen=True, eq=False)
 class PairTests:
-    """Row against column: the one-sided p that the row is better, as it is and adjusted; 1 on the diagonal."""
+    """Row against column: the one-sided p that the row is better, as it is and adjusted; 1 on the diagonal.
+
+    All are nan where too few subjects allow no test.
+    """
 
     p_value: Values
     p_holm: Values
@@ -90,6 +93,12 @@ def pair_tests(gains: ArrayLike) -> PairTests:
     pairs = ~np.eye(count, dtype=bool)
     adjusted[pairs] = holm(p[pairs])
     return PairTests(p, adjusted)
+
+
+def no_tests(algorithms: int) -> PairTests:
+    """The tests of too few subjects: none."""
+    nothing = np.full((algorithms, algorithms), np.nan)
+    return PairTests(nothing, nothing)
 
 
 def holm(p: ArrayLike) -> Values:

@@ -6,7 +6,7 @@ worst, unless asked otherwise (``missing_scores``); all rankings are repeated in
 Two algorithms are separated if one is significantly better (one-sided Wilcoxon test after Holm) under every metric and
 every reference standard of the ranking: the largest p counts (an intersection–union test). A winner is declared only if
 the first algorithm is separated from every other in this way, and is first in at least 95% of the resamples under every
-reference standard.
+reference standard. With fewer than ten subjects under one of them nothing is tested, and subjects are not resampled.
 
 References
 ----------
@@ -27,10 +27,19 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
 from ...core.undefined import Note, Undefined
-from ...inference.intervals import check_resamples
+from ...inference.intervals import MIN_SUBJECTS, check_resamples, too_few_subjects
 from .missing_scores import Board, Missing, make_boards
-from .pair_tests import Estimates, PairTests, mean_differences, pair_tests
-from .scores import NONE_GIVEN, Scores, Values, describes_the_case, direction, has_direction, metric_name
+from .pair_tests import Estimates, PairTests, mean_differences, no_tests, pair_tests
+from .scores import (
+    NONE_GIVEN,
+    Scores,
+    Values,
+    describes_the_case,
+    direction,
+    has_direction,
+    metric_name,
+    names_among,
+)
 from .standings import (
     SCHEMES,
     Aggregate,
@@ -53,24 +62,72 @@ MEANS = ("mean of raters",)
 MANY = 3
 """With more metrics than this, the main ones are taken alone: many of them measure much the same."""
 MAIN = ("dice", "dsc", "pbar_area")
-NO_SUBJECTS = Note(
-    "no_subjects",
-    "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
-    "(--cases)",
-)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """By what algorithms are ranked: a scheme, metrics and reference standards."""
+
+    scheme: str
+    """What a single board is ranked by: ``mean``, ``median``, ``mean rank in the cases`` or ``significant wins``."""
+    metrics: tuple[str, ...]
+    references: tuple[str, ...]
+    boards: int
+    """Pairs of a metric and a reference standard."""
+    same: tuple[tuple[str, ...], ...] = ()
+    """Reference standards that give the same scores in every case."""
+
+    @property
+    def distinct(self) -> int:
+        """Number of reference standards, those that give the same scores counted once."""
+        return len(self.references) - sum(len(group) - 1 for group in self.same)
+
+    @property
+    def every(self) -> str:
+        """`` under every metric and reference standard``; nothing where there is one of each."""
+        metrics, references = len(self.metrics), len(self.references)
+        if metrics > 1 and references > 1:
+            return " under every metric and reference standard"
+        kind, count = ("metric", metrics) if metrics > 1 else ("reference standard", references)
+        return {1: "", 2: f" under both {kind}s"}.get(count, f" under every {kind}")
+
+    def part(self, count: int) -> str:
+        """``6 of 9``; of several metrics and reference standards, what is counted is named."""
+        both = len(self.metrics) > 1 and len(self.references) > 1
+        return f"{count} of {self.boards}{' pairs of metric and reference standard' if both else ''}"
+
+    def __str__(self) -> str:
+        if self.boards == 1:
+            return f"{self.scheme} {self.metrics[0]} against {self.references[0]}"
+        by = f" by {self.metrics[0]}" if len(self.metrics) == 1 else ""
+        sizes = [f"{len(names)} {kind}s" for names, kind in
+                 ((self.metrics, "metric"), (self.references, "reference standard")) if len(names) > 1]  # fmt: skip
+        against = f" against {self.references[0]}" if len(self.references) == 1 else ""
+        distinct = f" ({self.distinct} distinct)" if self.same else ""
+        return f"the mean of ranks{by} over {' and '.join(sizes)}{against}{distinct}"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbours in a ranking of whom no two can be told apart."""
+    """Neighbours in a ranking of whom none is significantly better than another under every metric and reference."""
 
     algorithms: tuple[str, ...]
+    basis: Basis | None = None
+    """Metrics and reference standards of the ranking, where there are several."""
+    wins: tuple[int, int] = (0, 0)
+    """Of two: under how many of them the first is significantly better, and the second."""
 
     def __str__(self) -> str:
         names = self.algorithms
-        if len(names) > 2 * NAMED:
-            return f"{len(names)} algorithms, from {names[0]} to {names[-1]}, cannot be told apart"
-        return f"{join_names(names)} cannot be told apart"
+        who = (
+            f"{len(names)} algorithms, from {names[0]} to {names[-1]}" if len(names) > 2 * NAMED else join_names(names)
+        )
+        if self.basis is None:
+            return f"{who} cannot be told apart"
+        if len(names) > 2:
+            return f"{who}: none is significantly better than another{self.basis.every}"
+        counts = f"{names[0]} under {self.basis.part(self.wins[0])}, {names[1]} under {self.wins[1]}"
+        return f"{who}: neither is significantly better{self.basis.every} ({counts})"
 
 
 @dataclass(frozen=True)
@@ -97,6 +154,18 @@ class Evidence:
     """Each algorithm's smallest share of first places over the reference standards."""
     alpha: float
     refusal: Undefined | None = None
+    """Why nothing is tested."""
+    basis: Basis | None = None
+    """By what they are ranked."""
+    wins: NDArray[np.int64] | None = None
+    """Row significantly better than column: under how many metrics and reference standards."""
+    few: str = ""
+    """Where too few subjects allow no test: ``from 4 cases``."""
+
+    @property
+    def several(self) -> Basis | None:
+        """The metrics and reference standards, where there are several pairs of them."""
+        return self.basis if self.basis is not None and self.basis.boards > 1 else None
 
     @property
     def order(self) -> list[int]:
@@ -110,6 +179,8 @@ class Verdict:
 
     winner: str | None
     sentence: str
+    code: str = ""
+    """Why there is none: ``too_few_subjects``, or ``no_winner``; empty where there is one."""
 
 
 def best_first(ranks: Values, algorithms: Sequence[str]) -> list[int]:
@@ -135,7 +206,9 @@ def rank_sets(p: Values, alpha: float) -> tuple[Values, Values]:
 
 
 def find_groups(evidence: Evidence) -> tuple[Group, ...]:
-    """The longest runs of neighbours in which no pair is told apart; two runs may overlap."""
+    """The longest runs of neighbours of whom none is better than another; none without tests. Runs may overlap."""
+    if evidence.refusal:
+        return ()
     order = evidence.order
     better = evidence.p < evidence.alpha
     apart = better | better.T
@@ -146,57 +219,93 @@ def find_groups(evidence: Evidence) -> tuple[Group, ...]:
             end += 1
         if end > start and (not runs or end > runs[-1][1]):
             runs.append((start, end))
-    return tuple(Group(tuple(evidence.algorithms[i] for i in order[a : b + 1])) for a, b in runs)
+    return tuple(_group(evidence, order[a : b + 1]) for a, b in runs)
+
+
+def _group(evidence: Evidence, places: list[int]) -> Group:
+    first, last = places[0], places[-1]
+    wins = (0, 0) if evidence.wins is None else (int(evidence.wins[first, last]), int(evidence.wins[last, first]))
+    return Group(tuple(evidence.algorithms[i] for i in places), evidence.several, wins)
 
 
 def find_verdict(evidence: Evidence) -> Verdict:
     """The winner, if there is one, and why there is none if not."""
     names, order = evidence.algorithms, evidence.order
-    leaders = [i for i in order if evidence.ranks[i] == evidence.ranks[order[0]]]
-    if len(leaders) > 1:
-        return Verdict(None, f"{join_names([names[i] for i in leaders])} share the first place: no winner is declared.")
+    leaders = join_names([names[i] for i in order if evidence.ranks[i] == evidence.ranks[order[0]]])
     first, others = order[0], order[1:]
+    tied = leaders != names[first]
+    by = f"by {evidence.basis}, " if evidence.basis else ""
+    head = by[:1].upper() + by[1:] + (f"{leaders} share the first place" if tied else f"{names[first]} is first")
+    if evidence.refusal:
+        few = f"no winner can be named {evidence.few or 'from so few subjects'}: not tested, it takes {MIN_SUBJECTS}"
+        return Verdict(None, f"{head}, but {few}.", "too_few_subjects")
+    if tied:
+        return _no_winner(head)
     rivals = [i for i in others if evidence.p[first, i] >= evidence.alpha]
     better = [i for i in rivals if evidence.p[i, first] < evidence.alpha]
+    every = evidence.several.every if evidence.several else ""
     if better:
         names_of = join_names([f"{names[i]} {_evidence(evidence, i, first)}" for i in better[:NAMED]])
-        return Verdict(
-            None, f"{names[first]} is first, but the test has a better one, {names_of}: no winner is declared."
-        )
+        return _no_winner(f"{head}, but the test has a better one{every}, {names_of}")
     if rivals:
-        return Verdict(None, _not_apart(evidence, first, rivals))
-    return _significant(evidence, first, others[0])
+        return _no_winner(f"{head}, but not significantly better{every} than {_rivals(evidence, first, rivals)}")
+    return _significant(evidence, first, others)
 
 
-def _not_apart(evidence: Evidence, first: int, rivals: list[int]) -> str:
-    names = evidence.algorithms
-    others = [f"{names[i]} {_evidence(evidence, first, i)}" for i in rivals[:NAMED]]
+def _no_winner(why: str) -> Verdict:
+    return Verdict(None, f"{why}: no winner is declared.", "no_winner")
+
+
+def _rivals(evidence: Evidence, first: int, rivals: list[int]) -> str:
+    others = [f"{evidence.algorithms[i]} {_evidence(evidence, first, i)}" for i in rivals[:NAMED]]
     if len(rivals) > NAMED:
         others.append(f"{len(rivals) - NAMED} more")
-    return f"{names[first]} is first, but it cannot be told apart from {join_names(others)}: no winner is declared."
+    return join_names(others)
 
 
-def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
-    name, share = evidence.algorithms[first], evidence.least_first[first]
-    every = "every other, such as " if len(evidence.algorithms) > 2 else ""
-    claim = f"significantly better than {every}{evidence.algorithms[second]} {_evidence(evidence, first, second)}"
-    if evidence.refusal:
-        # nothing is called significant where too few subjects allow no verdict
-        return Verdict(None, f"{name} is first, but no winner is declared: {evidence.refusal.reason}.")
+def _significant(evidence: Evidence, first: int, others: list[int]) -> Verdict:
+    name, share, several = evidence.algorithms[first], evidence.least_first[first], evidence.several
+    closest = max(others, key=lambda i: evidence.p[first, i])
+    whom, such = evidence.algorithms[closest], ""
+    if len(others) > 1:
+        whom, such = "every other algorithm", f", such as {whom}"
+    by = f"By {join_names(evidence.basis.metrics)}, " if evidence.basis else ""
+    every = several.every if several else ""
+    claim = f"{by}{name} is better than {whom}{every}{such} {_evidence(evidence, first, closest)}"
+    one, each = (
+        f" under {which} of the reference standards" if several and len(several.references) > 1 else ""
+        for which in ("one", "each")
+    )
     if not share >= SURE:
-        few = f"in only {share:.0%} of the resamples under one of the reference standards"
-        return Verdict(None, f"{name} is {claim}, but first {few}: no winner is declared below {SURE:.0%}.")
+        rarely = f"first in only {np.floor(share * 100):.0f}% of the resamples{one}"
+        return Verdict(None, f"{claim}, but {rarely}: no winner is declared below {SURE:.0%}.", "no_winner")
     often = "all" if share == 1 else f"at least {np.floor(share * 100):.0f}%"
-    return Verdict(name, f"{name} wins: {claim}, and first in {often} of the resamples under every reference standard.")
+    return Verdict(name, f"{claim}, and first in {often} of the resamples{each}.")
 
 
 def _evidence(evidence: Evidence, first: int, other: int) -> str:
-    """``(Holm p = 0.21, dice against staple; unet ahead in 71% of resamples)``."""
+    """``(significantly better under 6 of 9, worse under 1; largest Holm p = 0.21, dice against staple; …)``."""
+    several, parts = evidence.several, []
+    if several and evidence.wins is not None and evidence.p[first, other] >= evidence.alpha:
+        better, worse = int(evidence.wins[first, other]), int(evidence.wins[other, first])
+        parts.append(f"significantly better under {several.part(better)}, worse under {worse}")
     where = f", {evidence.where[first, other]}" if evidence.where[first, other] else ""
-    ahead = evidence.ahead[first, other]
-    unknown = evidence.refusal or np.isnan(ahead)
-    known = "" if unknown else f"; {evidence.algorithms[first]} ahead in {ahead:.0%} of resamples"
-    return f"(Holm p {format_p(float(evidence.p[first, other]))}{where}{known})"
+    parts.append(f"{'largest ' if several else ''}Holm p {format_p(float(evidence.p[first, other]))}{where}")
+    ahead = float(evidence.ahead[first, other])
+    if not np.isnan(ahead):
+        parts.append(f"{evidence.algorithms[first]} ahead in {format_share(ahead)} of resamples")
+    return f"({'; '.join(parts)})"
+
+
+def format_share(share: float) -> str:
+    """A share of the resamples as a percentage; what happened in some of them is neither 0% nor 100%.
+
+    >>> format_share(0.997), format_share(1.0), format_share(0.914), format_share(0.001)
+    ('> 99%', '100%', '91%', '< 1%')
+    """
+    if 0 < share < 0.005:
+        return "< 1%"
+    return "> 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def format_p(p: float) -> str:
@@ -290,6 +399,10 @@ class Ranking:
     """Seed of the resampling."""
     notes: tuple[str, ...] = ()
     """What to know about the ranking."""
+    same: tuple[tuple[str, ...], ...] = ()
+    """Reference standards that give every algorithm the same scores in every case and metric."""
+    subject_word: str = "subject"
+    """``"patient"`` where subjects are named, else ``"case"``."""
 
     def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
         """One ranking; where there is only one reference standard or metric, it need not be named."""
@@ -319,8 +432,28 @@ class Ranking:
         shares = [self.find(t, metric).first_share for t in dict.fromkeys(self.boards[i].truth for i in rows)]
         return Evidence(
             self.algorithms, standing.ranks, stack.max(axis=0), titles[stack.argmax(axis=0)], standing.ahead_share,
-            np.min(shares, axis=0), self.alpha, standing.refusal,
+            np.min(shares, axis=0), self.alpha, standing.refusal, self.basis(truth, metric),
+            (stack < self.alpha).sum(axis=0), self._too_few(standing, [self.boards[i] for i in rows]),
         )  # fmt: skip
+
+    def _too_few(self, standing: Standing, boards: Sequence[Board]) -> str:
+        """``from 4 cases``, or ``with 8 cases for dice against C``; empty where there are enough."""
+        if not standing.refusal:
+            return ""
+        few = bool(too_few_subjects(standing.subjects))
+        count = standing.subjects if few else standing.fewest
+        cases = f"{count} {self.subject_word}{'' if count == 1 else 's'}"
+        if few:
+            return f"from {cases}"
+        return f"with {cases} for {next(b.title for b in boards if len(b.subjects) == count)}"
+
+    def basis(self, truth: str = "", metric: str = "") -> Basis:
+        """By what a ranking orders the algorithms."""
+        boards = [b for b in self.boards if truth in ("", b.truth) and metric in ("", b.metric)]
+        references = tuple(dict.fromkeys(b.truth for b in boards))
+        by = {"mean": self.aggregate, "rank": "mean rank in the cases by", "test": "significant wins by"}[self.scheme]
+        metrics = tuple(dict.fromkeys(b.metric for b in boards))
+        return Basis(by, metrics, references, len(boards), names_among(self.same, references))
 
     def rank_sets(self, truth: str = "", metric: str = "") -> tuple[Values, Values]:
         """The smallest and largest rank of each algorithm, simultaneously with confidence 1 − α.
@@ -341,7 +474,7 @@ class Ranking:
         return find_verdict(self.evidence())
 
     def groups(self, truth: str = "", metric: str = "") -> tuple[Group, ...]:
-        """Neighbours in a ranking that cannot be told apart."""
+        """Neighbours of whom none is significantly better than another under every metric and reference standard."""
         return find_groups(self.evidence(truth, metric))
 
     def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
@@ -453,14 +586,19 @@ def rank_scores(
     scores = scores.select(references=references)
     chosen, notes = _choose_metrics(scores, metrics, directions)
     boards = make_boards(scores, chosen, missing, directions)
-    tests = [pair_tests(board.gains) for board in boards]
+    tests = [
+        no_tests(len(scores.algorithms)) if too_few_subjects(len(board.subjects)) else pair_tests(board.gains)
+        for board in boards
+    ]
     subjects = len(scores.subject_names)
-    if scores.subjects == scores.cases:
-        notes.append(NO_SUBJECTS)
+    named = scores.subjects != scores.cases
+    if not named and subjects > 1:
+        notes.append(_no_subjects(subjects))
+    same = names_among(scores.same_references(chosen), {board.truth for board in boards})
     weights = draw_subjects(subjects, resamples, seed)
     parts = board_standings(boards, tests, weights, aggregate, alpha, level)
     fewest = min(resamples_of_tests(len(scores.algorithms), len(b.subjects), len(boards), resamples) for b in boards)
-    if fewest < resamples:
+    if fewest < resamples and not all(too_few_subjects(len(b.subjects)) for b in boards):
         text = f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples"
         notes.append(Note("fewer_tests", text))
     return Ranking(
@@ -468,8 +606,14 @@ def rank_scores(
         tuple(m for m in chosen if any(b.metric == m for b in boards)), subjects, len(scores.cases),
         tuple(boards), tuple(tests), tuple(all_standings(parts)),
         tuple(board_means(board, aggregate, weights, level) for board in boards),
-        scheme, aggregate, alpha, level, resamples, seed, (*scores.notes, *notes),
+        scheme, aggregate, alpha, level, resamples, seed, (*scores.notes, *notes), same,
+        "patient" if named else "case",
     )  # fmt: skip
+
+
+def _no_subjects(cases: int) -> Note:
+    narrow = "" if too_few_subjects(cases) else "; cases of one patient make intervals too narrow"
+    return Note("no_subjects", f"no subjects are named: every case counts as a patient of its own{narrow} (--cases)")
 
 
 def _same(asked: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from ...core.labels import MACRO
 from ...io.sheets import GAPS, MOST_SHOWN, Faults, find_columns, has_decimal_comma, is_numeric, parse_number
 from ...io.tables import check_listed, check_names, parse_csv, read_table, read_text, subjects_of
 from ...shape.alignment import RESAMPLED
-from .scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
+from .scores import BOTH_EMPTY, MISSING, NO_REFERENCE, PRESENT, UNDEFINED, Scores
 
 LARGEST = 1e100
 """Largest score: sums over cases, and squares of them, are still numbers."""
@@ -29,6 +29,8 @@ PERFECT = ("both_empty", "one_label_by_both", "nothing_predicted_nor_agreed")
 """Codes of scores that are undefined because reference and prediction agree completely."""
 ABSENT = ("no_prediction",)
 """Codes of scores without a prediction."""
+UNREAD = ("rater_absent", "reference_absent")
+"""Codes of scores without a mask of the reference standard."""
 THE_TRUTH = "truth"
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
@@ -336,5 +338,6 @@ def _number(text: str, code: str, line: int, column: str, faults: Faults) -> tup
 
 
 def gap_of(code: str) -> int:
-    """The kind of gap that a code stands for: correctly empty, no prediction, or undefined."""
-    return BOTH_EMPTY if code in PERFECT else MISSING if code in ABSENT else UNDEFINED
+    """The kind of gap that a code stands for: correctly empty, no prediction, no reference, or undefined."""
+    kinds = {BOTH_EMPTY: PERFECT, MISSING: ABSENT, NO_REFERENCE: UNREAD}
+    return next((kind for kind, codes in kinds.items() if code in codes), UNDEFINED)

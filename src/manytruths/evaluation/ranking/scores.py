@@ -8,7 +8,7 @@ compared without regard to case, and ``-``, blank and ``_`` are the same; what s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -20,8 +20,9 @@ from ...core.errors import CallError
 
 Direction = Literal["higher", "lower"]
 
-PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3
-"""A value; no prediction; undefined; undefined as neither reference nor prediction marked anything."""
+PRESENT, MISSING, UNDEFINED, BOTH_EMPTY, NO_REFERENCE = 0, 1, 2, 3, 4
+"""A value; no prediction; undefined; undefined as neither reference nor prediction marked anything; no reference mask.
+"""
 
 Values = NDArray[np.float64]
 _SHARES = """
@@ -50,6 +51,9 @@ _LOWER: dict[str, tuple[float | None, float]] = {
 
 DESCRIPTIVE = frozenset({"bias_index", "inner_outer_ratio", "prevalence", "prevalence_index", "tolerance"})
 """Statistics that describe a case or its raters, not how good an algorithm is."""
+
+OF_PROBABILITIES = frozenset({"balanced_accuracy", "gordon_f", "soft_accuracy", "soft_sensitivity", "soft_specificity"})
+"""Scores against the probabilities of a consensus, not against its mask."""
 
 NONE_GIVEN: Mapping[str, str] = MappingProxyType({})
 
@@ -148,7 +152,8 @@ class Scores:
     values : numpy.ndarray
         Algorithms × cases × reference standards × metrics; nan exactly where ``gaps`` is not 0.
     gaps : numpy.ndarray
-        The kind of gap, of the same shape: 0 none, 1 missing, 2 undefined, 3 neither marked anything.
+        The kind of gap, of the same shape: 0 none, 1 missing, 2 undefined, 3 neither marked anything, 4 the reference
+        standard has no mask of the case.
     notes : tuple of str
         What to know about the scores.
     diagonals : tuple of float
@@ -251,6 +256,20 @@ class Scores:
         """The diagonal of every case's image, nan where unknown."""
         return np.array(self.diagonals or [np.nan] * len(self.cases), np.float64)
 
+    def same_references(self, metrics: Sequence[str] = ()) -> tuple[tuple[str, ...], ...]:
+        """Reference standards that give every algorithm the same scores in every case, as equal masks do.
+
+        Scores by the probabilities of a consensus count only if they are among ``metrics``: they differ for equal
+        masks.
+
+        >>> Scores.of([[[0.9, 0.9, 0.8]], [[0.7, 0.7, 0.7]]], "ab", references=["A", "copy", "B"]).same_references()
+        (('A', 'copy'),)
+        """
+        chosen = [i for i, m in enumerate(self.metrics) if m in metrics or metric_name(m) not in OF_PROBABILITIES]
+        values, gaps = np.nan_to_num(self.values[..., chosen]) + 0.0, self.gaps[..., chosen]
+        contents = {r: (values[:, :, k].tobytes(), gaps[:, :, k].tobytes()) for k, r in enumerate(self.references)}
+        return equal_names(contents) if chosen else ()
+
     def select(
         self,
         algorithms: Sequence[str] | None = None,
@@ -286,6 +305,28 @@ class Scores:
     def __repr__(self) -> str:
         sizes = f"{len(self.algorithms)} algorithms, {len(self.cases)} cases, {len(self.subject_names)} subjects"
         return f"Scores({sizes}; against {', '.join(self.references)}; {', '.join(self.metrics)})"
+
+
+def equal_names(contents: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
+    """The names whose contents are equal, two or more together.
+
+    >>> equal_names({"A": 1, "B": 2, "C": 1})
+    (('A', 'C'),)
+    """
+    groups: dict[Hashable, list[str]] = {}
+    for name, content in contents.items():
+        groups.setdefault(content, []).append(name)
+    return tuple(tuple(names) for names in groups.values() if len(names) > 1)
+
+
+def names_among(groups: Iterable[Sequence[str]], names: Container[str]) -> tuple[tuple[str, ...], ...]:
+    """The groups with these names only, where two or more are left.
+
+    >>> names_among([("A", "B", "C"), ("D", "E")], {"A", "C", "D"})
+    (('A', 'C'),)
+    """
+    left = (tuple(name for name in group if name in names) for group in groups)
+    return tuple(group for group in left if len(group) > 1)
 
 
 def _positions(

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.undefined import Undefined
-from ...inference.intervals import mean_intervals, too_few_subjects
+from ...inference.intervals import mean_intervals, too_few_subjects, too_few_to_test
 from ...inference.scales import scale_of
 from .missing_scores import Board, by_subject
 from .pair_tests import Estimates, PairTests, resampled_wins
@@ -194,9 +194,12 @@ class Standing:
     ranks: Values
     """Ties at their mean rank."""
     sampled: Values
-    """The same in every resample (resamples × algorithms); nan where a resample has no subject of a board."""
+    """The same in every resample (resamples × algorithms), none with too few subjects; nan where a resample has no
+    subject of a board."""
     subjects: int
     level: float
+    fewest: int
+    """The smallest number of subjects that a metric and reference standard of the ranking has."""
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -226,16 +229,18 @@ class Standing:
 
     @property
     def refusal(self) -> Undefined | None:
-        """Why there is no range; None where there is one."""
-        return too_few_subjects(self.subjects)
+        """Why there are no sets, tests and resamples; None where there are."""
+        return too_few_subjects(self.fewest)
 
     @cached_property
     def shares(self) -> Values:
-        """Algorithm × place: the share of resamples in which it has that place, alone or with others."""
+        """Algorithm × place: the share of resamples in which it has that place, shared places in equal parts."""
         count = len(self.ranks)
         if not len(self._known):
             return np.full((count, count), np.nan)
-        return np.stack([(self._sampled_places == place + 1).mean(axis=0) for place in range(count)], axis=1)
+        first, size = self._sampled_places, 2 * (self._known - self._sampled_places) + 1
+        parts = [((first <= place) & (place < first + size)) / size for place in range(1, count + 1)]
+        return np.stack([part.mean(axis=0) for part in parts], axis=1)
 
     @cached_property
     def first_share(self) -> Values:
@@ -256,6 +261,8 @@ class Standing:
     @cached_property
     def tau(self) -> tuple[float, int]:
         """Mean Kendall's τ_b of the resamples with this ranking, and in how many it is undefined."""
+        if few := too_few_to_test(self.fewest):
+            return few, 0
         taus = _taus(self.ranks, self.sampled)
         known = taus[~np.isnan(taus)]
         return float(known.mean()) if len(known) else Undefined(ALL_TIED), len(taus) - len(known)
@@ -274,18 +281,18 @@ def board_standings(
     alpha: float,
     level: float,
 ) -> list[Standing]:
-    """Every scheme on every board."""
+    """Every scheme on every board; subjects are drawn again only where there are enough."""
     standings = []
     for board, test in zip(boards, tests, strict=True):
+        count = len(board.subjects)
+        draws = weights[:0] if too_few_subjects(count) else weights
         fewer = resamples_of_tests(len(board.values), len(board.subjects), len(boards), len(weights))
         for scheme in SCHEMES:
             value = scheme_scores(board, scheme, aggregate, test, alpha)
-            drawn = weights[:fewer] if scheme == "test" else weights
+            drawn = draws[:fewer] if scheme == "test" else draws
             sampled = resampled_ranks(board, scheme, aggregate, drawn, alpha)
             order = scheme_ranks(board, scheme, value)
-            standings.append(
-                Standing(scheme, board.truth, board.metric, value, order, sampled, len(board.subjects), level)
-            )
+            standings.append(Standing(scheme, board.truth, board.metric, value, order, sampled, count, level, count))
     return standings
 
 
@@ -317,7 +324,7 @@ def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Sta
     return Standing(
         parts[0].scheme, truth, metric, whole,
         fractional_ranks(round_scores(-whole)), fractional_ranks(round_scores(-sampled)),
-        max(p.subjects for p in parts), parts[0].level,
+        max(p.subjects for p in parts), parts[0].level, min(p.fewest for p in parts),
     )  # fmt: skip
 
 

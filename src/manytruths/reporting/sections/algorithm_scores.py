@@ -512,9 +512,9 @@ def _bounds_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
     columns: list[ColumnOf[str]] = [
         (ALGORITHM, lambda name: algorithm_cell(findings, name)),
         *((Column(f"Area by {standard_name(findings, t)}", BOUNDS[t]), bound(t)) for t in bounds),
-        (Column("Smallest area", "Over all reference standards"), end(0, area)),
+        (Column("Smallest area", "Over the reference standards used"), end(0, area)),
         (text_column("smallest by", which), end(0, judge)),
-        (Column("Largest area", "Over all reference standards"), end(1, area)),
+        (Column("Largest area", "Over the reference standards used"), end(1, area)),
         (text_column("largest by", which), end(1, judge)),
         (Column("CCO", cco), correlation("cco", False)),
         (Column("CCI", "The same over the whole image"), correlation("cci", False)),

@@ -9,13 +9,16 @@ from typing import Any
 
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
+from ...analyses.evaluate.printing import pair_sentence
 from ...analyses.rank.rank import RankResult
 from ...analyses.rank.tables import charts as rank_charts
 from ...claims.numbers import is_defined, number_cell
+from ...claims.orders import describe_standards
 from ...claims.sentences import Cell, Sentence, compose, counted, join_names, join_parts, spell_count, text_cell
 from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings
-from ...evaluation.ranking.ranking import format_p
+from ...evaluation.ranking.ranking import Evidence, format_p, format_share
+from ...inference.intervals import MIN_SUBJECTS
 from ...io import safe_name
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
@@ -237,7 +240,7 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
 
 
 def _area_summary(findings: Findings) -> Iterator[Sentence]:
-    """Probabilities: the range of areas over all reference standards, in the most common order."""
+    """Probabilities: the range of areas over the reference standards used, in the most common order."""
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
     ends, orders = scores.area_ranges(findings.evaluation.probability_scores), main_orders(findings)
@@ -251,18 +254,21 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
         parts.append(
             compose("{} {} to {}" if i else "{} reaches {} to {}", scores.algorithm_cell(findings, name), *areas)
         )
-    text = "By the {}, depending on the reference standard, {}{}."
-    yield compose(text, PBAR, join_parts(parts), _more_algorithms(len(names)))
+    used = counted(len(findings.evaluation.probability_scores.references), "reference standard")
+    text = "By the {}, depending on which of the {} used is taken, {}{}."
+    yield compose(text, PBAR, used, join_parts(parts), _more_algorithms(len(names)))
 
 
 def _order_summary(findings: Findings) -> Iterator[Sentence]:
-    """Whether the order is the same under every reference standard."""
-    orders = main_orders(findings)
+    """Whether the order is the same under the reference standards used, and whether a winner can be named."""
+    orders, subjects = main_orders(findings), len(findings.study.subjects)
     if orders is None or findings.evaluation is None:
         return
-    yield from findings.evaluation.claims.sentences("algorithms.order")
-    if len(orders.rankings) > 1:
-        yield ("Do not name a winner without naming the standard.",)
+    yield from order_sentences(findings)
+    if subjects < MIN_SUBJECTS:
+        yield (f"No winner can be named from {spell_count(subjects, findings.subject_word)}.",)
+    elif len(orders.rankings) > 1:
+        yield ("Do not name a winner without naming the standard and the measure.",)
 
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
@@ -291,8 +297,11 @@ def listed_orders(findings: Findings) -> Iterator[tuple[str, str, ReferenceRanki
 
 def order_sentences(findings: Findings) -> Iterator[Sentence]:
     """Whether the order depends on the reference standard, by the main metric."""
-    if findings.evaluation is not None:
-        yield from findings.evaluation.claims.sentences("algorithms.order")
+    sentences = findings.evaluation.claims.sentences("algorithms.order") if findings.evaluation else ()
+    yield from (
+        tuple(plain_note(findings, part) if isinstance(part, str) else part for part in sentence)
+        for sentence in sentences
+    )
 
 
 def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
@@ -314,26 +323,30 @@ def winner_sentence(findings: Findings, ranked: RankResult) -> Sentence:
     tied = any(evidence.ranks[i] == evidence.ranks[first] for i in others)
     if won := ranked.claims.sentences("algorithms.winner"):
         return _with_colours(findings, won[0])
-    if tied or better or not rivals:
+    if evidence.refusal or tied or better or not rivals:
         return (plain_note(findings, ranked.verdict.sentence),)
-    name = ranking.algorithms[first]
-    every = " under every reference standard" if len(ranking.boards) > 1 else ""
-    parts, pairs = [], _pair_rows(ranked)
-    for i in rivals[:NAMED]:
-        where = plain_note(findings, str(evidence.where[first, i]))
-        parts.append(_rival_part(ranked, pairs, name, ranking.algorithms[i], where))
+    name, several = ranking.algorithms[first], evidence.several
+    pairs = _pair_rows(ranked)
+    parts = [_rival_part(findings, evidence, pairs, first, i) for i in rivals[:NAMED]]
     parts += [(f"{len(rivals) - NAMED} more",)] if len(rivals) > NAMED else []
-    text = "No winner can be declared: {} comes first, but is not significantly better{} than {}."
-    return compose(text, name, every, join_parts(parts))
+    text = "No winner can be declared: by {}, {} comes first, but is not significantly better{} than {}."
+    basis = plain_note(findings, str(evidence.basis))
+    return compose(text, basis, name, several.every if several else "", join_parts(parts))
 
 
-def _rival_part(ranked: RankResult, pairs: Pairs, first: str, rival: str, where: str) -> Sentence:
-    """``vnet (ahead in 91% of resamples; largest adjusted p = 0.20, by Dice against C)``."""
-    ahead: Sentence = ()
-    if not ranked.ranking.overall.refusal:
-        ahead = ("ahead in ", _ahead_cell(pairs, first, rival), " of resamples; ")
-    text = "{} ({}largest adjusted p {}, by {})" if where else "{} ({}adjusted p {}{})"
-    return compose(text, rival, ahead, _p_cell(pairs, first, rival, sign=True), where)
+def _rival_part(findings: Findings, evidence: Evidence, pairs: Pairs, first: int, rival: int) -> Sentence:
+    """``vnet (significantly better under six of nine, worse under one; ahead in 91% of resamples; …)``."""
+    name, other = evidence.algorithms[first], evidence.algorithms[rival]
+    where = plain_note(findings, str(evidence.where[first, rival]))
+    counts, several = "", evidence.several
+    if several and evidence.wins is not None:
+        better, worse = evidence.wins[first, rival], evidence.wins[rival, first]
+        counts = f"significantly better under {several.part(int(better))}, worse under {worse}; "
+    ahead, p = _ahead_cell(pairs, name, other), _p_cell(pairs, name, other, sign=True)
+    text = "{} ({}ahead in {} of resamples; largest adjusted p {}, by {})"
+    return compose(
+        text if where else "{} ({}ahead in {} of resamples; adjusted p {}{})", other, counts, ahead, p, where
+    )
 
 
 def _pair_rows(ranked: RankResult) -> Pairs:
@@ -347,10 +360,7 @@ def _pair_rows(ranked: RankResult) -> Pairs:
 
 def share_of_resamples(file: str, row: Row) -> Cell:
     """A share of the resamples as a percentage; what happened in some of them is neither 0% nor 100%."""
-    cell = number_cell(file, row, 0, percent=True)
-    if 0 < row.value < 0.005:
-        return replace(cell, shown="< 1%")
-    return replace(cell, shown="> 99%") if 0.995 <= row.value < 1 else cell
+    return replace(number_cell(file, row, 0, percent=True), shown=format_share(float(row.value)))
 
 
 def _ahead_cell(pairs: Pairs, first: str, second: str) -> Cell:
@@ -377,12 +387,10 @@ def rank_blocks(findings: Findings) -> Iterator[Block]:
         "truths": "Rank under each reference standard: bright is first.",
         "significance-overall": "Who is significantly better than whom under every reference standard (blue).",
     }
-    if findings.ranking.ranking.overall.refusal:
-        del shown["stability"]
     if len(findings.ranking.ranking.algorithms) <= FEW:
         del shown["significance-overall"]
-    yield Beside(tuple(Chart(f"rank-{name}", svgs[name], caption) for name, caption in shown.items() if name in svgs))
-    yield Beside(tuple(_square_tables(findings, findings.ranking)))
+    charts = tuple(Chart(f"rank-{name}", svgs[name], caption) for name, caption in shown.items() if name in svgs)
+    yield from (Beside(blocks) for blocks in (charts, tuple(_square_tables(findings, findings.ranking))) if blocks)
 
 
 def _orders_table(findings: Findings) -> Iterator[Block]:
@@ -414,26 +422,23 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
 
 
 def _separation_block(findings: Findings) -> Iterator[Block]:
-    """For each pair, whether one algorithm is ahead under every reference standard."""
-    sentences = tuple((line,) for _, orders in _main_orders(findings) for line in _pair_sentences(orders))
+    """For each pair, under how many of the reference standards used one algorithm is ahead."""
+    sentences = [
+        (line,) for metric, orders in _main_orders(findings) for line in _pair_sentences(findings, metric, orders)
+    ]
     if sentences:
-        title = "Who is ahead whatever the reference standard, ignoring statistical uncertainty?"
-        yield Paragraphs(sentences, title, listed=True)
+        title = "Who is ahead under which reference standards, without a test?"
+        yield Paragraphs(tuple(sentences), title, listed=True)
 
 
-def _pair_sentences(orders: ReferenceRankings) -> Iterator[str]:
+def _pair_sentences(findings: Findings, metric: str, orders: ReferenceRankings) -> Iterator[str]:
+    """The standards used, then a sentence for each pair."""
+    assert findings.evaluation is not None
+    if len(orders.references) > 1:
+        used = describe_standards(orders.references, findings.study.rater_names)
+        yield f"The {len(orders.references)} standards used are {plain_note(findings, used)}."
     for first, second in combinations(orders.rankings[0].order[:SHORT], 2):
-        pair = orders.separate(first, second)
-        standards = f"all {pair.of} standards" if pair.of > 1 else "the one standard"
-        if pair.whatever and pair.of > 1:
-            yield f"{first} is ahead of {second} under {standards}, even if each is judged by another one."
-        elif pair.under_each:
-            yield f"{first} is ahead of {second} under {standards}."
-        elif not pair.ahead and not pair.behind:
-            yield f"{first} and {second} are equal under {standards}."
-        else:
-            ahead = f"{len(pair.ahead)} of {counted(pair.of, 'standard')}"
-            yield f"{first} or {second}: it depends; {first} is ahead under {ahead}."
+        yield pair_sentence(findings.evaluation, scores.judged_label(findings), metric, first, second)
 
 
 def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
@@ -450,17 +455,18 @@ def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
 
     sure = f", with its simultaneous {1 - ranking.alpha:.0%} set" if drawn else ""
     resampled = f"Range of the rank in {ranking.level:.0%} of the resamples of the {findings.subject_word}s: no CI"
-    first = Column("First in", "Share of the resamples in which it is first")
+    first = Column("First in", "Share of the resamples in which it is first; a shared first place in equal parts")
     mean = Column("Mean rank", "Its ranks under the reference standards, averaged: the order goes by this")
     columns: list[ColumnOf[str]] = [
         (text_column("Algorithm", "Best first"), lambda name: scores.algorithm_cell(findings, name)),
-        (Column("Rank", f"Over all reference standards{sure}"), value("rank", 0)),
+        (Column("Rank", f"Over the reference standards used{sure}"), value("rank", 0)),
         *([(Column("In resamples", resampled), _range_cell(by))] if drawn else []),
         *([(first, lambda name: share_of_resamples(RANKINGS, by[name, "first_share"]))] if drawn else []),
         (mean, value("mean_rank")),
     ]
     metrics = join_names([NAMES.get(metric, metric) for metric in ranking.metrics])
-    title = f"Ranking by {metrics}, over {counted(len(ranking.references), 'reference standard')}"
+    distinct = f" ({ranking.basis().distinct} distinct)" if ranking.same else ""
+    title = f"Ranking by {metrics}, over {counted(len(ranking.references), 'reference standard')}{distinct}"
     return make_table("algorithm-ranks", title, ranking.order, columns)
 
 
@@ -470,7 +476,9 @@ def _range_cell(by: dict[tuple[str, str], Row]) -> Callable[[str], Cell]:
 
 
 def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable]:
-    """How often the algorithm of the row is ahead of that of the column, and whether significantly."""
+    """How often the algorithm of the row is ahead of that of the column, and whether significantly; none untested."""
+    if ranked.ranking.overall.refusal:
+        return
     names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
     kinds = (
         ("algorithm-ahead", "How often is the row ahead of the column? (share of resamples)", _ahead_cell,
@@ -479,7 +487,7 @@ def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable
          "One-sided p of being no better than {}, adjusted for many tests; the largest over all reference standards "
          "counts (intersection–union test): strict. Not significant does not mean equal"),
     )  # fmt: skip
-    for name, title, cell, help in kinds[1:] if ranked.ranking.overall.refusal else kinds:
+    for name, title, cell, help in kinds:
         lines = tuple(
             (scores.algorithm_cell(findings, a), *(text_cell("") if a == b else cell(pairs, a, b) for b in names))
             for a in names

@@ -13,10 +13,11 @@ import manytruths
 
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.tables import region_of
-from ...claims.sentences import Cell, join_names, text_cell
+from ...claims.sentences import Cell, counted, join_names, text_cell
 from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
+from ...evaluation.ranking.ranking import Ranking
 from ...io.result_tables import Row
 from ...study.options import PATHS
 from ..building import text_column, text_table
@@ -25,7 +26,7 @@ from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table
-from .paper_texts import methods_text, results_text
+from .paper_texts import few_to_rank, methods_text, results_text
 from .standards import method_options
 from .vocabulary import scale_name
 
@@ -212,13 +213,33 @@ def _ranking_settings(findings: Findings) -> Iterator[Line]:
     if findings.ranking is None:
         return
     ranking, part = findings.ranking.ranking, "ranking"
-    yield part, "scheme", ranking.scheme + (f" ({ranking.aggregate})" if ranking.scheme == "mean" else "")
+    yield part, "scheme", _scheme(ranking, findings.subject_word)
     yield part, "metrics", ", ".join(ranking.metrics)
-    yield part, "under", f"{len(ranking.references)} raters and reference standards"
+    yield part, "under", _standards_counted(findings, ranking)
     drawn = f"{ranking.resamples:,}, {ranking.seed}"
-    yield part, "resamples and seed", f"none: too few {findings.subject_word}s" if ranking.overall.refusal else drawn
+    few = few_to_rank(findings, ranking) if ranking.overall.refusal else ""
+    yield part, "resamples and seed", f"none: {few}" if few else drawn
     yield part, "missing scores", str(findings.ranking.settings.missing)
-    yield part, "level of tests", f"{ranking.alpha:g}, after Holm"
+    yield part, "level of tests", f"not tested: {few}" if few else f"{ranking.alpha:g}, after Holm"
+
+
+def _scheme(ranking: Ranking, each: str) -> str:
+    """How the algorithms are ordered under one reference standard."""
+    return {
+        "mean": f"{ranking.aggregate} over {each}s, then ranks",
+        "rank": "ranks in every case, then their mean",
+        "test": "number of significant wins",
+    }[ranking.scheme]
+
+
+def _standards_counted(findings: Findings, ranking: Ranking) -> str:
+    """``5 raters and 4 other reference standards, of which 8 are distinct``."""
+    raters = sum(name in findings.study.rater_names for name in ranking.references)
+    rest = len(ranking.references) - raters
+    parts = [counted(raters, "rater")] if raters else []
+    parts += [counted(rest, f"{'other ' if raters else ''}reference standard")] if rest else []
+    distinct = f", of which {ranking.basis().distinct} are distinct" if ranking.same else ""
+    return " and ".join(parts) + distinct
 
 
 def _plan_settings(findings: Findings) -> Iterator[Line]:

@@ -26,6 +26,7 @@ from ...claims.sentences import (
 )
 from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
+from ...evaluation.ranking.ranking import Ranking
 from ...evaluation.ranking.score_tables import PERFECT
 from ...fusion.registry import estimator
 from ...inference.intervals import MIN_SUBJECTS
@@ -285,6 +286,12 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     return standards + ([counted(len(given), "given reference")] if given else [])
 
 
+def few_to_rank(findings: Findings, ranking: Ranking) -> str:
+    """Why algorithms were not tested: all of the subjects are few, or those under one of the reference standards."""
+    under = "" if ranking.subjects < MIN_SUBJECTS else " under some reference standard"
+    return f"fewer than {number_word(MIN_SUBJECTS)} {findings.subject_word}s{under}"
+
+
 def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     ranking = ranked.ranking
     metrics = join_names([SCORE_NAMES.get(metric, metric) for metric in ranking.metrics])
@@ -292,10 +299,15 @@ def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
     drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
     silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
-    return (
+    ranked_by = (
         f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
-        f"τ_b{_cite_statistic('kendall_tau')} between rankings, and compared in pairs by one-sided {exact}Wilcoxon "
-        f"signed-rank tests{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, "
+        f"τ_b{_cite_statistic('kendall_tau')} between rankings"
+    )
+    if ranking.overall.refusal:
+        return f"{ranked_by}; they were not tested: {few_to_rank(findings, ranking)}."
+    return (
+        f"{ranked_by}, and compared in pairs by one-sided {exact}Wilcoxon signed-rank "
+        f"tests{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, "
         f"α = {ranking.alpha:g}."
     )
 

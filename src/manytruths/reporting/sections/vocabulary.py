@@ -131,8 +131,7 @@ SHOWN_ELSEWHERE = frozenset({
 REWORDINGS = (
     (
         r"overall: the mean of ranks over the references.*",
-        "ranks are averaged over all reference standards; an algorithm counts as better than another only if it is "
-        "significantly better under every one of them",
+        "ranks are averaged over the reference standards used",
     ),
     (r"surface Dice at a tolerance of (.*)", r"surface Dice takes outlines within \1 of each other for the same"),
     (r" \(\|I\|/\|O\|\)", ""),
@@ -173,5 +172,5 @@ def plain_note(findings: Findings, note: str) -> str:
     for method in consensus_methods(findings):
         note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?!\w|:\w|\.\d)", standard_name(findings, method), note)
     for metric, name in NAMES.items():
-        note = re.sub(rf"\b{metric}(?= against| \d| the )", name, note)
+        note = re.sub(rf"\b{metric}(?= against| over | \d| the )", name, note)
     return note
