@@ -34,7 +34,7 @@ def reports() -> Iterator[Result]:
 
         peers = [_timed(verb(name, "--out", str(root / "out"))) for name in ("agree", "fuse")]
         page = root / "report.html"
-        ours, most = _watched(verb("report", "--out", str(page)))
+        ours, most = _watched(verb("report", "--to", str(page)))
         _check(root)
         times = f"{ours:.1f} s; agree {peers[0]:.1f} s, fuse {peers[1]:.1f} s"
         job = f"report, {CASES} cases × 5 × {SIZE}² with images, 2 jobs"
