@@ -29,7 +29,7 @@ def findings(cases: Any, methods: tuple[str, ...] = METHODS, **options: Any) -> 
     fusion = compute_fusion(study, FusePlan(methods, {}, None), settings=settings)
     try:
         pilot = agreement.tallies.map(lambda t: t.foreground().restrict("union"))
-        planned = compute_plan(PlanSettings(resamples=60), pilot)
+        planned = compute_plan(PlanSettings(resamples=60), pilot, item=agreement.pixel_word)
     except ManytruthsError:
         planned = None
     return Findings(study, settings, agreement, fusion, plan=planned)

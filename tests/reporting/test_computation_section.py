@@ -177,7 +177,8 @@ def test_words_for_patients_are_used_where_some_are_named():
 def test_intervals_lack_for_the_reason_that_is_told():
     found = findings(masks(p01=0, p02=0, p03=0))
     rows = {row[0].shown: row for row in block(found, "grras").rows}
-    assert rows["13c"][2].below == "No confidence interval: it needs 10 cases, and the number is defined for 9."
+    why = "No confidence interval over cases: it needs 10 cases, and the number is defined for 9."
+    assert rows["13c"][2].below == why
 
 
 # -- undefined -------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ def test_settings_and_versions(demo):
     assert lines["seed"] == "0"
     assert lines["level"] == "95%"
     assert lines["masks"].endswith("{case}.png")
-    assert lines["region (what is counted)"] == "whole"
+    assert lines["what is counted"] == "all pixels that were rated"
     assert re.fullmatch(r"[\d.]+ pixels", lines["tolerance of surface Dice"])
     assert "vote:0.5" in lines
     names = [row[0].shown for row in block(demo, "versions").rows]

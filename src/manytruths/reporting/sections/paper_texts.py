@@ -240,7 +240,7 @@ def _averages(findings: Findings) -> Iterator[str]:
     if "over_raters" in used_formulas(findings):
         also = " also" if findings.resampled else ""
         yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
-    if "over_both" in used_formulas(findings) and findings.resampled:
+    if "over_both" in used_formulas(findings):
         yield from _over_both(findings)
     shares = (row for index in findings.tables.values() for row in index.rows if row.statistic == "dice_failures")
     if any(map(has_interval, shares)):
