@@ -174,6 +174,23 @@ def test_results_hold_both_intervals(demo):
     )
 
 
+def test_results_hold_repeated_readings_and_doubtful_masks(demo):
+    text = block(demo, "results").text
+    assert "Repeated readings of the same rater overlapped by a mean Dice of" in text
+    doubts = demo.claims.of(*(kind for kind in {c.kind.id for c in demo.claims.made} if kind.startswith("masks.")))
+    assert ("All numbers count these masks as they are." in text) is bool(doubts.made)
+
+
+def test_results_of_two_raters_say_whom_the_intervals_are_about():
+    made = STUDIES["two"].claims.of("agreement.these_raters").made
+    assert made
+    assert plain_text(made[0].result) in block(STUDIES["two"], "results").text
+
+
+def test_nothing_is_computed_as_published_without_a_name(found):
+    assert "computed as published" not in methods(found)
+
+
 def test_staple_options_are_told():
     study = mt.Study.from_arrays(masks())
     options = {"staple": {"prior": "estimated", "unanimous": "exclude", "map_prior": (2.0, 1.5)}}
