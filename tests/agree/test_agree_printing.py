@@ -28,8 +28,8 @@ def agreed(subjects: int, **options: int) -> Agreement:
 def test_few_subjects_have_no_intervals_and_the_reason_is_given():
     text = printed(agreed(4))
     assert "Agreement\n" in text
-    assert "intervals over subjects" not in text
-    assert "• no intervals: they need at least 10 subjects, and there are 4" in text
+    assert "with 95% intervals over subjects" not in text
+    assert "• no intervals over subjects: they need at least 10, and there are 4" in text
 
 
 def test_enough_subjects_have_intervals():
@@ -83,7 +83,7 @@ def test_complete_masks_need_no_word():
 
 
 def test_one_subject_is_one():
-    assert "• no intervals: they need at least 10 subjects, and there is 1" in printed(agreed(1))
+    assert "• no intervals over subjects: they need at least 10, and there is 1" in printed(agreed(1))
 
 
 def test_two_raters_are_compared_with_the_other():

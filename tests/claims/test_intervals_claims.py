@@ -47,13 +47,45 @@ def test_agree_says_how_many_failed(capsys):
     mean, rest = (found.agreement.find(name, "mean") for name in ("dice", "dice_without_failures"))
     assert claim.made
     assert claim.text == (
-        "In 11% (1%–33%) of 19 cases no two raters overlap: the mean Dice coefficient of two raters is "
-        f"{mean.value:.2f} ({mean.low:.2f}–{mean.high:.2f}) with them and "
+        "In 2 of 19 cases (c00 and c01), 11% (1%–33%), no two raters overlap: the mean Dice of two raters is "
+        f"{mean.value:.2f} ({mean.low:.2f}–{mean.high:.2f}) with these cases and "
         f"{rest.value:.2f} ({rest.low:.2f}–{rest.high:.2f}) without."
     )
-    assert len(claim.numbers) == 3
+    assert len(claim.numbers) == 5
     found.print()
     assert "no two raters overlap" in " ".join(capsys.readouterr().out.split())
+
+
+def test_failures_are_counted_by_case_and_not_by_the_means_of_patients():
+    """A patient whose other case overlaps has failed, too: no mean over their cases is 0."""
+    rng, masks = np.random.default_rng(1), {}
+    for i in range(24):
+        near = {name: disc(20 + rng.normal(0, 1.5), 8) for name in "ABC"}
+        masks[f"c{i:02}"] = {"A": disc(10, 4), "B": disc(30, 4), "C": disc(50, 4)} if i in (0, 1, 2) else near
+    subjects = {case: f"s{int(case[1:]) // 2:02}" for case in masks}
+    found = mt.agree(mt.Study.from_arrays(masks, subjects=subjects), pictures=False)
+    count, share, rest = (
+        found.agreement.find(f"dice_{part}", "mean") for part in ("failed_cases", "failures", "without_failures")
+    )
+    exact = stats.binomtest(2, 12).proportion_ci(method="exact")
+    assert (count.value, count.n) == (3, 24)
+    assert (share.value, share.n) == (2 / 12, 12)
+    assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
+    assert rest.n == 11, "both cases of one patient failed"
+    [claim] = found.claims.of("agreement.failures")
+    assert claim.text.startswith(
+        "In 3 of 24 cases (c00, c01 and c02) no two raters overlap; two of 12 patients have such a case, 17% (2%–48%): "
+    )
+
+
+def test_a_case_that_one_rater_alone_marked_is_called_so():
+    masks = {f"c{i:02}": {name: disc(20 + i % 2, 8) for name in "ABC"} for i in range(12)}
+    masks["c03"] = {"A": disc(), "B": disc() * 0, "C": disc() * 0}
+    [claim] = mt.agree(mt.Study.from_arrays(masks), pictures=False).claims.of("agreement.failures")
+    assert claim.text.startswith("In 1 of 12 cases (c03), 8% (0%–38%), only one rater marked anything: ")
+    masks["c04"] = {"A": disc(10, 4), "B": disc(30, 4), "C": disc() * 0}
+    [claim] = mt.agree(mt.Study.from_arrays(masks), pictures=False).claims.of("agreement.failures")
+    assert "the Dice of two raters is 0 (in one (c03) only one rater marked anything; in one (c04) no two" in claim.text
 
 
 def test_without_failures_it_is_considered_and_not_said():

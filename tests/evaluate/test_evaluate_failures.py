@@ -45,8 +45,8 @@ def test_the_share_of_failures_and_the_mean_without_them(tmp_path: Any, capsys: 
     )
     exact = stats.binomtest(3, CASES).proportion_ci(method="exact")
     assert claims["net"].text == (
-        f"In 15% ({exact.low:.0%}–{exact.high:.0%}) of 20 cases net does not overlap vote:0.5, or has no prediction: "
-        f"its mean Dice is {mean.value:.2f} ({mean.low:.2f}–{mean.high:.2f}) with them and "
+        f"In 3 of 20 cases, 15% ({exact.low:.0%}–{exact.high:.0%}), net does not overlap vote:0.5, or has no "
+        f"prediction: its mean Dice is {mean.value:.2f} ({mean.low:.2f}–{mean.high:.2f}) with these cases and "
         f"{rest.value:.2f} ({rest.low:.2f}–{rest.high:.2f}) without."
     )
     assert rest.n == CASES - 3
@@ -58,7 +58,7 @@ def test_the_share_of_failures_and_the_mean_without_them(tmp_path: Any, capsys: 
 def test_excluded_cases_are_no_failures(tmp_path: Any) -> None:
     study = write_study(tmp_path)
     [claim] = evaluate(study, missing="exclude").claims.of("algorithms.failures").made
-    assert claim.text.startswith("In 11% (1%–33%) of 19 cases net does not overlap vote:0.5: ")
+    assert claim.text.startswith("In 2 of 19 cases, 11% (1%–33%), net does not overlap vote:0.5: ")
 
 
 def test_a_given_reference_comes_first_and_the_report_says_it(tmp_path: Any) -> None:
@@ -84,6 +84,6 @@ def test_of_several_labels_each_is_said(tmp_path: Any) -> None:
     )
     claims = evaluate(study).claims.of("algorithms.failures")
     assert [claim.text.partition(": ")[0] for claim in claims.made] == [
-        "In 25% (5%–57%) of twelve cases net does not overlap plurality in label b"
+        "In 3 of 12 cases, 25% (5%–57%), net does not overlap plurality in label b"
     ]
     assert len(claims) == 3

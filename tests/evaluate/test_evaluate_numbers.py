@@ -212,6 +212,25 @@ def completed(statistic, table, missing):
     }
 
 
+FAILURES = ("failed_cases", "failures", "without_failures")
+
+
+def check_failures(rows, keys, values, cases=tuple(SUBJECTS)):
+    """Cases with a Dice of 0, the share of subjects who have one, and the mean over the other cases."""
+    here = {c: values[c] for c in cases if values[c] is not None}
+    failed = [c for c in here if here[c] == 0]
+    if not 0 < len(failed) < len(here):
+        assert rows == [None] * 3
+        return set()
+    count, share, rest = rows
+    assert (float(count["value"]), int(count["n"])) == (len(failed), len(here))
+    agrees(share, len({SUBJECTS[c] for c in failed}) / len({SUBJECTS[c] for c in here}))
+    each = by_subject({c: values[c] or None for c in cases}, cases)[0]
+    agrees(rest, mean(v for v in each if v is not None))
+    assert int(rest["n_undefined"]) == each.count(None)
+    return set(keys)
+
+
 def by_subject(values, cases=tuple(SUBJECTS)):
     found = {}
     for subject in dict.fromkeys(SUBJECTS.values()):
@@ -300,13 +319,9 @@ def test_scores(evaluated, truth):
                 spread = rows["std", "", group, "", who, truth, name]
                 agrees(spread, stdev(known) if len(known) > 1 else None)
                 left -= {(scope, "", group, "", who, truth, name) for scope in ("mean", "std")}
-                if name == "dice" and 0 in known and any(known):
-                    parts = ("failures", "without_failures")
-                    failures, rest = (("mean", "", group, "", who, truth, f"dice_{part}") for part in parts)
-                    agrees(rows[failures], known.count(0) / len(known))
-                    agrees(rows[rest], mean([v for v in known if v]))
-                    assert int(rows[rest]["n_undefined"]) == len(each) - len([v for v in known if v])
-                    left -= {failures, rest}
+                if name == "dice":
+                    keys = [("mean", "", group, "", who, truth, f"dice_{part}") for part in FAILURES]
+                    left -= check_failures([rows.get(key) for key in keys], keys, whole[who], cases)
     assert not left
 
 
@@ -357,6 +372,10 @@ def test_raters_against_each_other_and_the_others(evaluated):
             agrees(rows["mean", "", "", who, shown, name], mean(known))
             assert int(rows["mean", "", "", who, shown, name]["n"]) == len(known)
             left -= {key for key in left if key[3:] == (who, shown, name) and key[0] != "case"}
+            for group in ("", "easy", "hard") if name == "dice" else ():
+                cases = [c for c in SUBJECTS if GROUPS[c] == group or not group]
+                keys = [("mean", "", group, who, shown, f"dice_{part}") for part in FAILURES]
+                left -= check_failures([rows.get(key) for key in keys], keys, numbers, cases)
     assert not left
 
 

@@ -86,7 +86,8 @@ def test_promised_rows(everything):
     assert {row["rater"] for row in rows} == set("ABC")
     hard = {"iou", "sensitivity", "specificity", "dice"}
     assert {row["statistic"] for row in rows} == hard | {
-        "accuracy", "gordon_f", "balanced_accuracy", "dice_failures", "dice_without_failures"
+        "accuracy", "gordon_f", "balanced_accuracy", "dice_failed_cases", "dice_failures",
+        "dice_without_failures",
     }  # fmt: skip
     for scope, number in (("case", 6), ("subject", 3), ("pooled", 1)):
         own = (scope, "staple", "A", "iou")

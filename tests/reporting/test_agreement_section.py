@@ -198,7 +198,7 @@ def test_groups_have_their_n_and_levels_only_with_intervals(found):
 def test_kappa_without_special_cases_has_its_n():
     own = {c: {r: m * (r != "D" or c > "p02") for r, m in by.items()} for c, by in discs().items()}
     table = tables(agreement.section(findings(own)))["kappa-without-special-cases"]
-    at = titles_of(table).index("Cases", 1)
+    at = titles_of(table).index("Cases with a kappa")
     assert [row[at].shown for row in table.rows] == ["12", "10", "10"]
 
 

@@ -177,7 +177,32 @@ def test_words_for_patients_are_used_where_some_are_named():
 def test_intervals_lack_for_the_reason_that_is_told():
     found = findings(masks(p01=0, p02=0, p03=0))
     rows = {row[0].shown: row for row in block(found, "grras").rows}
-    assert rows["13c"][2].below == "No confidence interval: it needs 10 cases, and the number is defined for 9."
+    why = "No confidence interval over cases: it needs 10 cases, and the number is defined for 9."
+    assert rows["13c"][2].below == why
+
+
+def test_what_empty_masks_count_as_is_one_table(demo):
+    rows = {row[0].shown: [cell.shown for cell in row[1:]] for row in block(demo, "conventions").rows}
+    assert rows["Distances of an algorithm"] == ["undefined, left out", "the image's diagonal"]
+    assert rows["Surface Dice of an algorithm"] == ["undefined, left out", "0"]
+    assert rows["Dice distance in γ and in tests of raters"] == ["0", "1"]
+    few = {row[0].shown for row in block(STUDIES["two"], "conventions").rows}
+    assert not any("algorithm" in name for name in few)
+    assert "not replaced" not in block(demo, "undefined").note
+
+
+def test_how_many_exchangeable_raters_there_are_is_partly_known():
+    slots = {case: list(by.values()) for case, by in masks().items()}
+    rows = {row[0].shown: row for row in block(findings(slots, raters="exchangeable"), "grras").rows}
+    assert rows["11"][3].shown == "partly"
+    assert "how many different ones is not in the data" in rows["11"][2].shown
+
+
+def test_names_of_groups_describe_no_patient():
+    groups = {case: "easy" if case < "p05" else "hard" for case in masks()}
+    rows = {row[0].shown: row for row in block(findings(masks(), groups=groups), "grras").rows}
+    assert rows["3"][3].shown == rows["12"][3].shown == "yours to write"
+    assert "easy 4" in rows["3"][2].shown
 
 
 # -- undefined -------------------------------------------------------------------------------
@@ -219,7 +244,7 @@ def test_settings_and_versions(demo):
     assert lines["seed"] == "0"
     assert lines["level"] == "95%"
     assert lines["masks"].endswith("{case}.png")
-    assert lines["region (what is counted)"] == "whole"
+    assert lines["what is counted"] == "all pixels that were rated"
     assert re.fullmatch(r"[\d.]+ pixels", lines["tolerance of surface Dice"])
     assert "vote:0.5" in lines
     names = [row[0].shown for row in block(demo, "versions").rows]

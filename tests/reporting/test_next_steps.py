@@ -131,3 +131,17 @@ def test_a_habit_takes_several_cases(count):
     text = lead(summary.section(findings(wide)))
     assert ("Rater A draws larger than all the other raters: " in text) is (count == 12)
     assert "systematically" not in text
+
+
+def test_only_cases_clearly_below_the_others_are_to_be_looked_at():
+    """Of three cases with a kappa at most one, and none where they hardly differ."""
+    cases = dict(list(discs().items())[:4])
+    _, second, _, fourth = cases
+    cases[fourth] = {r: m * 0 for r, m in cases[fourth].items()}
+    assert not any(step.startswith("Look again") for step in steps(findings(cases)))
+    cases[second] = {r: np.roll(m, 9 * i, axis=1) for i, (r, m) in enumerate(cases[second].items())}
+    told = [step for step in steps(findings(cases)) if step.startswith("Look again")]
+    assert told == [f"Look again at {second}: the raters agree least there. Click a name to see who drew what."]
+    slots = {case: list(by.values()) for case, by in cases.items()}
+    told = [step for step in steps(findings(slots, raters="exchangeable")) if step.startswith("Look again")]
+    assert told == [f"Look again at {second}: the raters agree least there. Click a name to see the masks."]

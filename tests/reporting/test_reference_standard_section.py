@@ -328,7 +328,7 @@ def test_the_mean_of_exchangeable_raters_is_not_called_each_rater(tmp_path: Path
         if name.startswith("fuse-iou"):
             assert "The raters' mean overlap with" in chart.svg
             assert "each rater" not in chart.caption
-    assert "12 cases, up to 4 raters each: how far do they agree?" in render_page(found)
+    assert "12 cases, 4 raters each: how far do they agree?" in render_page(found)
     named = findings(Study.open(varied(tmp_path)))
     assert "4 raters, 12 cases: how far do they agree?" in render_page(named)
 

@@ -160,33 +160,41 @@ def mean_rows(
         return
     position, region = {case: i for i, case in enumerate(tallies)}, region_of(tallies)
     values = np.array([[s.averaged[position[case]] for s in series] for case in cases], np.float64)
-    by_subject = subject_values(tallies.select(cases), values)
+    here = tallies.select(cases)
+    by_subject = subject_values(here, values)
     means = mean_intervals(by_subject, [scale_of(s.statistic) for s in series], level=settings.level)
-    for s, mean, each in zip(series, means, by_subject.T, strict=True):
+    for s, mean, each, by_case in zip(series, means, by_subject.T, values.T, strict=True):
         row = Row("mean", s.statistic, mean.value, "", group, s.label, region, s.extra, mean.low, mean.high)
         row.n, row.n_undefined = mean.n, len(each) - mean.n
         yield row
         defined = each[~np.isnan(each)]
         std = float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_subjects")
         yield replace(row, scope="std", value=std, low=None, high=None)
-        if failures:
-            yield from _failure_rows(row, defined, settings.level)
+        if failures and s.statistic == "dice":
+            yield from _failure_rows(row, by_case, here, settings.level)
 
 
-def _failure_rows(mean: Row, defined: Values, level: float) -> Iterator[Row]:
-    """Where some subjects have a Dice of 0, no overlap at all: their share, and the mean without them.
+def _failure_rows(mean: Row, by_case: Values, tallies: Tallies, level: float) -> Iterator[Row]:
+    """Where some cases have a Dice of 0, no overlap at all: how many, the share of subjects who have one, and the mean
+    over the other cases.
 
     With few failures the interval of a mean covers too little, since a study may well hold none (docs/coverage.md).
     """
-    n, failed = len(defined), int((defined == 0).sum())
-    if mean.statistic != "dice" or not 0 < failed < n:
+    failed, defined = by_case == 0, ~np.isnan(by_case)
+    if not 0 < failed.sum() < defined.sum():
         return
-    few, share = too_few_subjects(n), proportion(failed, n, level)
+    cases = replace(mean, statistic=f"{mean.statistic}_failed_cases", value=float(failed.sum()), low=None, high=None)
+    yield replace(cases, n=int(defined.sum()), n_undefined=int((~defined).sum()))
+    # subjects are independent, cases of one subject are not: the exact interval is that of a share of subjects
+    with_failure = subject_values(tallies, np.where(defined, failed, np.nan)) > 0
+    n = mean.n or 0
+    few, share = too_few_subjects(n), proportion(int(with_failure.sum()), n, level)
     low, high = (few, few) if few is not None else (share.low, share.high)
     yield replace(mean, statistic=f"{mean.statistic}_failures", value=share.value, low=low, high=high)
-    rest = mean_intervals(defined[defined > 0][:, None], scale_of(mean.statistic), level=level)[0]
+    others = subject_values(tallies, np.where(failed, np.nan, by_case))
+    rest = mean_intervals(others[:, None], scale_of(mean.statistic), level=level)[0]
     row = replace(mean, statistic=f"{mean.statistic}_without_failures", value=rest.value, low=rest.low, high=rest.high)
-    yield replace(row, n=rest.n, n_undefined=(mean.n_undefined or 0) + failed)
+    yield replace(row, n=rest.n, n_undefined=len(others) - rest.n)
 
 
 def pooled_rows(

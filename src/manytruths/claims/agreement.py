@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..agreement import interpret_interval
-from ..core.undefined import Note
+from ..core.undefined import Note, code, reason
 from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex, has_interval, is_defined
 from .sentences import (
+    Cell,
     Sentence,
     case_links,
     compose,
     counted,
+    join_names,
     join_parts,
     label_words,
     number_word,
@@ -36,17 +39,19 @@ MANY_LABELS = 6
 SCALES = {"landis_koch": "Landis and Koch", "fleiss": "Fleiss", "altman": "Altman", "shrout": "Shrout"}
 """Authors of the scales of words for kappa."""
 
-REGIONS = {
-    "whole": "over all {item}s that were rated",
-    "mask": "over the {item}s of each case's region of interest",
-    "union": "over the {item}s that any rater marked",
-    "modified_background": "over the {item}s that any rater marked and as many of the background",
-    "mixed": "over a region that differs between cases",
+COUNTED_REGIONS = {
+    "whole": "all {item}s that were rated",
+    "mask": "the {item}s of each case's region of interest",
+    "union": "the {item}s that any rater marked",
+    "modified_background": "the {item}s that any rater marked, and as many of the background",
+    "mixed": "a region that differs between cases",
 }
+"""Which items count, by the name of the region in tables."""
 
 OVERLAP = ClaimKind(
     "agreement.overlap", "estimate",
-    "Two raters overlap by a Dice of so much, on average over subjects; of several labels, the macro mean.",
+    "Two raters overlap by a Dice of so much, on average over pairs and subjects; of several labels, the macro mean. "
+    "Where both marked, their areas or volumes differ by so much.",
     "Dice is defined for a subject; the interval needs ten subjects, and of several labels ten that have each of them.",
     "coverage of the interval",
 )  # fmt: skip
@@ -58,13 +63,15 @@ LABELS = ClaimKind(
 )  # fmt: skip
 BEYOND_CHANCE = ClaimKind(
     "agreement.beyond_chance", "estimate",
-    "Fleiss' kappa is so much over a region; the words of a scale cover the whole interval.",
-    "Kappa is defined for a subject; words need the interval, and so ten subjects.",
+    "Fleiss' kappa is so much over a region, and of whole images so much with only as much background as was marked; "
+    "the words of a scale cover the intervals of both.",
+    "Kappa is defined for a subject; words need the interval, and so ten subjects, and three raters.",
     "coverage of the interval",
 )  # fmt: skip
 ALPHA = ClaimKind(
     "agreement.alpha", "estimate",
-    "Krippendorff's alpha is so much, on average over subjects.",
+    "Krippendorff's alpha is so much, on average over subjects; of whole images, also with only as much background as "
+    "was marked.",
     "Alpha is defined for a subject; the interval needs ten subjects.",
     "coverage of the interval",
 )  # fmt: skip
@@ -77,13 +84,15 @@ OVER_BOTH = ClaimKind(
 RELIABLE = ClaimKind(
     "agreement.reliable", "equivalence",
     "By Krippendorff's rule the marks are reliable enough for conclusions.",
-    "The lower limit of mean alpha is 0.8 or more; ten subjects, three raters, and no masks that look like copies.",
+    "The lower limit of mean alpha is 0.8 or more, of whole images also with only as much background as was marked; "
+    "ten subjects, three raters, and no masks that look like copies.",
     "mean alpha over subjects of 0.8",
 )  # fmt: skip
 FOR_TENTATIVE = ClaimKind(
     "agreement.tentative", "equivalence",
     "By Krippendorff's rule tentative conclusions can be drawn.",
-    "The lower limit of mean alpha is 0.667 or more and below 0.8; ten subjects, three raters, no apparent copies.",
+    "The lower limit of mean alpha is 0.667 or more and below 0.8, of whole images also with only as much background "
+    "as was marked; ten subjects, three raters, no apparent copies.",
     "mean alpha over subjects of 0.667",
 )  # fmt: skip
 UNRELIABLE = ClaimKind(
@@ -97,6 +106,12 @@ UNDECIDED = ClaimKind(
     "Whether the marks are reliable enough by Krippendorff's rule cannot be told.",
     "The interval of mean alpha holds 0.667; ten subjects and three raters.",
 )  # fmt: skip
+REGION_DECIDES = ClaimKind(
+    "agreement.region_decides", "description",
+    "Whether the marks are reliable enough by Krippendorff's rule depends on how much background is counted.",
+    "Over whole images the rule allows conclusions, and not the same ones with only as much background as was marked; "
+    "ten subjects, three raters, no apparent copies.",
+)  # fmt: skip
 EMPTY = ClaimKind(
     "agreement.empty", "description",
     "In so many cases nobody marked anything, or some raters marked nothing where others did.",
@@ -104,7 +119,10 @@ EMPTY = ClaimKind(
 )  # fmt: skip
 KINDS = (
     OVERLAP, LABELS, EMPTY, BEYOND_CHANCE, ALPHA, OVER_BOTH, RELIABLE, FOR_TENTATIVE, UNRELIABLE, UNDECIDED,
+    REGION_DECIDES,
 )  # fmt: skip
+VERDICTS = (RELIABLE.id, FOR_TENTATIVE.id, UNRELIABLE.id, UNDECIDED.id, REGION_DECIDES.id)
+"""Claims about Krippendorff's rule."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +139,7 @@ class AgreementFacts:
     """The labels but background, where there are several."""
     apart: bool = False
     """Whether some raters share no case with the others, so that no number is about all of them."""
+    exchangeable: bool = False
     doubt: Note | None = None
     """Why masks cannot be taken for independent readings, so that nothing is called reliable."""
     nothing_marked: tuple[str, ...] = ()
@@ -131,8 +150,8 @@ class AgreementFacts:
     @property
     def where(self) -> str:
         """Which pixels count."""
-        known = REGIONS.get(self.region)
-        return known.format(item=self.pixel_word) if known else f"over the region {self.region}"
+        known = COUNTED_REGIONS.get(self.region)
+        return f"over {known.format(item=self.pixel_word)}" if known else f"over the region {self.region}"
 
 
 def consider_agreement(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
@@ -151,14 +170,11 @@ def _undefined(row: Row | None) -> Note:
 
 
 def _consider_overlap(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
-    row, size = table.row("dice"), table.row("volume_difference")
+    row = table.row("dice")
     if not is_defined(row):
         log.consider(OVERLAP, ("Two raters overlap.",), why_not=_undefined(row))
         return
-    sizes: Sentence = ()
-    if is_defined(size):
-        digits = 1 if size.value < SMALL else 0
-        sizes = ("; their relative volume difference {be} ", table.quote(size, digits, percent=True))
+    sizes = _size_difference(table, row, facts)
     text = "{who} overlap{ed} by a {mean}Dice of {dice}{over}{size}."
 
     def sentence(past: bool) -> Sentence:
@@ -172,18 +188,36 @@ def _consider_overlap(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -
     log.consider(OVERLAP, sentence(False), result=sentence(True))
 
 
+def size_difference(pixel_word: str) -> str:
+    """``relative area difference``, of volumes ``relative volume difference``."""
+    return f"relative {'area' if pixel_word == 'pixel' else 'volume'} difference"
+
+
+def _size_difference(table: TableIndex, dice: Row, facts: AgreementFacts) -> Sentence:
+    """The difference of sizes where both of two raters marked: with an empty mask it is 200%, whatever the other is."""
+    every, row = (table.row(f"volume_difference{part}") for part in ("", "_both_marked"))
+    if not is_defined(row) or not is_defined(every):
+        return ()
+    quoted, name = table.quote(row, 1 if row.value < SMALL else 0, percent=True), size_difference(facts.pixel_word)
+    if (row.value, row.n) == (every.value, every.n):
+        return (f"; their {name} {{be}} ", quoted)
+    some = f" over {spell_count(row.n or 0, facts.subject_word)}" if row.n != dice.n else ""
+    return (f"; where both of them marked, their {name} {{be}} ", quoted, some)
+
+
 def _two_raters(facts: AgreementFacts) -> str:
-    if facts.raters == 2:
+    if facts.raters == 2 and not facts.exchangeable:
         return "The two raters"
-    return "Any two raters of the same case" if facts.apart else "Any two raters"
+    return "Two raters of the same case" if facts.apart else "Two raters"
 
 
 def _averaged_over(row: Row, facts: AgreementFacts) -> str:
-    """`` over 10 of 12 patients and two labels, each against the rest``."""
+    """`` over pairs, 10 of 12 patients and two labels, each against the rest``."""
     some = f"{row.n} of {facts.subjects}" if row.n is not None and row.n < facts.subjects else str(facts.subjects)
-    over = [f"{some} {facts.subject_word}s"] if facts.subjects > 1 else []
+    over = ["pairs of raters"] if facts.raters > 2 else []
+    over += [f"{some} {facts.subject_word}s"] if facts.subjects > 1 else []
     over += [f"{spell_count(len(facts.labels), 'label')}, each against the rest"] if facts.labels else []
-    return " over " + " and ".join(over) if over else ""
+    return f" over {join_names(over)}" if over else ""
 
 
 def _some_subjects(row: Row, facts: AgreementFacts) -> str:
@@ -248,15 +282,30 @@ def _consider_kappa(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
     if not is_defined(row):
         log.consider(BEYOND_CHANCE, ("Raters agree beyond chance.",), why_not=_undefined(row))
         return
-    of = f" of {spell_count(len(facts.labels), 'label')} at once" if facts.labels else ""
-    word = level_words(row, facts.scale)
+    of = f" of {spell_count(len(facts.labels), 'label')} and background at once" if facts.labels else ""
+    other = _with_less_background(table, row)
+    word = level_words(row, facts.scale, facts.raters, other)
     words = f": {word} by the scale of {SCALES[facts.scale]}" if word else ""
 
     def sentence(verb: str) -> Sentence:
-        text = "Fleiss' kappa, the agreement beyond chance{} {}, {} {}{}{}."
-        return compose(text, of, facts.where, verb, table.quote(row), _on_average(row, facts), words)
+        text = "Fleiss' kappa, the agreement beyond chance{} {}, {} {}{}{}{}."
+        less: Sentence = ()
+        if other is not None:
+            depends = "depends" if verb == "is" else "depended"
+            more = f"; it {depends} on how much background is counted, and {verb} {{}} {LESS_BACKGROUND}"
+            less = compose(more, table.quote(other))
+        return compose(text, of, facts.where, verb, table.quote(row), _on_average(row, facts), less, words)
 
     log.consider(BEYOND_CHANCE, sentence("is"), result=sentence("was"))
+
+
+LESS_BACKGROUND = "with only as much background as was marked"
+
+
+def _with_less_background(table: TableIndex, row: Row) -> Row | None:
+    """The same number with only as much background as was marked; None where that is no other number."""
+    other = table.row(f"{row.statistic}_modified_background")
+    return other if is_defined(other) and other.value != row.value else None
 
 
 def _consider_both(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
@@ -265,8 +314,9 @@ def _consider_both(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> N
     rows = [(name, table.row(f"{statistic}_over_both")) for statistic, name in names.items()]
     parts: list[Sentence] = [(f"{name} ", "{be} ", table.quote(row)) for name, row in rows if has_interval(row)]
     if not parts:
-        why = Note("no_interval_over_both", "it takes ten subjects and three raters who are named")
-        log.consider(OVER_BOTH, ("Intervals hold for other raters, too.",), why_not=why)
+        each = f"other {facts.subject_word}s and other raters"
+        text = f"The mean Dice and Fleiss' kappa have intervals that hold for {each}."
+        log.consider(OVER_BOTH, (text,), why_not=_why_not_both([row for _, row in rows], facts))
         return
     text = f"With intervals that hold for other {facts.subject_word}s and other raters like these, {{}}."
 
@@ -277,9 +327,27 @@ def _consider_both(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> N
     log.consider(OVER_BOTH, sentence("is"), result=sentence("was"))
 
 
-def level_words(row: Row, scale: str) -> str:
-    """The words of a scale that the interval of a kappa covers; empty where it has no interval."""
-    return interpret_interval(row.low, row.high, scale) if has_interval(row) and row.low and row.high else ""
+def _why_not_both(rows: Sequence[Row | None], facts: AgreementFacts) -> Note:
+    """Why there is no interval over subjects and raters."""
+    if facts.exchangeable:
+        return Note("raters_not_named", "raters are exchangeable: what one of them contributes is not known")
+    if facts.raters < LEAST_RATERS:
+        return Note("too_few_raters", f"it takes {LEAST_RATERS} raters; {there_are(facts.raters)}")
+    known = [row for row in rows if row is not None]
+    lacks = next((reason(end) for row in known for end in (row.value, row.low) if end is not None and code(end)), "")
+    return Note("no_interval_over_both", lacks or "it was not computed")
+
+
+def level_words(row: Row, scale: str, raters: int, *others: Row | None) -> str:
+    """The words of a scale that the interval of a kappa covers, and those of the same kappa over other regions.
+
+    Empty where there is no interval, or with fewer than three raters: then it says nothing about raters at all.
+    """
+    if raters < LEAST_RATERS or not has_interval(row):
+        return ""
+    known = [r for r in (row, *others) if has_interval(r)]
+    low, high = min(float(r.low or 0.0) for r in known), max(float(r.high or 0.0) for r in known)
+    return interpret_interval(low, high, scale)
 
 
 def _consider_alpha(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
@@ -289,12 +357,15 @@ def _consider_alpha(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
         log.consider(ALPHA, ("Krippendorff's alpha is known.",), why_not=_undefined(row))
         return
 
+    other = _with_less_background(table, row)
+    less = compose(", and {} {}", table.quote(other), LESS_BACKGROUND) if other is not None else ()
+
     def sentence(verb: str) -> Sentence:
-        text = "Krippendorff's alpha, {}, {} {}{}."
-        return compose(text, facts.where, verb, table.quote(row), _on_average(row, facts))
+        text = "Krippendorff's alpha, {}, {} {}{}{}."
+        return compose(text, facts.where, verb, table.quote(row), _on_average(row, facts), less)
 
     log.consider(ALPHA, sentence("is"), result=sentence("was"))
-    _consider_rule(log, table, row, facts)
+    _consider_rule(log, table, row, other, facts)
 
 
 TENSES = ({"be": "are", "could": "can", "cannot": "cannot"}, {"be": "were", "could": "could", "cannot": "could not"})
@@ -302,10 +373,12 @@ TENSES = ({"be": "are", "could": "can", "cannot": "cannot"}, {"be": "were", "cou
 RULE = "Krippendorff asks for an alpha of 0.80, or of 0.667 for tentative conclusions"
 
 
-def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, facts: AgreementFacts) -> None:
+def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None, facts: AgreementFacts) -> None:
     few = _too_few(row, facts)
     low, high = (0.0, 1.0) if few or row.low is None or row.high is None else (row.low, row.high)
     made = _rule(low, high)
+    region = _region_decides(row, other, made)
+    rests_on = [table.quote(each) for each in (row, other) if each is not None]
     firm = "; whether firm ones {could}, too, {could}not be told" if high >= FIRM else ", but no firm ones"
     texts = {
         RELIABLE: "the marks {be} reliable enough for conclusions",
@@ -318,10 +391,42 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, facts: AgreementF
         now, then = (text.format(**words) for words in TENSES)
         why = few or (None if kind is made else Note("other_side", f"the interval is {low:.2f} to {high:.2f}"))
         favourable = kind in (RELIABLE, FOR_TENTATIVE)
-        why = why or (facts.doubt if favourable else None)
+        why = why or ((region or facts.doubt) if favourable else None)
         unseen = _unseen_failures(row.n or 0, facts.subject_word) if favourable else ("", "")
         said, told = (f"{RULE}; {by}, {words}{more}." for words, more in zip((now, then), unseen, strict=True))
-        log.consider(kind, (said,), result=(told,), rests_on=(table.quote(row),), why_not=why)
+        log.consider(kind, (said,), result=(told,), rests_on=rests_on, why_not=why)
+    _consider_region(log, rests_on, made, other, few or (facts.doubt if region else NO_MATTER), facts)
+
+
+NO_MATTER = Note("region_does_not_matter", "the rule says the same for the regions compared, or there is one only")
+MET = {RELIABLE: "it {} met", FOR_TENTATIVE: "it {} met for tentative conclusions", UNRELIABLE: "it {} not met"}
+"""What Krippendorff's rule says; of others it cannot be told."""
+
+
+def _region_decides(row: Row, other: Row | None, made: ClaimKind) -> Note | None:
+    """Why a verdict over whole images is withheld: with less background it is another one."""
+    if not has_interval(row) or not has_interval(other) or _rule(other.low or 0.0, other.high or 0.0) is made:
+        return None
+    ends = [f"{r.low:.2f} to {r.high:.2f}" for r in (row, other)]
+    return Note("region_decides", f"the interval is {ends[0]} over whole images, and {ends[1]} {LESS_BACKGROUND}")
+
+
+def _consider_region(
+    log: ClaimLog, rests_on: Sequence[Cell], made: ClaimKind, other: Row | None, why: Note | None, facts: AgreementFacts
+) -> None:
+    """Consider saying that the verdict depends on how much background is counted."""
+    found = _rule(other.low or 0.0, other.high or 0.0) if has_interval(other) else made
+    if why is None and made not in (RELIABLE, FOR_TENTATIVE):
+        why = Note("not_favourable", "over whole images the rule allows no conclusions, so that none is withheld")
+    by = f"by the confidence intervals of mean alpha over {facts.subject_word}s"
+
+    def sentence(be: str, depends: str, cannot: str) -> Sentence:
+        here, there = (MET.get(kind, f"it {cannot} be told").format(be) for kind in (made, found))
+        return (f"{RULE}; whether this {be} met {depends} on how much background is counted: {by}, {here} "
+                f"{facts.where}, and {there} {LESS_BACKGROUND}.",)  # fmt: skip
+
+    now, then = sentence("is", "depends", "cannot"), sentence("was", "depended", "could not")
+    log.consider(REGION_DECIDES, now, result=then, rests_on=rests_on, why_not=why)
 
 
 def _unseen_failures(n: int, subject: str) -> tuple[str, str]:

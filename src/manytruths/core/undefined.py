@@ -19,6 +19,9 @@ REASONS: dict[str, str] = {
     # who marked what
     "both_empty": "both marked nothing",
     "one_empty": "one of the two marked nothing",
+    "pairs_of_slots": (
+        "raters are exchangeable: pooled over cases, pairs would depend on the order in which the raters were stored"
+    ),
     "first_empty": "the first marked nothing",
     "second_empty": "the second marked nothing",
     "first_full": "the first marked everything",

@@ -55,7 +55,9 @@ def scale_of(statistic: str) -> Scale:
     >>> scale_of("sensitivity_against_others")
     'share'
     """
-    name = statistic.partition("_without_")[0].removesuffix("_against_others")
+    name = statistic.partition("_without_")[0]
+    for suffix in ("_against_others", "_both_marked", "_modified_background"):
+        name = name.removesuffix(suffix)
     return SCALES.get(name.lower(), "plain")
 
 

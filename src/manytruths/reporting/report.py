@@ -268,8 +268,11 @@ def render_page(findings: Findings) -> str:
         CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file)
         for number, (name, view) in enumerate(findings.views.items())
     ]
-    raters, cases = len(study.rater_names), counted(len(study), "case")
-    who = f"{cases}, up to {raters} raters each" if study.options.exchangeable else f"{raters} raters, {cases}"
+    cases = counted(len(study), "case")
+    sizes = sorted({len({column.name for column in case.masks}) for case in study})
+    some = f"{sizes[0]} to {counted(sizes[-1], 'rater')}" if len(sizes) > 1 else counted(sizes[-1], "rater")
+    named = f"{counted(len(study.rater_names), 'rater')}, {cases}"
+    who = f"{cases}, {some} each" if study.options.exchangeable else named
     title = findings.title or f"{who}: how far do they agree?"
     subtitle = f"A report by manytruths {manytruths.__version__}"
     footer = f"Made with manytruths {manytruths.__version__}."

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from ...agreement import SMYTH_LIMIT, case_condition
 from ...claims.agreement import AgreementFacts, consider_agreement
 from ...claims.claim import ClaimLog, Claims
-from ...claims.intervals import consider_failures, consider_these_raters
+from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
@@ -38,7 +38,15 @@ from .references import (
     pool_by_reference,
     reference_table,
 )
-from .tables import agreement_table, confusion_table, curve_table, features_table, pairs_table, regions_table
+from .tables import (
+    agreement_table,
+    confusion_table,
+    curve_table,
+    features_table,
+    pairs_table,
+    raters_who_marked,
+    regions_table,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +105,8 @@ class Agreement(Result):
         consider_agreement(log, table, facts)
         if not self.study.options.exchangeable:
             consider_these_raters(log, table, facts.raters, facts.subject_word)
-        consider_failures(log, table, each=facts.subject_word)
+        alone, apart = self._without_overlap
+        consider_rater_failures(log, table, facts.subject_word, alone=alone, apart=apart)
         if self.raters is not None:
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
@@ -143,7 +152,17 @@ class Agreement(Result):
             nothing_marked=tuple(case for case, found in conditions.items() if found == "nothing_marked"),
             one_empty=tuple(case for case, found in conditions.items() if found == "one_empty"),
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
+            exchangeable=study.options.exchangeable,
         )  # fmt: skip
+
+    @property
+    def _without_overlap(self) -> tuple[list[str], list[str]]:
+        """Cases in which one rater alone marked anything, and others in which no two raters overlap."""
+        cases: tuple[list[str], list[str]] = ([], [])
+        for row in self.agreement.all("dice", "case"):
+            if row.value == 0 and not row.label:
+                cases[raters_who_marked(self.tallies[row.case]) > 1].append(row.case)
+        return cases
 
     @property
     def _doubt(self) -> Note | None:
@@ -367,6 +386,9 @@ def _notes(study: Study, tallies: Tallies, table: Table) -> Iterator[str]:
         digits = 1 if bound.value >= SMYTH_LIMIT + 0.0005 else 3
         yield f"Smyth's bound is {bound.value:.{digits}%}, above the recommended limit of {SMYTH_LIMIT:.0%}"
     if len(study.rater_names) == 2:
-        yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
+        yield (
+            "Smyth's bound: of two raters it is half of the share on which they differ; do not compare it with that of "
+            "more raters"
+        )
     if study.options.exchangeable:
         yield Note("exchangeable", "raters are exchangeable: nothing is said about one of them or about pairs")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...charts import curve, dendrogram, matrix, strip
 from ...charts.curves import line_chart
-from ...claims.agreement import level_words
+from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.claim import Claims
 from ...claims.masks import IDS, KINDS
 from ...claims.numbers import TableIndex, digits_below_one
@@ -53,7 +53,8 @@ SCALES = {
 
 def print_agreement(result: Agreement, console: Console) -> None:
     """The headline numbers, groups, raters, disputed cases and notes."""
-    console.print(f"[bold]{result.describe()}[/bold]; region counted: {region_of(result.tallies)}\n")
+    region = COUNTED_REGIONS.get(region_of(result.tallies), region_of(result.tallies))
+    console.print(f"[bold]{result.describe()}[/bold]; counted: {region.format(item=result.pixel_word)}\n")
     _print_broken_masks(result, console)
     parts = (
         _headlines(result), _labels(result), _groups(result), _raters(result), _within(result), _edits(result),
@@ -104,12 +105,12 @@ def _interval_note(result: Agreement) -> list[str]:
     """Why there are no intervals, or none of the macro means."""
     dice, there = _index(result).row("dice"), len(result.study.subjects)
     if there < MIN_SUBJECTS:
-        return [f"no intervals: they need at least {MIN_SUBJECTS} subjects, and {there_are(there)}"]
+        return [f"no intervals over subjects: they need at least {MIN_SUBJECTS}, and {there_are(there)}"]
     if dice is not None and dice.low is not None and code(dice.low) == "label_of_few_subjects":
         return [f"macro means have no interval: {reason(dice.low)}"]
     if _has_intervals(result.agreement):
         return []
-    return [f"no intervals: they need at least {MIN_SUBJECTS} subjects with defined values"]
+    return [f"no intervals over subjects: they need at least {MIN_SUBJECTS} with defined values"]
 
 
 def _index(result: Agreement) -> TableIndex:
@@ -143,7 +144,8 @@ def _groups(result: Agreement) -> Any:
         if kappa is not None and std is not None:
             overlap = number(dice.value) if dice is not None else "–"
             spread = f"{with_interval(kappa)} ± {number(std.value)}"
-            rows.append([group, str(kappa.n), spread, level_words(kappa, result.settings.kappa_scale), overlap])
+            words = level_words(kappa, result.settings.kappa_scale, len(result.study.rater_names))
+            rows.append([group, str(kappa.n), spread, words, overlap])
     return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
 
 

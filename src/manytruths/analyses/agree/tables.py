@@ -20,6 +20,7 @@ from ...core.columns import Column
 from ...core.errors import InputError
 from ...core.labels import MACRO, Labels
 from ...core.tally import Tallies, Tally, pool
+from ...core.undefined import Undefined
 from ...inference.intervals import confidence_interval
 from ...io.result_tables import Row, Table
 from ..label_rows import label_users, macro_rows, pooled_label_rows, pooled_macro_rows
@@ -48,6 +49,17 @@ OF_MARKS = _by_name(
 )  # fmt: skip
 """These want a background that marks stand out from; of several labels, each is taken against the rest."""
 
+BOTH_MARKED = "volume_difference_both_marked"
+"""Relative volume difference over the pairs of raters who both marked something."""
+
+
+def _difference_both_marked(tables: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+    """Relative volume difference where both marked: with one empty mask it is 2, whatever the other mask is."""
+    one, other = (tables[..., list(labels.marks)].sum(axis=(-1, -2)), tables[..., list(labels.marks), :].sum((-1, -2)))
+    return np.where((one > 0) & (other > 0), agreement.volume_difference.of(tables, labels), np.nan)
+
+
+OF_MARKS[BOTH_MARKED] = MeanPairwise(PairStatistic(_difference_both_marked, "one_empty"))
 OF_LABELS = {name: OF_MARKS[name] for name in OF_MARKS if name not in ("prevalence_index", "heatmap_score")}
 """What has a mean over labels."""
 
@@ -59,8 +71,14 @@ OF_NUMBERS: dict[str, Statistic] = {
 OVER_RATERS = ("fleiss_kappa", "krippendorff_alpha", "percent_agreement", "positive_agreement", "dice")
 """The headlines that also get an interval over raters."""
 
-NO_POOLED = ("heatmap_score",)
+NO_POOLED = ("heatmap_score", BOTH_MARKED)
 """What means something for a case only."""
+
+OF_SLOTS = tuple(name for name, statistic in (BEYOND_CHANCE | OF_MARKS).items() if isinstance(statistic, MeanPairwise))
+"""Means over pairs: pooled over cases, they compare slots of exchangeable raters, whose numbers mean nothing."""
+
+REDUCED = ("fleiss_kappa", "krippendorff_alpha")
+"""Of whole images also with only as much background as was marked."""
 
 OF_PAIRS: tuple[PairStatistic, ...] = (
     agreement.cohen_kappa, agreement.dice, agreement.iou, agreement.volume_difference, agreement.bias_index,
@@ -90,6 +108,7 @@ def agreement_table(
     table.add(pooled_rows(_pooled(chosen), tallies, settings))
     if whole.labels.several:
         table.add(_label_rows(tallies, whole.labels, settings))
+    table.add(_with_less_background(tallies, settings))
     table.add(_conditions(tallies, settings))
     table.add(_over_raters(whole, settings))
     table.add(_over_both(whole, tallies, settings))
@@ -97,7 +116,25 @@ def agreement_table(
     if scores:
         series = Series("ranking_heatmap_score", list(scores.values()))
         table.add(summarise([series], tallies.select(scores), settings))
+    if whole.exchangeable:
+        _forget_slots(table)
     return table
+
+
+def _forget_slots(table: Table) -> None:
+    """Leave out pooled numbers of pairs: they change with the order in which the raters of a case were stored."""
+    for row in table.rows:
+        if row.scope in ("pooled", "group") and row.statistic in OF_SLOTS:
+            row.value, row.low, row.high, row.n_undefined = Undefined("pairs_of_slots"), None, None, None
+
+
+def _with_less_background(tallies: Tallies, settings: Settings) -> Iterator[Row]:
+    """Kappa and alpha of whole images with only as much background as was marked (Gordon's modified background)."""
+    if any(t.region != "whole" or t.labels.background is None for t in tallies.values()):
+        return
+    reduced = tallies.map(lambda t: t.project(t.columns[i] for i in t.raters).restrict("modified_background"))
+    chosen = {f"{name}_modified_background": BEYOND_CHANCE[name] for name in REDUCED}
+    yield from mean_rows(_series(reduced, chosen, ""), reduced, list(reduced), "", settings)
 
 
 def _series(tallies: Tallies, chosen: Mapping[str, Statistic], label: str) -> list[Series]:
@@ -121,7 +158,7 @@ def _label_rows(tallies: Tallies, labels: Labels, settings: Settings) -> Iterato
         rows += summarise(series, marked, settings)
         rows += pooled_label_rows(_pooled(chosen), marked, settings, name, users.get(name, 0))
     yield from macro_rows(by_label, tallies, settings)
-    yield from pooled_macro_rows(OF_LABELS, tallies, settings, users)
+    yield from pooled_macro_rows(_pooled(OF_LABELS), tallies, settings, users)
     yield from rows
 
 
@@ -136,6 +173,12 @@ def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
         for suffix, left_out in (("condition_1", {"one_empty"}), ("conditions_1_2", {"one_empty", "no_overlap"})):
             cases = [case for case in tallies if conditions[case] not in left_out]
             yield from mean_rows([Series(f"{name}_without_{suffix}", values)], tallies, cases, "", settings)
+
+
+def raters_who_marked(tally: Tally) -> int:
+    """How many raters marked anything."""
+    rows = tally.patterns[tally.counts > 0][:, list(tally.raters)]
+    return int(np.isin(rows, tally.labels.marks).any(axis=0).sum())
 
 
 def _over_raters(whole: Tally, settings: Settings) -> Iterator[Row]:
@@ -210,7 +253,8 @@ def features_table(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Tabl
     for name, case in cases.items():
         for feature, c in case.features.items():
             group, values = group_names(tallies, name), {"correlation": c.r, "p_value": c.p}
-            table.add(Row("case", s, v, name, group, "", "whole", (feature,), n=c.n) for s, v in values.items())
+            region = "mask" if tallies[name].region == "mask" else "whole"  # of other regions, all pixels count here
+            table.add(Row("case", s, v, name, group, "", region, (feature,), n=c.n) for s, v in values.items())
     return table
 
 

@@ -10,17 +10,18 @@ from ...analyses.agree.presentation import charts
 from ...analyses.tables import groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Entry, grouped_bars
-from ...claims.agreement import KINDS
+from ...claims.agreement import KINDS, LEAST_RATERS, size_difference
 from ...claims.numbers import TableIndex, has_interval, is_defined, undefined_share
-from ...claims.sentences import Cell, Sentence, compose, spell_count, text_cell
+from ...claims.sentences import Cell, Sentence, compose, number_word, spell_count, text_cell
 from ...core.labels import MACRO
 from ...core.undefined import reason
+from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
 from .cases import why_no_kappa
-from .vocabulary import SHARES, TITLES, level_column, meaning, pooled_column, sd_column
+from .vocabulary import SHARES, TITLES, level_column, meaning, pooled_column, sd_column, statistic_title
 
 LEAST_VALUES = 10
 """Fewest values for which a histogram is drawn."""
@@ -63,12 +64,13 @@ def _region_sentence(findings: Findings) -> Sentence:
     """Which pixels were counted: chance-corrected numbers depend on it."""
     item_, region = findings.pixel_word, region_of(findings.agreement.tallies)
     texts = {
-        "whole": f"Every {item_} of the image counts, including background that nobody marked. Counted only where a "
-        "rater marked something, kappa would usually be lower; Dice and volume differences would stay the same.",
+        "whole": f"Every {item_} of the image counts, including background that nobody marked: of images that are "
+        "cropped to what was marked, kappa would usually be lower, and of larger ones higher. Dice and differences of "
+        "size would stay the same.",
         "union": f"Only {item_}s that at least one rater marked count. On whole images kappa would usually be higher; "
-        "Dice and volume differences would stay the same.",
+        "Dice and differences of size would stay the same.",
         "modified_background": f"The {item_}s that at least one rater marked count, and as many of the background. On "
-        "whole images kappa would usually be higher; Dice and volume differences would stay the same.",
+        "whole images kappa would usually be higher; Dice and differences of size would stay the same.",
         "mask": f"Only {item_}s inside the region of interest that was given for each case count. In another region "
         "kappa would differ.",
     }
@@ -119,20 +121,22 @@ def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
 def _headline_table(findings: Findings) -> PageTable:
     """Every statistic of all raters, with its meaning."""
     table, each = findings.table("agree/agreement"), findings.subject_word
-    absent = " Generalised to cases that some raters did not mark." if findings.counts.missing else ""
+    absent = " Generalised to cases that some raters did not read." if findings.counts.missing else ""
 
     def title(statistic: str) -> Cell:
         more = absent if statistic == "fleiss_kappa" else ""
         row = table.row(statistic)
         macro = row is not None and row.label == MACRO
-        name = TITLES[statistic].removesuffix(", mean of pairs") + ", macro mean of labels" * macro
+        name = statistic_title(findings, statistic)
+        name = name.removesuffix(", mean of pairs") + ", macro mean of labels" if macro else name
         more += " Each label against the rest, mean over labels." * macro
-        return text_cell(name if macro else TITLES[statistic], below=meaning(findings, statistic) + more)
+        return text_cell(name, below=meaning(findings, statistic) + more)
 
     def value(scope: str, suffix: str = "") -> Callable[[str], Cell]:
         return lambda s: table.cell(s + suffix, scope, digits=1 if s in SHARES else 2, percent=s in SHARES)
 
-    help = f"Every {each} counts the same" + f"; with its {findings.interval_name}" * findings.resampled + "."
+    statistics = _statistics(findings, table)
+    help = f"Every {each} counts the same{_with_interval(findings, [table.row(s) for s in statistics])}."
     columns = [
         (text_column("Statistic"), title),
         (Column(f"Mean over {each}s", help), value("mean")),
@@ -147,10 +151,33 @@ def _headline_table(findings: Findings) -> PageTable:
     help = f"For how many {each}s the statistic is undefined, mostly because nothing was marked."
     columns.append((Column("Undefined", help), lambda s: text_cell(undefined_share(table.row(s)))))
     note = f"{_brackets(findings, over_raters)}Single cases are under Case by case."
-    statistics = [s for s in TITLES if table.row(s) is not None]
-    if _several(findings):  # overlap first: kappa of all labels at once stands beside it
-        statistics.sort(key=lambda s: s not in ("dice", "iou", "positive_agreement", "volume_difference"))
     return make_table("agreement", "Agreement of all raters", statistics, columns, note)
+
+
+OVERLAPS = ("dice", "iou", "positive_agreement", "volume_difference", "volume_difference_both_marked")
+VARIANTS = {
+    "volume_difference_both_marked": "volume_difference",
+    "fleiss_kappa_modified_background": "fleiss_kappa",
+}
+"""Statistics that are shown where they differ from others."""
+
+
+def _statistics(findings: Findings, table: TableIndex) -> list[str]:
+    """The statistics of the table; of several labels, overlap first, with kappa of all labels at once beside it."""
+
+    def differs(statistic: str) -> bool:
+        row, other = table.row(statistic), table.row(VARIANTS.get(statistic, ""))
+        return other is None or (is_defined(row) and row.value != other.value)
+
+    statistics = [s for s in TITLES if table.row(s) is not None and differs(s)]
+    return sorted(statistics, key=lambda s: s not in OVERLAPS) if _several(findings) else statistics
+
+
+def _with_interval(findings: Findings, rows: Sequence[Row | None]) -> str:
+    """``; with its 95% CI``, where all or some of the means have one."""
+    known = [has_interval(row) for row in rows if is_defined(row)]
+    some = "" if all(known) else f" where it is defined for {number_word(MIN_SUBJECTS)} or more"
+    return f"; with its {findings.interval_name}{some}" if any(known) else ""
 
 
 def _brackets(findings: Findings, over_raters: bool) -> str:
@@ -185,15 +212,21 @@ def _subset_columns(findings: Findings, what: str, rows: Sequence[Row]) -> list[
         (text_column(what), lambda row: text_cell(row.group or row.label)),
         (Column(subjects, f"{subjects} whose kappa is defined."), lambda row: text_cell(row.n)),
         (Column("Fleiss' kappa", f"Mean over {each}s: 1 is full agreement, 0 is chance."), table.quote),
-        *([level_column(findings)] if any(map(has_interval, rows)) else []),
+        *([level_column(findings)] if any(map(has_interval, rows)) and _has_levels(findings) else []),
         (sd_column(findings, "SD of kappa"), value("fleiss_kappa", "std")),
         (pooled_column(findings, "Kappa, pooled"), value("fleiss_kappa", "group" if what == "Group" else "pooled")),
     ]
     if table.row("dice") is not None:
         size = value("volume_difference", digits=0, percent=True)
         columns.append((Column("Dice", meaning(findings, "dice")), value("dice")))
-        columns.append((Column("Relative volume difference", meaning(findings, "volume_difference")), size))
+        name = size_difference(findings.pixel_word).capitalize()
+        columns.append((Column(name, meaning(findings, "volume_difference")), size))
     return columns
+
+
+def _has_levels(findings: Findings) -> bool:
+    """Whether there are enough raters to put kappas into words."""
+    return len(findings.study.rater_names) >= LEAST_RATERS
 
 
 def _group_table(findings: Findings) -> Iterator[Block]:
@@ -265,7 +298,7 @@ def _kappa_without_special_cases(findings: Findings, table: TableIndex) -> Itera
 
     columns: list[ColumnOf[str]] = [
         (text_column("Cases"), lambda part: text_cell(parts[part])),
-        (Column(f"{each.capitalize()}s", f"{each.capitalize()}s that have such cases, and a Fleiss' kappa."), count),
+        (Column(f"{each.capitalize()}s with a kappa", f"{each.capitalize()}s over which the mean is taken."), count),
         (Column("Fleiss' kappa", f"Mean over {each}s."), lambda part: table.cell(f"fleiss_kappa{part}")),
         (
             Column("Cohen's kappa", f"Mean over pairs of raters and {each}s."),
@@ -290,7 +323,7 @@ def _confusion_table(findings: Findings) -> Iterator[Block]:
         f"How many {findings.pixel_word}s got the label of the line from one rater and that of the column from "
         "another, over all pairs of raters."
     )
-    yield PageTable("confusions", "Same pixel, different label", columns, rows, note)
+    yield PageTable("confusions", f"Same {findings.pixel_word}, different label", columns, rows, note)
 
 
 def _feature_chart(findings: Findings) -> Iterator[Block]:
@@ -354,13 +387,14 @@ def compare_groups(findings: Findings) -> Iterator[Chart]:
     svg = grouped_bars(entries, f"mean over {findings.subject_word}s", "Groups side by side")
     bars = [bar for by_statistic in entries.values() for bar in by_statistic.values() if isinstance(bar, tuple)]
     caption = [f"Bars: means over {findings.subject_word}s."]
-    whiskers = f"Whiskers: {findings.interval_name} over {findings.subject_word}s."
-    caption += [whiskers] if any(not math.isnan(low) for _, low, _ in bars) else []
+    ends = [not math.isnan(low) for _, low, _ in bars]
+    some = "" if all(ends) else f", of groups of {number_word(MIN_SUBJECTS)} or more"
+    caption += [f"Whiskers: {findings.interval_name} over {findings.subject_word}s{some}."] if any(ends) else []
     votes = [BARS[s] for s in ("heatmap_score", "ranking_heatmap_score") if any(BARS[s] in e for e in entries.values())]
     caption += [f"No measure of agreement: {' and '.join(votes)} (see the next table)."] if votes else []
     who = "the mean of the raters" if findings.study.options.exchangeable else "one rater"
     own = f"A dot is {who}: the overlap (IoU) with STAPLE's consensus, to which their own marks belong."
-    caption += [own] if "staple" in findings.fusion.methods else []
+    caption += [own] if any(_points_title(findings) in e for e in entries.values()) else []
     yield Chart("group-comparison", svg, " ".join(caption))
 
 
@@ -376,4 +410,8 @@ def _bars(table: TableIndex, group: str) -> dict[str, Entry]:
 def _points(findings: Findings, group: str) -> dict[str, Entry]:
     rows = findings.table("fuse/performance").all("iou", "mean")
     values = [float(r.value) for r in rows if r.group == group and r["method"] == "staple" and is_defined(r)]
-    return {"IoU of each rater with STAPLE": values} if values else {}
+    return {_points_title(findings): values} if values else {}
+
+
+def _points_title(findings: Findings) -> str:
+    return f"{'mean IoU of raters' if findings.study.options.exchangeable else 'IoU of each rater'} with STAPLE"

@@ -79,7 +79,8 @@ def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> 
 def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     table = findings.table("agree/agreement")
     several = next(iter(findings.agreement.tallies.values())).labels.several
-    yield Column("Fleiss' kappa", meaning(findings, "fleiss_kappa") + " Of all labels at once." * several), table.quote
+    every = " Of all labels and background at once." * several
+    yield Column("Fleiss' kappa", meaning(findings, "fleiss_kappa") + every), table.quote
     if table.row("dice") is not None:
         macro = " Each label against the rest, mean over labels." * several
         yield Column("Dice", meaning(findings, "dice") + macro), _score_of(table, "dice")
@@ -169,9 +170,9 @@ def raters_per_case(findings: Findings) -> str:
 
 
 def most_disputed(findings: Findings) -> list[Row]:
-    """The cases with the lowest kappa; none in a study of a single case."""
-    rows = [row for row in cases_by_kappa(findings) if not reason(row.value) and row.value < 1]
-    return rows[:MOST_DISPUTED] if len(findings.study) > 1 else []
+    """The cases with the lowest kappa, at most half of those that have one."""
+    rows = [row for row in cases_by_kappa(findings) if not reason(row.value)]
+    return [row for row in rows[: min(MOST_DISPUTED, len(rows) // 2)] if row.value < 1]
 
 
 def dispute_table(findings: Findings) -> PageTable | None:

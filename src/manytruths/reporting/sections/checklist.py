@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ...claims.agreement import size_difference
 from ...claims.numbers import has_interval
 from ...claims.sentences import Cell, counted, join_names, text_cell
 from ...core.undefined import reason
@@ -19,6 +20,8 @@ from ...raters.dependence import COPY
 from ..building import text_column
 from ..elements import PageTable
 from ..findings import Findings
+from .cases import raters_per_case
+from .summary import over_raters
 from .vocabulary import SHARES
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
@@ -87,7 +90,7 @@ def _answers(findings: Findings) -> Iterator[Answer]:
     within = " and intra-rater" if _readings(findings) else ""
     yield Answer(f"{NOT_THERE} This is a study of inter-rater{within} agreement of segmentations.")
     yield _measurement(findings)
-    yield _partly(_groups(findings), "which patients, and how they were chosen")
+    yield _known(_groups(findings))
     yield _partly(_properties(findings), "who they stand for")
     yield Answer()
     yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings)}")
@@ -97,9 +100,11 @@ def _answers(findings: Findings) -> Iterator[Answer]:
     yield _partly(text, "the time between them, what raters knew, blinding")
     yield _independence(findings)
     yield Answer("See the methods text above: statistics, intervals, software and references.", ANSWERED)
-    yield Answer(_study_numbers(findings), ANSWERED)
+    exchangeable = findings.study.options.exchangeable
+    yield Answer(_study_numbers(findings), PARTLY if exchangeable else ANSWERED)
     described = " ".join(filter(None, [_properties(findings), _groups(findings)]))
-    yield _partly(described, "age, sex, severity and the like")
+    known = bool(_properties(findings))
+    yield _partly(described, "age, sex, severity and the like") if known else _known(described)
     yield _estimate_answer(findings)
     yield Answer(f"{NOT_THERE} The sections before this one summarise the results.")
     yield Answer("Tables by case, group, label, pair and rater can be saved from this page as CSV.", ANSWERED)
@@ -108,6 +113,11 @@ def _answers(findings: Findings) -> Iterator[Answer]:
 def _partly(text: str, lacks: str) -> Answer:
     """What the data say, and what they lack; nothing is answered without a text."""
     return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
+
+
+def _known(text: str) -> Answer:
+    """What the data say beside what is to be written: names of groups describe no patient."""
+    return Answer(f"{NOT_THERE} {text}" if text else NOT_THERE)
 
 
 def _readings(findings: Findings) -> str:
@@ -149,7 +159,10 @@ def _independence(findings: Findings) -> Answer:
     if raters is None:
         return Answer()
     named = [f"{pair.rater_a} and {pair.rater_b}" for pair in raters.facts.copies]
-    rule = f"the same label for more than {COPY:.0%} of the {findings.pixel_word}s where either left the most frequent"
+    rule = (
+        f"the same label for more than {COPY:.0%} of the {findings.pixel_word}s where either gave another label than "
+        "the most frequent one"
+    )
     text = f"No two raters have nearly the same masks ({rule})."
     if named and not raters.facts.all_alike:
         text = f"Nearly the same masks ({rule}): {join_names(named)}."
@@ -168,9 +181,11 @@ def _study_numbers(findings: Findings) -> str:
     cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
     alone = f"{cases}, no patients named" if counts.cases > 1 else cases
     parts = [
-        f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater"),
+        f"{raters_per_case(findings)} a case, how many different ones is not in the data"
+        if exchangeable
+        else counted(counts.raters, "rater"),
         f"{patients} with {cases}" if findings.subject_word == "patient" else alone,
-        f"{counts.there:,} of {counts.wanted:,} masks",
+        counted(counts.there, "mask") if exchangeable else f"{counts.there:,} of {counts.wanted:,} masks",
         f"repeated readings: {_readings(findings) or 'none'}",
     ]
     parts += [counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else []
@@ -182,14 +197,14 @@ ESTIMATES = {
     "krippendorff_alpha": "Reliability: Krippendorff's alpha, mean over {}s",
     "dice": "Agreement: Dice between two raters, mean over pairs and {}s",
     "positive_agreement": "Agreement: positive agreement, mean over {}s",
-    "volume_difference": "Agreement: relative volume difference of two raters, mean over pairs and {}s",
+    "volume_difference_both_marked": "Agreement: {size} of two raters who both marked, mean over pairs and {}s",
 }
 
 
 def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
     each = findings.subject_word
     for statistic, what in ESTIMATES.items():
-        yield from _estimate(findings, statistic, what.format(each))
+        yield from _estimate(findings, statistic, what.format(each, size=size_difference(findings.pixel_word)))
     pairs = findings.table("agree/pairs")
     for row in pairs.all("dice", "mean"):
         a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
@@ -211,12 +226,14 @@ def _certainty(row: Row, each: str) -> tuple[str, str]:
     if not has_interval(row):
         need = f"it needs {MIN_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
         enough = (row.n or 0) >= MIN_SUBJECTS and row.low is not None and reason(row.low)
-        return f"No confidence interval: {reason(row.low) if enough and row.low is not None else need}.", PARTLY
+        why = reason(row.low) if enough and row.low is not None else need
+        return f"No confidence interval over {each}s: {why}.", PARTLY
     return f"With a confidence interval over {each}s.", ANSWERED
 
 
 def _estimate_answer(findings: Findings) -> Answer:
     table = findings.table("agree/agreement")
     if not any(has_interval(table.row(name)) for name in ESTIMATES):
-        return Answer("The lines below, without confidence intervals.", PARTLY)
+        none = f"The lines below, without confidence intervals over {findings.subject_word}s."
+        return Answer(none + over_raters(findings), PARTLY)
     return Answer(f"The lines below, with {findings.interval_name}; more in the tables.", ANSWERED)

@@ -13,11 +13,13 @@ import manytruths
 
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.tables import region_of
+from ...claims.agreement import COUNTED_REGIONS, size_difference
 from ...claims.sentences import Cell, counted, join_names, text_cell
 from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...evaluation.ranking.ranking import Ranking
+from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row
 from ...study.options import PATHS
 from ..building import text_column, text_table
@@ -26,7 +28,7 @@ from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table
-from .paper_texts import few_to_rank, methods_text, results_text
+from .paper_texts import allowance, few_to_rank, methods_text, results_text
 from .standards import method_options
 from .vocabulary import scale_name
 
@@ -56,6 +58,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     yield settings_table(findings)
     yield versions_table(findings)
     yield formula_table(findings)
+    yield conventions_table(findings)
     yield undefined_block(findings)
     yield from _file_blocks(findings)
 
@@ -147,7 +150,8 @@ def settings_table(findings: Findings) -> PageTable:
 
 def _study_settings(findings: Findings) -> Iterator[Line]:
     options, part = findings.study.options, "study"
-    yield part, "region (what is counted)", region_of(findings.agreement.tallies)
+    region = region_of(findings.agreement.tallies)
+    yield part, "what is counted", COUNTED_REGIONS.get(region, region).format(item=findings.pixel_word)
     tables = findings.agreement.tallies.values()
     yield part, "labels", ", ".join(next(iter(tables)).labels.describe())
     for setting in fields(options):
@@ -176,7 +180,7 @@ def _value_text(findings: Findings, name: str, value: Any) -> str:
 def _interval_settings(findings: Findings) -> Iterator[Line]:
     settings, part = findings.settings, "intervals"
     made = "Student's t on the logit, Fisher's z or logarithm of the mean; of pooled numbers, jackknife"
-    none = f"none: too few {findings.subject_word}s have a value"
+    none = f"none: fewer than {MIN_SUBJECTS} {findings.subject_word}s have a value"
     yield part, f"over {findings.subject_word}s", made if findings.resampled else none
     yield part, "level", f"{settings.level:.0%}"
     yield "random numbers", "seed", str(settings.seed)
@@ -200,11 +204,14 @@ def _evaluation_settings(findings: Findings, judged: Evaluation) -> Iterator[Lin
     if judged.plan.threshold is not None:
         yield part, "threshold of probabilities", f"{judged.plan.threshold:g}"
     if judged.mask_scores is not None and judged.plan.distances:
-        yield part, "surfaces", judged.plan.definition
+        between = f"faces between {findings.pixel_word}s, weighted by their size"
+        surfaces = {"elements": between, "pixels": f"border {findings.pixel_word}s"}
+        yield part, "surfaces are", surfaces.get(judged.plan.definition, judged.plan.definition)
         yield part, "tolerance of surface Dice", join_names(tolerances(findings)) or "none"
     if judged.probability_scores is not None:
         low, high = judged.probability_scores.skew
-        yield part, "prevalences of P̄", f"{low:.3g} to {high:.3g}"
+        whose = "" if judged.plan.skew is not None else ", the raters' mean ± 3 SD"
+        yield part, "prevalences of P̄", f"{low:.3g} to {high:.3g}{whose}"
     if judged.plan.boundaries:
         yield part, "boundaries", f"{judged.plan.boundaries}, within {judged.plan.share:g} of the diagonal"
 
@@ -246,11 +253,57 @@ def _plan_settings(findings: Findings) -> Iterator[Line]:
     if findings.plan is not None:
         wish = findings.plan.settings
         yield "more raters", "panels up to", f"{wish.max_raters} raters"
-        yield "more raters", "confidence set", f"{wish.level:.0%}, over subjects and raters"
+        yield "more raters", "confidence set", f"{wish.level:.0%}{allowance(findings)}"
         yield "more raters", "resamples of raters and seed", f"at most {wish.resamples:,}, {wish.seed}"
 
 
 # --- undefined values
+
+CONVENTIONS = (
+    ("agree", "Dice, IoU, positive agreement of raters", "undefined, left out", "0"),
+    ("agree", "Kappas and alpha of raters", "undefined (one label), left out", "0, or a little below"),
+    ("agree", "Relative {size} difference of raters", "undefined, left out", "200%; where both marked, left out"),
+    ("distances", "Distances and surface Dice of two raters", "undefined, left out", "undefined, left out"),
+    ("masks", "Dice, IoU of an algorithm", "undefined, left out", "0"),
+    (
+        "masks",
+        "Sensitivity of an algorithm",
+        "undefined, left out",
+        "0; undefined, left out, if the reference is empty",
+    ),
+    ("masks", "PPV of an algorithm", "undefined, left out", "0; undefined, left out, if the prediction is empty"),
+    ("distances", "Distances of an algorithm", "undefined, left out", "the image's diagonal"),
+    ("distances", "Surface Dice of an algorithm", "undefined, left out", "0"),
+    (
+        "masks",
+        "A score against several raters together",
+        "the best value, unless all are empty: then undefined, left out",
+        "the worst value; of distances the image's diagonal",
+    ),
+    ("gamma", "Dice distance in γ and in tests of raters", "0", "1"),
+    ("ranks", "Ranks of algorithms", "the best value", "the value, or the worst where that is undefined"),
+)
+"""What a value counts as in means: for which analyses, of which quantity, with two empty masks, and with one."""
+
+
+def conventions_table(findings: Findings) -> PageTable:
+    """What values count as where masks are empty or missing."""
+    judged, size = findings.evaluation, size_difference(findings.pixel_word).split()[1]
+    masks = judged is not None and judged.mask_scores is not None
+    here = {
+        "agree": True,
+        "masks": masks,
+        "distances": masks and judged is not None and judged.plan.distances,
+        "gamma": findings.agreement.raters is not None or masks,
+        "ranks": findings.ranking is not None,
+    }
+    rows = [(what.format(size=size), both, one) for part, what, both, one in CONVENTIONS if here[part]]
+    note = "Values that are left out are counted in the columns n and n_undefined of the tables."
+    if judged is not None:
+        note += f" {MISSING[judged.missing].capitalize()}."
+    heads = ("Number", "Both masks empty", "One mask empty")
+    return text_table("conventions", "Empty masks: what counts as what", heads, rows, note)
+
 
 MOST_CASES, MOST_STATISTICS = 3, 8
 """Most cases and most statistics that are named."""
@@ -281,7 +334,7 @@ def undefined_block(findings: Findings) -> Block:
         text_column("Why"), Column("How many"), text_column("Where"), text_column("File"),
     )  # fmt: skip
     rows = tuple(_gap_row(findings, *key, missing) for key, missing in gaps.items())
-    note = "Undefined values are left out of means and counted; they are not replaced by other values."
+    note = "What an undefined value counts as in means and ranks is in the table before this one."
     many = len(rows) > MANY_ROWS
     return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
 

@@ -51,6 +51,9 @@ FORMULAS = _read_formulas()
 SUFFIXES = {
     "_over_raters": "over_raters",
     "_over_both": "over_both",
+    "_modified_background": "modified_background",
+    "_both_marked": "both_marked",
+    "_failed_cases": "failed_cases",
     "_without_failures": "without_failures",
     "_failures": "failures",
     "_against_others": "against_others",

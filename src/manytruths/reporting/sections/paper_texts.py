@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Collection, Iterator
 from importlib.metadata import version
@@ -9,9 +10,13 @@ from importlib.metadata import version
 import manytruths
 
 from ...analyses.evaluate.evaluate import Evaluation
+from ...analyses.evaluate.interchangeability import InterchangeabilityResult
+from ...analyses.evaluate.mask_scores import MEAN
 from ...analyses.rank.rank import RankResult
 from ...analyses.tables import region_of
-from ...claims.agreement import level_words
+from ...claims.agreement import COUNTED_REGIONS, level_words
+from ...claims.agreement import VERDICTS as VERDICTS_OF_ALPHA
+from ...claims.masks import IDS as MASKS
 from ...claims.numbers import has_interval, is_defined
 from ...claims.sentences import (
     Sentence,
@@ -22,29 +27,26 @@ from ...claims.sentences import (
     join_parts,
     number_word,
     plain_text,
+    spell_count,
     spell_intervals,
 )
 from ...core.undefined import code
+from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.pair_tests import EXACT
 from ...evaluation.ranking.ranking import Ranking
 from ...evaluation.ranking.score_tables import PERFECT
 from ...fusion.registry import estimator
+from ...inference.equivalence import CAUTION
 from ...inference.intervals import MIN_SUBJECTS
 from ..findings import Findings
 from .algorithm_scores import area_ranges, empty_masks, tolerances
 from .algorithms import VERDICTS
-from .cases import cases_by_kappa, why_no_overlap
+from .cases import cases_by_kappa, raters_per_case, why_no_overlap
 from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
 from .raters import DEPENDENCE_CLAIMS
 from .standards import cite_method, most_different
 
-REGIONS = {
-    "whole": "over all {item}s that were rated",
-    "mask": "over the {item}s of each case's region of interest",
-    "union": "over the {item}s that any rater marked",
-    "modified_background": "over the {item}s that any rater marked and as many of the background [Gordon 2009]",
-    "mixed": "over a region that differs between cases",
-}
+BOTH_NAMES = {"positive_agreement": "positive agreement"}
 ALL_RATER_NAMES = {
     "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
@@ -62,7 +64,7 @@ PAIR_NAMES = {
     "cohen_kappa": "Cohen's kappa",
     "dice": "the Dice coefficient",
     "iou": "intersection over union (IoU)",
-    "volume_difference": "relative volume difference",
+    "volume_difference": "relative {size} difference",
 }
 SCORE_NAMES = {
     "dice": "Dice",
@@ -71,7 +73,7 @@ SCORE_NAMES = {
     "specificity": "specificity",
     "ppv": "PPV",
     "cohen_kappa": "Cohen's kappa",
-    "volume_difference": "relative volume difference",
+    "volume_difference": "relative {size} difference",
     "hausdorff": "Hausdorff distance",
     "hausdorff_95": "95% Hausdorff distance",
     "mean_surface_distance": "mean surface distance",
@@ -82,7 +84,8 @@ SCORE_NAMES = {
     "pr_area": "area under the precision-recall curve",
     "roc_area": "area under the ROC curve",
 }
-TOLERANCE = "the median distance of two raters' outlines (a pixel to half the width marked)"
+MOST_MASKS = 4
+"""Most suspicions about masks that the results spell out."""
 SCALE_SOURCES = {
     "landis_koch": "Landis 1977",
     "fleiss": "Fleiss 1981",
@@ -100,9 +103,7 @@ def methods_text(findings: Findings) -> str:
         "Statistics": list(_statistical_methods(findings)),
     }
     text = "\n\n".join(" ".join([f"{about}.", *sentences]) for about, sentences in parts.items() if sentences)
-    needed = {reference for formula in used_formulas(findings).values() for reference in formula.cited}
-    left = needed - set(cited_in(text))
-    more = [f"Further numbers, intervals and tests were computed as published{cite(*sorted(left))}."] if left else []
+    more = _other_numbers(findings, cited_in(text))
     software = (
         f"All computations were done with manytruths {manytruths.__version__}{cite(SOFTWARE)} "
         f"(Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}; "
@@ -111,16 +112,33 @@ def methods_text(findings: Findings) -> str:
     return cite_once(" ".join([text, *more, software]))
 
 
+def _other_numbers(findings: Findings, cited: Collection[str]) -> list[str]:
+    """What else is in the tables, by name, with the references that the text lacks."""
+    found: dict[tuple[str, ...], str] = {}
+    for name, formula in used_formulas(findings).items():
+        left = tuple(reference for reference in formula.cited if reference not in cited)
+        # panels that nothing is said about, and shares without their interval
+        if left and formula.of != "more raters" and name != "failures":
+            found.setdefault(left, f"{formula.title[0].lower()}{formula.title[1:]}{cite(*left)}")
+    names = list(found.values())
+    return [f"The tables also hold: {'; '.join(names)}."] if names else []
+
+
 def _statistical_methods(findings: Findings) -> Iterator[str]:
     yield from _averages(findings)
     if findings.ranking is not None:
         yield _ranking_methods(findings, findings.ranking)
-    if findings.plan is not None:
+    if findings.plan is not None and findings.plan.claims.of("plan.more_raters").made:
         yield (
             f"Majorities of more raters, on {findings.pixel_word}s that any rater marked, are given as identified "
-            f"ranges over mixing distributions{_cite_statistic('majority_accuracy')}, with allowance for subjects "
-            "and raters."
+            f"ranges over mixing distributions{_cite_statistic('majority_accuracy')}{allowance(findings)}."
         )
+
+
+def allowance(findings: Findings) -> str:
+    """What the ranges of larger panels allow for."""
+    made = findings.plan.allowance if findings.plan is not None else ""
+    return f", with allowance {made}" if made else ""
 
 
 def _cite_statistic(name: str) -> str:
@@ -129,7 +147,7 @@ def _cite_statistic(name: str) -> str:
 
 def _material(findings: Findings) -> Iterator[str]:
     exchangeable, counts = findings.study.options.exchangeable, findings.counts
-    who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
+    who = f"{raters_per_case(findings)} a case" if exchangeable else counted(counts.raters, "rater")
     subjects = f" of {counted(counts.subjects, 'patient')}" if findings.subject_word == "patient" else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
@@ -147,19 +165,43 @@ def _material(findings: Findings) -> Iterator[str]:
 def _agreement_methods(findings: Findings) -> Iterator[str]:
     here = {row.statistic for row in findings.table("agree/agreement").rows if is_defined(row)}
     region = region_of(findings.agreement.tallies)
-    where = REGIONS.get(region, f"over the region {region}")
+    where = f"over {COUNTED_REGIONS.get(region, f'the region {region}')}"
+    where += cite("Gordon 2009") if region == "modified_background" else ""
     scale = findings.settings.kappa_scale
     row = findings.table("agree/agreement").row("fleiss_kappa")
-    words = f" (in words after{cite(SCALE_SOURCES[scale])})" if row is not None and level_words(row, scale) else ""
+    named = row is not None and level_words(row, scale, counts_raters(findings))
+    words = f" (in words after{cite(SCALE_SOURCES[scale])})" if named else ""
     names = ALL_RATER_NAMES | {"fleiss_kappa": f"Fleiss' kappa{_cite_statistic('fleiss_kappa')}{words}"}
     if "positive_agreement" in here:
         del names["percent_agreement"]
     of_all, of_pairs = _join_cited(names, here), _join_cited(PAIR_NAMES, here)
     pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
-    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=findings.pixel_word)
+    text = f"Agreement was measured {where}: of all raters by {of_all}{pairs}."
+    yield text.format(item=findings.pixel_word, size=_size(findings))
+    if "fleiss_kappa_modified_background" in here:
+        yield f"Kappa and alpha were also computed with only as much background as was marked{cite('Gordon 2009')}."
+    if "volume_difference_both_marked" in here and _some_empty(findings):
+        yield f"The relative {_size(findings)} difference is given for pairs of raters who both marked something."
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
+
+
+def counts_raters(findings: Findings) -> int:
+    """How many raters there are; of exchangeable ones, the most of any case."""
+    return len(findings.study.rater_names)
+
+
+def _size(findings: Findings) -> str:
+    """What masks differ in: ``area``, or ``volume``."""
+    return "area" if findings.pixel_word == "pixel" else "volume"
+
+
+def _some_empty(findings: Findings) -> bool:
+    """Whether some raters marked nothing where others did, so that differences of size have a convention."""
+    table = findings.table("agree/agreement")
+    every, both = (table.row(f"volume_difference{part}") for part in ("", "_both_marked"))
+    return is_defined(every) and is_defined(both) and (every.value, every.n) != (both.value, both.n)
 
 
 def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
@@ -176,7 +218,11 @@ def _averages(findings: Findings) -> Iterator[str]:
     each, counts = findings.subject_word, findings.counts
     if counts.cases > 1:
         means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
-        yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
+        unless = ", unless said otherwise" if findings.evaluation is not None else ""
+        yield (
+            f"Values by case were averaged {means}, leaving out undefined ones{unless}; pooled values count all cases "
+            "as one."
+        )
     if findings.resampled:
         yield (
             f"Means over {number_word(MIN_SUBJECTS)} {each}s or more have {findings.settings.level:.0%} confidence "
@@ -194,8 +240,27 @@ def _averages(findings: Findings) -> Iterator[str]:
     if "over_raters" in used_formulas(findings):
         also = " also" if findings.resampled else ""
         yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
-    if "over_both" in used_formulas(findings) and findings.resampled:
-        yield f"Means also have intervals over {each}s and raters{_cite_statistic('over_both')}."
+    if "over_both" in used_formulas(findings):
+        yield from _over_both(findings)
+    shares = (row for index in findings.tables.values() for row in index.rows if row.statistic == "dice_failures")
+    if any(map(has_interval, shares)):
+        failed = "cases without overlap" if each == "case" else f"{each}s who have a case without overlap"
+        yield f"Shares of {failed} have exact intervals{_cite_statistic('failures')}."
+
+
+def _over_both(findings: Findings) -> Iterator[str]:
+    """Which means have intervals over subjects and raters."""
+    table, names = findings.table("agree/agreement"), ALL_RATER_NAMES | PAIR_NAMES | BOTH_NAMES
+    rows = {s.statistic.removesuffix("_over_both"): s for s in table.rows if s.statistic.endswith("_over_both")}
+    known = [names[s].removeprefix("the ") for s, row in rows.items() if has_interval(row)]
+    means = "Means also have intervals"
+    if len(known) < len(rows):
+        one = len(known) == 1
+        means = (
+            f"The mean{'' if one else 's'} of {join_names(known)} also {'has an interval' if one else 'have intervals'}"
+        )
+    if known:
+        yield f"{means} over {findings.subject_word}s and raters{_cite_statistic('over_both')}."
 
 
 def _rater_methods(findings: Findings) -> Iterator[str]:
@@ -246,30 +311,89 @@ def _label_votes(methods: Collection[str]) -> Iterator[str]:
 
 def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
-    kind = "Predicted probabilities" if findings.study.options.probability else "Segmentations"
     who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
-    yield f"{kind} of {who} were judged against {join_names(_judged_against(findings, judged), 9)} by {by}."
-    apart = tolerances(findings)
-    if apart and "surface_dice" in scored:
-        given = findings.asked.get("tolerance") is not None
-        how = "" if given else f", {TOLERANCE}"
-        yield f"The tolerance of surface Dice was {join_names(apart)}{how}."
+    by = by.format(size=_size(findings))
+    against = join_names(_judged_against(findings, judged), 9)
+    yield f"{_kind_of_predictions(findings)} of {who} were judged against {against} by {by}."
+    if "surface_dice" in scored:
+        yield from _tolerance_methods(findings, judged)
     if judged.probability_scores is not None:
         low, high = judged.probability_scores.skew
-        yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
+        whose = "" if judged.plan.skew is not None else ", the raters' mean prevalence ± 3 SD (within 0 to 1)"
+        yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}{whose}."
     if judged.plan.threshold is not None:
         yield f"Probabilities were thresholded at {judged.plan.threshold:g}."
     if findings.counts.predictions_missing:
         how = "got the worst score" if judged.missing == "worst" else "excluded their case for all algorithms"
         yield f"Missing predictions {how}."
     if empty_masks(findings):
-        yield "Distances to or from an empty mask counted as the image's diagonal."
-    if judged.interchangeability is not None and judged.interchangeability.every:
-        margin = "" if judged.plan.margin is None else f", against a margin of {judged.plan.margin:g}"
+        yield "Where one of two masks was empty, distances counted as the image's diagonal and surface Dice as 0."
+    if _has_empty_agreement(findings):
         yield (
-            "Interchangeability was the Dice distance of an algorithm to the raters minus that between raters"
-            f"{cite('Obuchowski 2014')}, with t intervals corrected for skewness{cite('Hall 1983')}{margin}."
+            "Two empty masks counted as the best score in the mean over raters, unless all were empty, and were left "
+            "out elsewhere."
         )
+    if judged.interchangeability is not None and judged.interchangeability.every:
+        yield from _interchangeability_methods(findings, judged, judged.interchangeability)
+
+
+def _kind_of_predictions(findings: Findings) -> str:
+    """Probabilities, responses on another scale, or masks."""
+    options = findings.study.options
+    if not options.probability:
+        return "Segmentations"
+    return "Predicted probabilities" if options.limits in (None, (0.0, 1.0)) else "Grey-level responses"
+
+
+def _tolerance_methods(findings: Findings, judged: Evaluation) -> Iterator[str]:
+    apart, pixel = tolerances(findings), findings.pixel_word
+    if not apart or judged.mask_scores is None:
+        return
+    if findings.asked.get("tolerance") is not None:
+        yield f"The tolerance of surface Dice was {join_names(apart)}."
+        return
+    parts = [part for part in judged.mask_scores.parts if not math.isnan(part.tolerance)]
+    # without a size, a pixel is 1 across: the tolerance is never smaller
+    if all(part.unit == "pixels" and part.tolerance == 1 for part in parts):
+        less = "as the median distance of two raters' outlines, or half the width of what is marked, is no larger"
+        yield f"The tolerance of surface Dice was one {pixel}, {less}."
+        return
+    yield (
+        f"The tolerance of surface Dice was {join_names(apart)}: the median distance of two raters' outlines, at least "
+        f"one {pixel} and at most half the width of what is marked."
+    )
+
+
+def _interchangeability_methods(
+    findings: Findings, judged: Evaluation, compared: InterchangeabilityResult
+) -> Iterator[str]:
+    """The difference γ, and how it was held against a margin."""
+    known = any(found.gamma.n >= MIN_SUBJECTS for found in compared.every.values())
+    intervals = f", with t intervals corrected for skewness{cite('Hall 1983')}" if known else ""
+    empty = " (0 between two empty masks, 1 between an empty mask and another)" if _has_empty_raters(findings) else ""
+    yield (
+        f"Interchangeability was the Dice distance{empty} of an algorithm to the raters minus that between raters"
+        f"{cite('Obuchowski 2014')}{intervals}."
+    )
+    margin = judged.plan.margin
+    if margin is None:
+        return
+    if not any(found.enough for found in compared.every.values()):
+        need = f"{number_word(LEAST_RATERS)} raters and {number_word(MIN_SUBJECTS)} {findings.subject_word}s"
+        yield f"A margin of {margin:g} was set, but not applied: a verdict needs {need}."
+        return
+    level = 100 * (1 - (1 - judged.settings.level) / CAUTION)
+    yield (
+        f"Against a margin of {margin:g}, equivalence was claimed if the upper end of a {level:.3g}% interval lay "
+        "below it."
+    )
+
+
+def _has_empty_raters(findings: Findings) -> bool:
+    """Whether some rater or algorithm marked nothing in some case."""
+    rows = findings.table("agree/agreement").rows
+    some = any(row.statistic in ("nothing_marked", "condition_1") and row.value > 0 for row in rows)
+    return some or _has_empty_agreement(findings) or bool(empty_masks(findings))
 
 
 def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
@@ -277,6 +401,8 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     described = findings.fusion.methods
     given = {c.name for case in findings.study for c in case.references}
     standards = [] if findings.study.options.exchangeable else ["each rater"]
+    rows = judged.table("scores").rows
+    standards += ["the mean of the raters"] if any(row["against"] == MEAN.name for row in rows) else []
     standards += ["these reference standards"] if set(judged.plan.consensus) & set(described) else []
     standards += [
         cite_method(findings, method, findings.pixel_word)
@@ -294,7 +420,7 @@ def few_to_rank(findings: Findings, ranking: Ranking) -> str:
 
 def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     ranking = ranked.ranking
-    metrics = join_names([SCORE_NAMES.get(metric, metric) for metric in ranking.metrics])
+    metrics = join_names([SCORE_NAMES.get(metric, metric) for metric in ranking.metrics]).format(size=_size(findings))
     exact = "exact " if ranking.subjects <= EXACT else ""
     by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
     drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
@@ -320,18 +446,20 @@ def _has_empty_agreement(findings: Findings) -> bool:
 
 # --- results
 
-RULE = ("agreement.reliable", "agreement.tentative", "agreement.unreliable", "agreement.undecided")
 RATERS = ("raters.clusters", "raters.outlier", "raters.larger", "raters.smaller")
 
 
 def results_text(findings: Findings) -> str:
     """One paragraph, in the past tense: the claims that were made, with the spread over cases."""
     parts = (
+        _mask_results(findings),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
-        _results(findings, "agreement.beyond_chance", "agreement.alpha", *RULE),
-        _results(findings, "agreement.over_both"),
+        _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
+        _results(findings, "agreement.over_both", "agreement.these_raters"),
         _spread(findings),
+        _repeat_results(findings),
         _standard_results(findings),
+        _results(findings, *GIVEN),
         _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
         _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
@@ -342,9 +470,38 @@ def results_text(findings: Findings) -> str:
     return " ".join(sentences) or f"No two raters could be compared: {why_no_overlap(findings)}."
 
 
+GIVEN = (
+    "reference.equals_rater", "reference.equals_consensus", "reference.equals_vote", "reference.raters_scored",
+    "consensus.left_out",
+)  # fmt: skip
+"""Claims about given references and consensus methods."""
+
+
 def _results(findings: Findings, *ids: str) -> Iterator[Sentence]:
     """The claims of some kinds that were made, in the past tense."""
     yield from (claim.result for kind in ids for claim in findings.claims.of(kind).made if claim.result)
+
+
+def _mask_results(findings: Findings) -> Iterator[Sentence]:
+    """Masks that are probably broken or may be lost: all numbers count them as they are."""
+    claims = findings.claims.of(*MASKS).made
+    yield from (claim.result or claim.sentence for claim in claims[:MOST_MASKS])
+    if claims:
+        left = len(claims) - MOST_MASKS
+        are = "is one" if left == 1 else f"are {number_word(left)}"
+        more = f"There {are} more in agree/masks.csv. " if left > 0 else ""
+        yield (f"{more}All numbers count these masks as they are.",)
+
+
+def _repeat_results(findings: Findings) -> Iterator[Sentence]:
+    """How far raters agree with their own repeated readings."""
+    table, parts = findings.table("agree/pairs"), list[Sentence]()
+    for row in table.all("dice", "mean"):
+        if row["relation"] == "within" and not row.group and is_defined(row):
+            over = spell_count(row.n or 0, findings.subject_word)
+            parts.append(compose("{} between {} and {} (over {})", table.quote(row), *map(str, row.extra[:2]), over))
+    if parts:
+        yield compose("Repeated readings of the same rater overlapped by a mean Dice of {}.", join_parts(parts))
 
 
 def _spread(findings: Findings) -> Iterator[Sentence]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median
 
 from ...analyses.tables import region_of
+from ...claims.agreement import VERDICTS
 from ...claims.masks import IDS, KINDS
 from ...claims.numbers import TableIndex, has_interval, is_defined
 from ...claims.raters import COMPARISONS
@@ -92,14 +94,15 @@ def _broken_masks(findings: Findings) -> Iterator[Sentence]:
 
 def _who_marked_what(findings: Findings) -> str:
     study = findings.study
-    raters = spell_count(len(study.rater_names), "rater")
-    if study.options.exchangeable:
-        return f"{raters_per_case(findings)} marked each of {spell_count(len(study), 'case')}"
-    whole = all(len({c.name for c in case.masks}) == len(study.rater_names) for case in study)
-    cases = spell_count(len(study), "case")
-    same = "the same " if whole and len(study) > 1 else ""
     patients = f" of {spell_count(len(study.subjects), 'patient')}" if findings.subject_word == "patient" else ""
-    return f"{raters} marked {same}{cases}{patients}"
+    cases = spell_count(len(study), "case") + patients
+    if study.options.exchangeable:
+        others = " each, not always the same," if len(study) > 1 else ""
+        return f"{raters_per_case(findings)}{others} read {cases}"
+    raters = spell_count(len(study.rater_names), "rater")
+    if len(study) > 1 and not findings.counts.missing:
+        return f"{raters} read the same {cases}"
+    return f"{raters} read {cases}" + (", but not all of them every case" if findings.counts.missing else "")
 
 
 def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
@@ -117,8 +120,7 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
         yield capitalise((f"{who}.",))
         yield from _first_interval(findings.agreement.claims.sentences("agreement.overlap", "agreement.labels"), level)
     else:
-        who = who.replace(" marked ", " looked at ", 1)
-        yield capitalise((f"{who}, but {why_no_overlap(findings)}: there is no overlap to measure.",))
+        yield capitalise((f"{who}. There is no overlap to measure: {why_no_overlap(findings)}.",))
     shown = same if dice is None else dice
     if is_defined(shown) and not has_interval(shown):
         yield (_why_no_interval(findings, shown),)
@@ -138,10 +140,10 @@ def _why_no_interval(findings: Findings, row: Row) -> str:
     """Why there is no interval: too few subjects, or too few with a value."""
     there, defined = len(findings.study.subjects), row.n or 0
     if there < MIN_SUBJECTS:
-        many = f"there {'is' if there == 1 else 'are'} {spell_count(there, findings.subject_word)}"
+        many = f"there {'is' if there == 1 else 'are'} {number_word(there)}"
         return (
-            f"Numbers stand without confidence intervals: those are over {findings.subject_word}s and need "
-            f"{number_word(MIN_SUBJECTS)} of them, and {many}."
+            f"There are no confidence intervals over {findings.subject_word}s: they need {number_word(MIN_SUBJECTS)}, "
+            f"and {many}.{over_raters(findings)}"
         )
     if code(row.low or 0.0) == "label_of_few_subjects":
         return (
@@ -154,6 +156,15 @@ def _why_no_interval(findings: Findings, row: Row) -> str:
         f"{what} stands without a confidence interval: it is defined for {number_word(defined)} of {subjects}, and "
         f"intervals need {number_word(MIN_SUBJECTS)}."
     )
+
+
+def over_raters(findings: Findings) -> str:
+    """A remark on intervals over raters, where there are no others."""
+    rows = findings.table("agree/agreement").rows
+    if not findings.counts.jackknifed or not any(has_interval(r) for r in rows if r.statistic.endswith("_over_raters")):
+        return ""
+    these = f"these {findings.subject_word}s" if len(findings.study.subjects) > 1 else f"this {findings.subject_word}"
+    return f" Intervals over raters are in the table of agreement: they hold for other raters and {these}."
 
 
 def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
@@ -208,6 +219,8 @@ def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
 
 # --- what to do next
 
+CLEARLY = 0.05
+"""Cases whose kappa lies at least this far below the median are to be looked at again."""
 HIGH_AGREEMENT, FAR_ABOVE_KAPPA, UNEQUAL_PREVALENCE = 0.8, 0.25, 0.5
 """Percent agreement, its distance above kappa and the prevalence index from which on a warning is shown."""
 
@@ -231,11 +244,17 @@ def next_steps(findings: Findings) -> tuple[Sentence, ...]:
 
 
 def _look_again(findings: Findings) -> Iterator[Sentence]:
-    if rows := most_disputed(findings):
+    if rows := clearly_disputed(findings):
         # the colours of exchangeable raters are no persons
         see = "the masks" if findings.study.options.exchangeable else "who drew what"
         text = f"Look again at {{}}: the raters agree least there. Click a name to see {see}."
         yield compose(text, case_links([row.case for row in rows]))
+
+
+def clearly_disputed(findings: Findings) -> list[Row]:
+    """Of the cases with the lowest kappa those that lie clearly below the median of all."""
+    known = [row.value for row in cases_by_kappa(findings) if is_defined(row)]
+    return [row for row in most_disputed(findings) if row.value <= median(known) - CLEARLY]
 
 
 def _partly_empty(findings: Findings) -> Iterator[Sentence]:
@@ -324,8 +343,10 @@ def _no_intervals(findings: Findings) -> Iterator[Sentence]:
     row = findings.table("agree/agreement").row("fleiss_kappa")
     if is_defined(row) and not findings.resampled:
         many = len(findings.study.subjects) > 1
-        these = f"these {findings.subject_word}s" if many else f"this {findings.subject_word}"
-        yield (f"Take the numbers for {these} only: without confidence intervals, nothing is known about others.",)
+        each = findings.subject_word
+        these = f"these {each}s" if many else f"this {each}"
+        yield (f"Take the numbers for {these} only: without confidence intervals over {each}s, nothing is known about "
+               "others.",)  # fmt: skip
 
 
 def _percent_agreement_warning(findings: Findings) -> Iterator[Sentence]:
@@ -353,6 +374,4 @@ def _marked_share(findings: Findings) -> float:
 
 def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
     """Krippendorff's limits, applied to the mean over subjects."""
-    yield from findings.agreement.claims.sentences(
-        "agreement.reliable", "agreement.tentative", "agreement.unreliable", "agreement.undecided"
-    )
+    yield from findings.agreement.claims.sentences(*VERDICTS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...analyses.evaluate.case_scores import NAMES
-from ...claims.agreement import SCALES, level_words
+from ...claims.agreement import SCALES, level_words, size_difference
 from ...claims.sentences import Cell, Sentence, join_parts, spell_count, text_cell
 from ...core.undefined import code_of
 from ...io.result_tables import Row
@@ -17,6 +17,7 @@ from .standards import consensus_methods, given_references, standard_name
 
 TITLES = {
     "fleiss_kappa": "Fleiss' kappa",
+    "fleiss_kappa_modified_background": "Fleiss' kappa, as much background as marks",
     "krippendorff_alpha": "Krippendorff's alpha",
     "krippendorff_alpha_ordinal": "Krippendorff's alpha, labels in order",
     "krippendorff_alpha_interval": "Krippendorff's alpha, labels as numbers",
@@ -30,6 +31,7 @@ TITLES = {
     "dice": "Dice, mean of pairs",
     "iou": "IoU, mean of pairs",
     "volume_difference": "Relative volume difference, mean of pairs",
+    "volume_difference_both_marked": "Relative volume difference where both marked, mean of pairs",
     "heatmap_score": "Shared votes (heatmap score)",
     "ranking_heatmap_score": "Severity score (ranking heatmap)",
     "prevalence_index": "Prevalence index",
@@ -39,6 +41,8 @@ TITLES = {
 
 MEANINGS = {
     "fleiss_kappa": "Agreement of all raters beyond what chance would give: 1 is full agreement, 0 is chance.",
+    "fleiss_kappa_modified_background": "The same with only as much background as was marked: it does not depend on "
+    "how large the images are.",
     "krippendorff_alpha": "The same idea, for gaps in the data too; below 0.667 its author draws no conclusions.",
     "krippendorff_alpha_ordinal": "Alpha where a label one step away counts as a smaller disagreement.",
     "krippendorff_alpha_interval": "Alpha where labels are numbers, and disagreements grow with their difference.",
@@ -52,16 +56,19 @@ MEANINGS = {
     "unanimous": "Of the pixels that any rater marked, the share that all raters marked.",
     "dice": "Overlap of two masks: 1 means identical, 0 no common pixel.",
     "iou": "Intersection of two masks over their union; stricter than Dice.",
-    "volume_difference": "Difference of the sizes of two masks over their mean; 200% where one is empty.",
+    "volume_difference": "Difference of the sizes of two masks over their mean; 200% where one is empty. Pooled, "
+    "larger and smaller masks of different cases cancel.",
+    "volume_difference_both_marked": "The same over the pairs of raters who both marked something.",
     "heatmap_score": "Where any rater marked, the votes of a pixel over the most votes of any pixel, on average. "
     "Not agreement: it is 1 where a single rater marked.",
     "ranking_heatmap_score": "The same, weighted by the ranks of severity that raters gave.",
     "prevalence_index": "Near 1 where one label covers nearly everything: kappa is then lower for the same agreement.",
-    "smyth_bound": "Raters who disagree this much are wrong at least so often, whatever the reference standard.",
+    "smyth_bound": "Raters who disagree this much are wrong at least so often, on average over them, whatever the "
+    "reference standard.",
 }
 """Meanings of the statistics, for clinicians."""
 
-SHARES = ("percent_agreement", "unanimous", "volume_difference", "smyth_bound")
+SHARES = ("percent_agreement", "unanimous", "volume_difference", "volume_difference_both_marked", "smyth_bound")
 """Statistics that are shown as percentages."""
 
 
@@ -69,6 +76,12 @@ def in_items(findings: Findings, text: str) -> str:
     """A text about pixels, with voxels in their place where the study is of volumes."""
     small, capital = findings.pixel_word, findings.pixel_word.capitalize()
     return re.sub(r"\bpixel(?=s?\b)", small, re.sub(r"\bPixel(?=s?\b)", capital, text))
+
+
+def statistic_title(findings: Findings, statistic: str) -> str:
+    """The title of a statistic of all raters; sizes of pixels are areas."""
+    title, name = TITLES[statistic], size_difference(findings.pixel_word)
+    return title.replace("Relative volume difference", name.capitalize())
 
 
 def meaning(findings: Findings, statistic: str) -> str:
@@ -88,8 +101,12 @@ def scale_name(findings: Findings) -> str:
 
 def level_column(findings: Findings) -> ColumnOf[Row]:
     """The levels that the confidence interval of a kappa covers, in words; empty where it has none."""
-    help = f"Levels that the {findings.interval_name} covers, by the scale of {scale_name(findings)}: a convention."
-    return text_column("Level", help), lambda row: text_cell(level_words(row, findings.settings.kappa_scale))
+    help = (
+        f"Levels that the {findings.interval_name} covers, by the scale of {scale_name(findings)}: a convention. With "
+        "another amount of background they could be others."
+    )
+    scale, raters = findings.settings.kappa_scale, len(findings.study.rater_names)
+    return text_column("Level", help), lambda row: text_cell(level_words(row, scale, raters))
 
 
 def pooled_column(findings: Findings, title: str = "Pooled") -> Column:
