@@ -34,12 +34,13 @@ NAMES = {
     "gwet_ac1": "Gwet's AC1",
     "positive_agreement": "positive agreement",
     "dice": "Dice, mean of pairs",
-    "volume_difference": "relative volume difference, mean of pairs",
+    "volume_difference": "relative {size} difference (one empty: 2)",
+    "volume_difference_both_marked": "relative {size} difference, both marked",
     "percent_agreement": "percent agreement",
     "smyth_bound": "Smyth's error bound",
 }
 """The statistics of the first table; all of them are in agreement.csv."""
-OVERLAPS = ("dice", "positive_agreement", "volume_difference")
+OVERLAPS = ("dice", "positive_agreement", "volume_difference", "volume_difference_both_marked")
 """Of several labels, their macro means."""
 
 SCALES = {
@@ -82,11 +83,13 @@ def _headlines(result: Agreement) -> Any:
     # of several labels, overlap comes first
     for name in sorted(NAMES, key=lambda name: name not in OVERLAPS) if several else NAMES:
         mean, std, pooled = (table.row(name, scope) for scope in ("mean", "std", "pooled"))
-        if mean is not None and std is not None and pooled is not None:
+        if mean is not None and std is not None:
             undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
-            title = NAMES[name].removesuffix(", mean of pairs") + ", macro mean" if mean.label == MACRO else NAMES[name]
+            title = NAMES[name].format(size="area" if result.pixel_word == "pixel" else "volume")
+            title = title.removesuffix(", mean of pairs") + ", macro mean" if mean.label == MACRO else title
             both = interval_over_both(result.agreement, name, mean.label)
-            rows.append([title, with_interval(mean), both, number(std.value), with_interval(pooled), undefined])
+            whole = with_interval(pooled) if pooled is not None else ""
+            rows.append([title, with_interval(mean), both, number(std.value), whole, undefined])
     header = ["", "mean over subjects", "over both", "± std", "pooled", "undefined"]
     intervals = f", with {result.settings.level:.0%} intervals over subjects"
     heading = f"Agreement{intervals if _has_intervals(result.agreement) else ''}"
