@@ -47,7 +47,7 @@ EQUAL = ("dice", "iou", "volume_difference", "cohen_kappa", *DISTANCES, "extende
 """What is undefined only where both marked nothing."""
 
 NONE, ONE, BOTH = "no prediction", "one of the two marked nothing", "both marked nothing"
-SAME = "both raters gave one and the same label to every item, so that chance agreement is complete"
+SAME = "both gave one and the same label to every item, so that chance agreement is complete"
 NEITHER = "nothing was predicted, and no item was marked by all"
 SILENT = (BOTH, SAME, NEITHER)
 

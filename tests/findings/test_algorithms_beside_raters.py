@@ -89,7 +89,7 @@ def test_the_distance_to_the_raters_is_beside_that_between_them(beside_a_careles
     ])  # fmt: skip
     said = re.search(r"difference γ of ([\d.]+) \(95% CI ([\d.]+) to ([\d.]+)\)", beside_a_careless_rater)
     assert [float(said[1]), float(said[2]) < gamma < float(said[3])] == [pytest.approx(gamma, abs=0.001), True]
-    smallest = re.search(r"the upper end at 99%, is (\d\.\d+)", beside_a_careless_rater)
+    smallest = re.search(r"interchangeability is (\d\.\d+) \(upper end at 99%\)", beside_a_careless_rater)
     assert float(smallest[1]) > float(said[3]), "the upper end at 99%"
     assert "without E" in beside_a_careless_rater
 

@@ -349,7 +349,7 @@ def test_predictions_that_are_resampled_mark_evaluations_alone(tmp_path, capsys)
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["case"] for r in rows if r["region"] == "whole"} == {"p1"}
     assert {r["case"] for r in rows if r["region"] == "whole (resampled)"} == {"", "p2"}
-    assert {r["region"] for r in table(tmp_path / "out/agree/agreement.csv")} == {"whole"}
+    assert {r["region"] for r in table(tmp_path / "out/agree/agreement.csv")} == {"whole", "modified_background"}
     done = run(capsys, "rank", tmp_path / "out/evaluate/scores.csv", "--out", tmp_path / "out", "--metric", "dice")
     assert done.status == 0
     assert {r["metric"] for r in table(tmp_path / "out/rank/rankings.csv")} <= {"", "dice"}  # not one a region
@@ -360,7 +360,7 @@ def test_exact_alignment_is_not_marked(tmp_path, capsys):
     done = run(capsys, "agree", otherwise(tmp_path), *options)
     assert done.status == 0
     assert "resampled by" not in done.out
-    assert {row["region"] for row in table(tmp_path / "out/agree/agreement.csv")} == {"whole"}
+    assert {row["region"] for row in table(tmp_path / "out/agree/agreement.csv")} == {"whole", "modified_background"}
 
 
 def test_the_report_says_so(tmp_path):

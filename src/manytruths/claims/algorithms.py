@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -193,9 +193,9 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
         )
         numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
         if is_defined(margin) and margin.value and name not in facts.dependent and found.verdict != "worse":
-            at = f"{100 * found.caution:.3g}%"
-            text += f"; the smallest margin for interchangeability, the upper end at {at}, {{was}} {{}}"
-            numbers.append(table.quote(margin, 3))
+            text += "; the smallest margin for interchangeability {was} {}"
+            cell = table.quote(margin, 3)
+            numbers.append(replace(cell, shown=f"{cell.shown} (upper end at {100 * found.caution:.3g}%)"))
         beneath = has_interval(row) and row.high is not None and row.high < 0
         below = ", below 0 as of masks that run between the raters' own or copy one" if beneath else ""
         without = _without_outliers(table, facts, name)

@@ -227,7 +227,7 @@ def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[
     how, what = "How the raters were put together", size_word(findings)
     shown = any(has_interval(row) for row in table.all("dice", "mean"))
     help = f"Overlap of the two masks{with_interval(findings, shown=shown)}. {DICE_ENDS}"
-    size = f"Difference of the marked {what}s over their mean: 100% where one is three times the other"
+    size = f"Difference of the marked {what}s over their mean: 67% where one is twice the other"
     changed = f"Share of the counted {findings.pixel_word}s that one marks and the other does not (or labels otherwise)"
     return [
         (text_column("Reference standard", how), lambda pair: standard_cell(findings, pair[0])),
