@@ -43,6 +43,7 @@ from .tables import (
     confusion_table,
     curve_table,
     features_table,
+    labels_left_out,
     pairs_table,
     raters_who_marked,
     regions_table,
@@ -151,6 +152,7 @@ class Agreement(Result):
             labels=tuple(labels.names[code] for code in labels.marks) if labels.several else (), doubt=self._doubt,
             nothing_marked=tuple(case for case, found in conditions.items() if found == "nothing_marked"),
             one_empty=tuple(case for case, found in conditions.items() if found == "one_empty"),
+            left_out={label: cases for label, cases in labels_left_out(self.tallies).items() if cases},
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
             exchangeable=study.options.exchangeable,
         )  # fmt: skip
