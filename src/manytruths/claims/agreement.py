@@ -139,6 +139,8 @@ class AgreementFacts:
     scale: str = "landis_koch"
     labels: tuple[str, ...] = ()
     """The labels but background, where there are several."""
+    background: bool = True
+    """Whether there is background beside the labels."""
     apart: bool = False
     """Whether some raters share no case with the others, so that no number is about all of them."""
     exchangeable: bool = False
@@ -309,7 +311,8 @@ def _consider_kappa(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
     if not is_defined(row):
         log.consider(BEYOND_CHANCE, ("Raters agree beyond chance.",), why_not=_undefined(row))
         return
-    of = f" of {spell_count(len(facts.labels), 'label')} and background at once" if facts.labels else ""
+    ground = " and background" if facts.background else ""
+    of = f" of {spell_count(len(facts.labels), 'label')}{ground} at once" if facts.labels else ""
     other = _with_less_background(table, row)
     word = level_words(row, facts.scale, facts.raters, other)
     words = f": {word} by the scale of {SCALES[facts.scale]}" if word else ""

@@ -88,7 +88,7 @@ def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> 
 
 def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     table, several = findings.table("agree/agreement"), _several(findings)
-    every = " Of all labels and background at once." * several
+    every = _at_once(findings)
     macro = " Each label against the rest, mean over labels." * several
     kappa: ColumnOf[Row] = (Column("Fleiss' kappa", meaning(findings, "fleiss_kappa") + every), table.quote)
     dice: ColumnOf[Row] = (Column("Dice", meaning(findings, "dice") + macro), _score_of(table, "dice"))
@@ -160,6 +160,13 @@ def _several(findings: Findings) -> bool:
     return next(iter(findings.agreement.tallies.values())).labels.several
 
 
+def _at_once(findings: Findings) -> str:
+    """What kappa is about where there are several labels."""
+    labels = next(iter(findings.agreement.tallies.values())).labels
+    ground = " and background" if labels.background is not None else ""
+    return f" Of all labels{ground} at once." if labels.several else ""
+
+
 def case_scores(findings: Findings) -> dict[str, float]:
     """The defined scores that cases are ordered by: kappa or, of several labels, their mean Dice."""
     table = findings.table("agree/agreement")
@@ -217,7 +224,7 @@ def dispute_table(findings: Findings) -> PageTable | None:
         columns.append((text_column("Group"), lambda row: text_cell(row.group)))
     several = _several(findings)
     help = "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."
-    help += " Of all labels and background at once." * several
+    help += _at_once(findings)
     kappa: ColumnOf[Row] = (Column("Fleiss' kappa", help), table.quote)
     help = f"Overlap of two raters' masks, mean over {'labels and ' * several}pairs of raters."
     dice: ColumnOf[Row] = (Column("Dice", help), _score_of(table, "dice"))
@@ -235,7 +242,7 @@ def describe_case(findings: Findings, case: str) -> str:
     """
     table = findings.agreement.tallies[case]
     if table.labels.background is None:
-        return _furthest_rater(findings, case)
+        return "; ".join(_label_remarks(findings, case, set())) or _furthest_rater(findings, case)
     marked = marked_anything(table)
     if not any(marked.values()):
         return "nobody marked anything"

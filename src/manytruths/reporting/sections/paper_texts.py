@@ -316,7 +316,7 @@ def _label_votes(methods: Collection[str]) -> Iterator[str]:
     if "plurality" in methods:
         yield "Of labels given equally often, the plurality took the one of the lower value."
     if {"staple", "staple_map"}.intersection(methods):
-        yield "STAPLE estimated a confusion matrix of each rater, over all labels and background at once."
+        yield "STAPLE estimated a confusion matrix of each rater, over all labels at once."
 
 
 def _several(findings: Findings) -> bool:

@@ -319,11 +319,11 @@ def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
     if any(row.label for _, row in sizes):
         table = findings.table("agree/raters")
         parts = [
-            compose("rater {} draws {} {} than most of the others ({} times as large as each of them on average)",
-                    rater_cell(findings, str(row["rater"])), label_words(row.label), word, size_ratio(table, row))
+            compose("rater {} draws {} {} ({} times the size)", rater_cell(findings, str(row["rater"])),
+                    label_words(row.label), word, size_ratio(table, row))
             for word, row in sizes
         ]  # fmt: skip
-        yield compose("Agree on where labels end: {}.", join_parts(parts))
+        yield compose("Agree on where labels end: {} than most of the others.", join_parts(parts))
     elif big and small:
         draws = [part for side in (big, small) for part in (rater_names(findings, side), "s" if len(side) == 1 else "")]
         text = "Agree on where the border runs: {} draw{} larger and {} draw{} smaller than most of the others."
