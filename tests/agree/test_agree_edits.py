@@ -298,10 +298,8 @@ def test_pairs_that_are_nearly_the_same_are_flagged_and_the_way_to_say_so_is_nam
         copy[12, 12] = 0
         write_png(tmp_path / f"masks/B/{case}.png", copy)
     text = unwrapped(done(capsys, "agree", template, "--out", tmp_path / "out").out)
-    told = (
-        "Raters A and B gave the same label to 99.5% of the pixels where either of them left the most frequent label "
-    )
-    told += "(background): is one a copy or an edit? If so, say it under based_on in reads.csv"
+    told = "Raters A and B gave the same label to 99.5% of the pixels where either of them gave another label than the "
+    told += "most frequent one (background): is one a copy or an edit? If so, say it under based_on in reads.csv"
     assert told in text
     claims = [row for row in table(tmp_path / "out/agree/claims.csv") if row["claim"] == "raters.copies"]
     assert [(row["about"], row["made"]) for row in claims] == [("A and B", "yes")]

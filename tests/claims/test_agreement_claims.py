@@ -9,6 +9,7 @@ import manytruths as mt
 from manytruths.claims.agreement import AgreementFacts, consider_agreement, level_words
 from manytruths.claims.claim import ClaimLog, Claims
 from manytruths.claims.numbers import TableIndex
+from manytruths.claims.sentences import plain_text
 from manytruths.core.undefined import code
 from manytruths.io.result_tables import Row, Table
 
@@ -31,13 +32,81 @@ def test_a_favourable_verdict_says_what_it_takes_for_granted(low: float, kind: s
     assert [claim.kind.id for claim in (*few, *many)] == [kind, kind]
     granted = "provided that cases without agreement {} rare (a study of 12 can miss a share of up to 22%)."
     assert few[0].text.endswith(granted.format("are"))
-    assert str(few[0].result[0]).endswith(granted.format("were"))
+    assert plain_text(few[0].result).endswith(granted.format("were"))
     assert "provided" not in many[0].text
 
 
 def test_other_verdicts_take_nothing_for_granted() -> None:
     for low, high in ((0.3, 0.5), (0.5, 0.7)):
         assert "provided" not in judge_alpha(low, high, 12)[0].text
+
+
+def test_marks_below_the_firm_limit_are_not_called_undecided_for_firm_conclusions() -> None:
+    [below], [across] = (judge_alpha(0.648, high, 12) for high in (0.673, 0.85))
+    assert below.kind.id == across.kind.id == "agreement.undecided"
+    assert "not reliable enough for firm conclusions; whether for tentative ones cannot be told" in below.text
+    assert "whether the marks are reliable enough cannot be told" in across.text
+
+
+# -- several labels ----------------------------------------------------------------------------------
+
+
+def judge_labels(of_all: tuple[float, float], *of_labels: tuple[float, float]) -> Claims:
+    """What is made of mean alpha and kappa of all labels at once, and of each label against the rest."""
+    table = Table("agreement")
+    for label, (low, high) in zip(("", "1", "2", "3"), (of_all, *of_labels), strict=False):
+        for name in ("krippendorff_alpha", "fleiss_kappa"):
+            table.append(Row("mean", name, (low + high) / 2, label=label, low=low, high=high, n=60))
+    log, labels = ClaimLog(), ("1", "2", "3")[: len(of_labels)]
+    consider_agreement(
+        log, TableIndex("agree/agreement.csv", table), AgreementFacts(raters=4, subjects=60, labels=labels)
+    )
+    return log.settle()
+
+
+def test_a_verdict_names_the_labels_that_do_not_reach_it_alone() -> None:
+    claims = judge_labels((0.86, 0.88), (0.83, 0.88), (0.79, 0.9), (0.59, 0.75))
+    [verdict] = claims.of(*RULE).made
+    named = "label 2 (alpha 0.84 (0.79–0.90)) and label 3 (alpha 0.67 (0.59–0.75)) taken alone."
+    assert verdict.text.endswith(f"; this is not shown for {named}")
+    assert "this was not shown for label 2" in plain_text(verdict.result)
+    [kappa] = claims.of("agreement.beyond_chance").made
+    assert "; taken alone, label 2 (kappa 0.84 (0.79–0.90)) is substantial to almost perfect and label 3" in kappa.text
+    assert "label 1 " not in kappa.text
+
+
+def test_an_unfavourable_verdict_names_the_labels_that_reach_more_alone() -> None:
+    [verdict] = judge_labels((0.5, 0.6), (0.85, 0.9), (0.7, 0.75), (0.3, 0.4)).of(*RULE).made
+    assert verdict.kind.id == "agreement.unreliable"
+    assert "label 1 (alpha 0.88 (0.85–0.90)) reaches 0.80 and label 2 (alpha 0.72 (0.70–0.75)) reaches" in verdict.text
+    assert "label 3" not in verdict.text
+
+
+def test_labels_of_the_same_verdict_are_not_named() -> None:
+    [verdict] = judge_labels((0.86, 0.88), (0.83, 0.88), (0.82, 0.9)).of(*RULE).made
+    assert "alone" not in verdict.text
+
+
+def test_a_label_that_some_raters_leave_out_is_told() -> None:
+    """Every rater marks label 1 everywhere; label 2 is in eleven of twelve cases, and C leaves it out of two."""
+    cases = {}
+    for number, (name, masks) in enumerate(discs(12, 80).items()):
+        for rater, mask in masks.items():
+            if number and not (rater == "C" and number in (3, 5)):
+                mask[2:8, 2 : 8 + (rater == "A")] = 2
+        cases[name] = masks
+    found = mt.agree(mt.Study.from_arrays(cases), pictures=False)
+    [claim] = found.claims.of("agreement.empty").made
+    start = "In 2 of the 11 cases in which anybody marked label 2 (c03 and c05) some raters marked none of it"
+    assert claim.text.startswith(f"{start}; where both of two raters did, mean Dice is 0.9")
+    rows = {row.label: row for row in found.agreement.all("dice_both_marked", "mean")}
+    single = {row.label: row for row in found.agreement.all("dice", "mean")}
+    assert rows["2"].value > single["2"].value
+    assert rows["1"].value == single["1"].value
+    counts = {(row.label, row.statistic): (row.value, row.n) for row in found.agreement.rows if row.scope == "pooled"}
+    assert counts["2", "condition_1"] == (2, 12)
+    assert counts["2", "nothing_marked"] == (1, 12)
+    assert counts["", "condition_1"] == (0, 12)
 
 
 # -- the region that is counted --------------------------------------------------------------------

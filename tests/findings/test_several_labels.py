@@ -63,6 +63,12 @@ def test_nobody_is_said_to_differ_little(agreed, report):
     assert min(float(row["value"]) for row in rows) > 0.1
 
 
+def test_nothing_is_said_of_a_background_that_cannot_be_reduced(report):
+    """There is less background than marks; shown before: a table in which nothing changes."""
+    assert "Does it matter how much background is counted?" not in report
+    assert "and at most as much background" in report
+
+
 def test_nobody_is_suspected_of_copying(agreed, report):
     """Printed before, of all six pairs: "have a Dice of 0.997: is one a copy or an edit?"."""
     assert "copy or an edit" not in agreed[0]
@@ -117,6 +123,8 @@ def test_the_plan_is_that_of_each_label(study):
     assert "are more than that" not in text
     assert "are enough" not in text
     assert "Of two labels, label 1 has the lowest range." in text
+    assert "cases for label 1 and " in text
+    assert "of 10 cases for label 2" in text
 
 
 def test_the_report_does_not_call_four_raters_enough(study, report):

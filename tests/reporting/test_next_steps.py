@@ -12,7 +12,8 @@ from small_findings import discs, findings, lead, mapped, steps, tables, to_know
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.claims.sentences import plain_text
-from manytruths.reporting.sections import raters, summary
+from manytruths.reporting.sections import agreement, complexity, raters, summary
+from manytruths.reporting.sections.cases import section as case_section
 
 
 def nearly_all(rater, case):
@@ -145,3 +146,67 @@ def test_only_cases_clearly_below_the_others_are_to_be_looked_at():
     slots = {case: list(by.values()) for case, by in cases.items()}
     told = [step for step in steps(findings(slots, raters="exchangeable")) if step.startswith("Look again")]
     assert told == [f"Look again at {second}: the raters agree least there. Click a name to see the masks."]
+
+
+# -- several labels ----------------------------------------------------------------------------------
+
+
+def two_labels():
+    """A large label, of which D draws more in every case, and a small one that C leaves out of p04."""
+    y, x = np.mgrid[:60, :60]
+    rng, cases = np.random.default_rng(2), {}
+    for number in range(1, 13):
+        case = cases[f"p{number:02}"] = {}
+        for rater in "ABCD":
+            radius = 14 + 0.3 * rng.standard_normal() + 2 * (rater == "D")
+            mask = ((y - 30) ** 2 + (x - 36) ** 2 < radius**2).astype(np.uint8)
+            if not (rater == "C" and number == 4):
+                mask[4 + rng.integers(0, 2) : 10, 4 + rng.integers(0, 2) : 10] = 2
+            case[rater] = mask
+    return findings(cases, ("plurality", "staple"))
+
+
+def test_of_several_labels_the_case_with_the_lowest_mean_dice_comes_first():
+    """The label that a rater left out is small, and hardly changes kappa over all labels and background."""
+    found = two_labels()
+    first, *_ = tables(summary.section(found))["disputed-cases"].rows
+    assert first[0].shown == "p04"
+    assert first[-1].shown.startswith("C marked no label 2; label 2 overlaps least (Dice 0.")
+    assert tables(case_section(found))["cases"].rows[0][0].shown == "p04"
+    told = steps(found)
+    assert any(step.startswith("Look again at p04: ") for step in told)
+    assert any(step.startswith("In one case (p04) some raters marked label 2 and others did not") for step in told)
+
+
+def test_advice_on_borders_names_the_label_the_direction_and_the_size():
+    [told] = [step for step in steps(two_labels()) if step.startswith("Agree on where labels end")]
+    assert re.search(r": rater D draws label 1 larger \(1\.\d\d .* times the size\) than most of the others\.$", told)
+    assert "smaller" not in told
+
+
+def test_differences_of_size_below_one_percent_are_no_reason_to_agree_on_anything():
+    """A and C mark two pixels more of some 600 than B and D, in every case."""
+    cases = {}
+    for number in range(1, 13):
+        case = cases[f"p{number:02}"] = {}
+        for rater in "ABCD":
+            mask = np.full((60, 60), 2, np.uint8)
+            mask[:10] = 1
+            mask[59, : 10 + (rater == "D")] = 0
+            mask[10, number : number + 4] = 1 + "ABCD".index(rater) % 2
+            case[rater] = mask
+    found = findings(cases, ("plurality", "staple"))
+    assert found.agreement.claims.of("raters.larger").made
+    assert not any(step.startswith("Agree on where") for step in steps(found))
+
+
+def test_of_several_labels_complexity_is_that_of_each_label():
+    found = two_labels()
+    told = complexity.section(found)
+    assert "Complexity was computed for each label against the rest" in lead(told)
+    assert "No case has a complexity" not in lead(told)
+    assert set(tables(told)) == {"complexity-by-label"}
+    assert "Entropy" not in [column.title for column in tables(case_section(found))["cases"].columns]
+    assert "krippendorff_alpha_ordinal" in {row.statistic for row in found.agreement.agreement.rows}
+    titles = [row[0].shown for row in tables(agreement.section(found))["agreement"].rows]
+    assert not [title for title in titles if "labels in order" in title or "labels as numbers" in title]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..agreement import interpret_interval
 from ..core.undefined import Note, code, reason
 from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
 from .claim import ClaimKind, ClaimLog
-from .numbers import TableIndex, has_interval, is_defined
+from .numbers import TableIndex, has_interval, is_defined, telling_digits
 from .sentences import (
     Cell,
     Sentence,
@@ -43,7 +43,7 @@ COUNTED_REGIONS = {
     "whole": "all {item}s that were rated",
     "mask": "the {item}s of each case's region of interest",
     "union": "the {item}s that any rater marked",
-    "modified_background": "the {item}s that any rater marked, and as many of the background",
+    "modified_background": "the {item}s that any rater marked, and at most as many of the background",
     "mixed": "a region that differs between cases",
 }
 """Which items count, by the name of the region in tables."""
@@ -64,7 +64,7 @@ LABELS = ClaimKind(
 BEYOND_CHANCE = ClaimKind(
     "agreement.beyond_chance", "estimate",
     "Fleiss' kappa is so much over a region, and of whole images so much with only as much background as was marked; "
-    "the words of a scale cover the intervals of both.",
+    "the words of a scale cover the intervals of both. Labels whose own kappa gets other words are named.",
     "Kappa is defined for a subject; words need the interval, and so ten subjects, and three raters.",
     "coverage of the interval",
 )  # fmt: skip
@@ -83,27 +83,29 @@ OVER_BOTH = ClaimKind(
 )  # fmt: skip
 RELIABLE = ClaimKind(
     "agreement.reliable", "equivalence",
-    "By Krippendorff's rule the marks are reliable enough for conclusions.",
+    "By Krippendorff's rule the marks are reliable enough for conclusions; labels for which alone this is not shown "
+    "are named.",
     "The lower limit of mean alpha is 0.8 or more, of whole images also with only as much background as was marked; "
     "ten subjects, three raters, and no masks that look like copies.",
     "mean alpha over subjects of 0.8",
 )  # fmt: skip
 FOR_TENTATIVE = ClaimKind(
     "agreement.tentative", "equivalence",
-    "By Krippendorff's rule tentative conclusions can be drawn.",
+    "By Krippendorff's rule tentative conclusions can be drawn; labels for which alone this is not shown are named.",
     "The lower limit of mean alpha is 0.667 or more and below 0.8, of whole images also with only as much background "
     "as was marked; ten subjects, three raters, no apparent copies.",
     "mean alpha over subjects of 0.667",
 )  # fmt: skip
 UNRELIABLE = ClaimKind(
     "agreement.unreliable", "difference",
-    "By Krippendorff's rule the marks are not reliable enough to draw conclusions.",
+    "By Krippendorff's rule the marks are not reliable enough to draw conclusions; labels that alone are, are named.",
     "The upper limit of mean alpha is below 0.667; ten subjects and three raters.",
     "mean alpha over subjects of 0.667",
 )  # fmt: skip
 UNDECIDED = ClaimKind(
     "agreement.undecided", "description",
-    "Whether the marks are reliable enough by Krippendorff's rule cannot be told.",
+    "Whether the marks are reliable enough by Krippendorff's rule cannot be told; below 0.8, whether for tentative "
+    "conclusions.",
     "The interval of mean alpha holds 0.667; ten subjects and three raters.",
 )  # fmt: skip
 REGION_DECIDES = ClaimKind(
@@ -114,7 +116,7 @@ REGION_DECIDES = ClaimKind(
 )  # fmt: skip
 EMPTY = ClaimKind(
     "agreement.empty", "description",
-    "In so many cases nobody marked anything, or some raters marked nothing where others did.",
+    "In so many cases nobody marked anything, or some raters marked nothing, or none of a label, where others did.",
     "There is such a case.",
 )  # fmt: skip
 KINDS = (
@@ -137,6 +139,8 @@ class AgreementFacts:
     scale: str = "landis_koch"
     labels: tuple[str, ...] = ()
     """The labels but background, where there are several."""
+    background: bool = True
+    """Whether there is background beside the labels."""
     apart: bool = False
     """Whether some raters share no case with the others, so that no number is about all of them."""
     exchangeable: bool = False
@@ -146,6 +150,8 @@ class AgreementFacts:
     """Cases in which nobody marked anything."""
     one_empty: tuple[str, ...] = ()
     """Cases in which some raters marked nothing, and others did."""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of several labels, the cases in which some raters marked none of one, and others did."""
 
     @property
     def where(self) -> str:
@@ -181,7 +187,8 @@ def _consider_overlap(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -
         be = tuple(p.replace("{be}", "was" if past else "is") if isinstance(p, str) else p for p in sizes)
         return compose(
             text, who=_two_raters(facts), ed="ped" * past,
-            mean="mean " if facts.subjects > 1 or facts.raters > 2 or facts.labels else "", dice=table.quote(row),
+            mean="mean " if facts.subjects > 1 or facts.raters > 2 or facts.labels else "",
+            dice=table.quote(row, telling_digits(row.value)),
             over=_averaged_over(row, facts), size=be,
         )  # fmt: skip
 
@@ -236,7 +243,8 @@ def _consider_labels(log: ClaimLog, table: TableIndex, facts: AgreementFacts) ->
         return
     shown = rows if len(rows) <= MANY_LABELS else [rows[0], rows[-1]]
     parts: list[Sentence] = [
-        (table.quote(row), f" for {label_words(row.label)}{_some_subjects(row, facts)}") for row in shown
+        (table.quote(row, telling_digits(row.value)), f" for {label_words(row.label)}{_some_subjects(row, facts)}")
+        for row in shown
     ]
     unused = [label for label in facts.labels if label not in {row.label for row in rows}]
     rest = f" Nobody used {' or '.join(map(label_words, unused[:MANY_LABELS]))}." if unused else ""
@@ -264,9 +272,30 @@ def _consider_empty(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
             numbers = (table.quote(row, 0), counted(row.n or 0, "case"), case_links(cases))
             sentence, result = (compose(texts[name], *numbers, verb) for verb in verbs)
             log.consider(EMPTY, sentence, about=name, result=result)
-    if not any(found.values()):
-        why = Note("none_empty", "every rater marked something in every case that they read")
+    for label in facts.labels:
+        _consider_left_out(log, table, label, facts.left_out.get(label, ()))
+    if not any((*found.values(), *facts.left_out.values())):
+        every = ", and every label that another marked there" if facts.labels else ""
+        why = Note("none_empty", f"every rater marked something in every case that they read{every}")
         log.consider(EMPTY, ("Some raters marked nothing in some cases.",), why_not=why)
+
+
+def _consider_left_out(log: ClaimLog, table: TableIndex, label: str, cases: Sequence[str]) -> None:
+    """Cases in which some raters marked none of a label, and Dice among the pairs who both marked it."""
+    row, nobody = (table.row(name, "pooled", label=label) for name in ("condition_1", "nothing_marked"))
+    if not cases or not is_defined(row) or not is_defined(nobody):
+        return
+    both = table.row("dice_both_marked", label=label)
+
+    def sentence(verb: str) -> Sentence:
+        rest: Sentence = ()
+        if is_defined(both):
+            rest = compose("; where both of two raters did, mean Dice {} {}", verb, table.quote(both))
+        used = counted((row.n or 0) - int(nobody.value), "case")
+        text = "In {} of the {} in which anybody marked {} ({}) some raters marked none of it{}."
+        return compose(text, table.quote(row, 0), used, label_words(label), case_links(cases), rest)
+
+    log.consider(EMPTY, sentence("is"), about=f"label {label}", result=sentence("was"))
 
 
 def _on_average(row: Row, facts: AgreementFacts) -> str:
@@ -282,7 +311,8 @@ def _consider_kappa(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
     if not is_defined(row):
         log.consider(BEYOND_CHANCE, ("Raters agree beyond chance.",), why_not=_undefined(row))
         return
-    of = f" of {spell_count(len(facts.labels), 'label')} and background at once" if facts.labels else ""
+    ground = " and background" if facts.background else ""
+    of = f" of {spell_count(len(facts.labels), 'label')}{ground} at once" if facts.labels else ""
     other = _with_less_background(table, row)
     word = level_words(row, facts.scale, facts.raters, other)
     words = f": {word} by the scale of {SCALES[facts.scale]}" if word else ""
@@ -294,9 +324,28 @@ def _consider_kappa(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
             depends = "depends" if verb == "is" else "depended"
             more = f"; it {depends} on how much background is counted, and {verb} {{}} {LESS_BACKGROUND}"
             less = compose(more, table.quote(other))
-        return compose(text, of, facts.where, verb, table.quote(row), _on_average(row, facts), less, words)
+        alone = _other_words(table, facts, word, verb)
+        return compose(text, of, facts.where, verb, table.quote(row), _on_average(row, facts), less, (words, *alone))
 
     log.consider(BEYOND_CHANCE, sentence("is"), result=sentence("was"))
+
+
+def _other_words(table: TableIndex, facts: AgreementFacts, word: str, verb: str) -> Sentence:
+    """The labels whose own kappa gets other words than that of all labels at once."""
+    parts: list[Sentence] = []
+    for label in facts.labels if word else ():
+        row = table.row("fleiss_kappa", label=label)
+        own = level_words(row, facts.scale, facts.raters) if is_defined(row) else ""
+        if row is not None and own and own != word:
+            parts.append((f"{label_words(label)} (kappa ", table.quote(row), f") {verb} {own}"))
+    return ("; taken alone, ", *join_parts(_few(parts))) if parts else ()
+
+
+def _few(parts: list[Sentence]) -> list[Sentence]:
+    """The first parts and, in words, how many more there are."""
+    if len(parts) <= MANY_LABELS:
+        return parts
+    return [*parts[:MANY_LABELS], (f"{number_word(len(parts) - MANY_LABELS)} more labels likewise",)]
 
 
 LESS_BACKGROUND = "with only as much background as was marked"
@@ -386,6 +435,10 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None
         UNRELIABLE: "the marks {be} not reliable enough to draw conclusions",
         UNDECIDED: "whether the marks {be} reliable enough {cannot} be told",
     }
+    if high < FIRM:
+        texts[UNDECIDED] = (
+            "the marks {be} not reliable enough for firm conclusions; whether for tentative ones {cannot} be told"
+        )
     by = f"by the confidence interval of its mean over {facts.subject_word}s"
     for kind, text in texts.items():
         now, then = (text.format(**words) for words in TENSES)
@@ -393,9 +446,31 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None
         favourable = kind in (RELIABLE, FOR_TENTATIVE)
         why = why or ((region or facts.doubt) if favourable else None)
         unseen = _unseen_failures(row.n or 0, facts.subject_word) if favourable else ("", "")
-        said, told = (f"{RULE}; {by}, {words}{more}." for words, more in zip((now, then), unseen, strict=True))
-        log.consider(kind, (said,), result=(told,), rests_on=rests_on, why_not=why)
+        alone = (_labels_alone(table, facts, kind, past=past) for past in (False, True))
+        said, told = (
+            (f"{RULE}; {by}, {words}{more}", *labels, ".")
+            for words, more, labels in zip((now, then), unseen, alone, strict=True)
+        )
+        log.consider(kind, said, result=told, rests_on=rests_on, why_not=why)
     _consider_region(log, rests_on, made, other, few or (facts.doubt if region else NO_MATTER), facts)
+
+
+def _labels_alone(table: TableIndex, facts: AgreementFacts, kind: ClaimKind, *, past: bool) -> Sentence:
+    """The labels that, each against the rest, do not reach a favourable verdict, or reach more than another one."""
+    rows = [row for label in facts.labels if is_defined(row := table.row("krippendorff_alpha", label=label))]
+    asked = {RELIABLE: FIRM, FOR_TENTATIVE: TENTATIVE}.get(kind)
+    if asked is not None:
+        lacking = [row for row in rows if not has_interval(row) or (row.low or 0.0) < asked]
+        named: list[Sentence] = [(f"{label_words(r.label)} (alpha ", table.quote(r), ")") for r in lacking]
+        be = "was" if past else "is"
+        return (f"; this {be} not shown for ", *join_parts(_few(named)), " taken alone") if named else ()
+    reach, parts = "reached" if past else "reaches", list[Sentence]()
+    for row in rows:
+        low = (row.low or 0.0) if has_interval(row) else 0.0
+        if low >= TENTATIVE:
+            limit = "0.80" if low >= FIRM else "0.667"
+            parts.append((f"{label_words(row.label)} (alpha ", table.quote(row), f") {reach} {limit}"))
+    return ("; taken alone, ", *join_parts(_few(parts))) if parts else ()
 
 
 NO_MATTER = Note("region_does_not_matter", "the rule says the same for the regions compared, or there is one only")

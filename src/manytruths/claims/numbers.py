@@ -103,15 +103,16 @@ class TableIndex:
         return (r for r in rows if label is None or r.label == label)
 
 
-def digits_below_one(value: float, digits: int = 2) -> int:
-    """So many digits that a number below 1 is not shown as 1, up to six.
+def telling_digits(value: float, digits: int = 2, *, percent: bool = False) -> int:
+    """So many digits that a number between 0 and 1 is shown neither as 0 nor as 1, up to six; ``percent``: of a share.
 
-    >>> digits_below_one(0.9995), digits_below_one(0.9), digits_below_one(1.0)
-    (4, 2, 2)
+    >>> telling_digits(0.9995), telling_digits(0.9), telling_digits(1.0), telling_digits(0.00003, percent=True)
+    (4, 2, 2, 3)
     """
-    while value < 1 and round(value, digits) >= 1 and digits < MOST_DIGITS:
-        digits += 1
-    return digits
+    decimals = digits + 2 * percent
+    while 0 < value < 1 and round(value, decimals) in (0, 1) and decimals < MOST_DIGITS:
+        decimals += 1
+    return decimals - 2 * percent
 
 
 MOST_DIGITS = 6

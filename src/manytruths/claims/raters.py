@@ -71,15 +71,15 @@ COPIES = ClaimKind(
     "raters.copies",
     "description",
     "Two raters gave the same labels nearly everywhere.",
-    f"the same label for more than {COPY:.0%} of the pixels where either left the most frequent label; not where most "
-    "pairs are nearly as much alike",
+    f"the same label for more than {COPY:.0%} of the pixels where either gave another label than the most frequent "
+    "one; not where most pairs are nearly as much alike",
 )
 ALIKE = ClaimKind(
     "raters.alike",
     "description",
     "Most raters gave the same labels nearly everywhere.",
-    f"more than half of the pairs gave the same label to more than {COPY:.0%} of the pixels where either left the most "
-    "frequent label, or half of the pairs to more than 90%",
+    f"more than half of the pairs gave the same label to more than {COPY:.0%} of the pixels where either gave another "
+    "label than the most frequent one, or half of the pairs to more than 90%",
 )
 SILENT = ClaimKind("raters.silent", "description", "A rater marked nothing.", "no pixel of the rater has a label")
 DISCONNECTED = ClaimKind(
@@ -285,16 +285,17 @@ def _consider_copies(log: ClaimLog, pairs: TableIndex, facts: RaterFacts) -> Non
     if facts.all_alike:
         who = "The two raters" if len(facts.raters) == 2 else "Most raters"
         text = (
-            "{} gave the same label to more than {} of the {}s where either of two left the most frequent label ({}): "
-            "what they marked is so large or so easy to see that all draw alike, or else they did not work alone."
+            "{} gave the same label to more than {} of the {}s where either of two gave another label than the most "
+            "frequent one ({}): what they marked is so large or so easy to see that all draw alike, or else they did "
+            "not work alone."
         )
         sentence = compose(text, who, f"{COPY:.0%}", facts.pixel, facts.most_frequent)
         log.consider(ALIKE, sentence, rests_on=[_same(pairs, copy) for copy in facts.copies[:MOST_CONSIDERED]])
         return
     for copy in facts.copies[:MOST_CONSIDERED]:
         text = (
-            "Raters {} and {} gave the same label to {} of the {}s where either of them left the most frequent label "
-            "({}): is one a copy or an edit? If so, say it under based_on in reads.csv."
+            "Raters {} and {} gave the same label to {} of the {}s where either of them gave another label than the "
+            "most frequent one ({}): is one a copy or an edit? If so, say it under based_on in reads.csv."
         )
         names = (Cell(copy.rater_a), Cell(copy.rater_b))
         log.consider(
@@ -459,7 +460,7 @@ def _cluster_sentence(raters: TableIndex, facts: RaterFacts, verbs: tuple[str, s
         return (*start, ".")
     most = max(known, key=lambda row: abs(math.log(row.value)))
     what = f" {label_words(most.label)}" if most.label else ""
-    end = compose("; the first group {}{} {} times as large as the second.", draws, what, _ratio(raters, most))
+    end = compose("; the first group {}{} {} times as large as the second.", draws, what, size_ratio(raters, most))
     return (*start, *end)
 
 
@@ -539,11 +540,11 @@ def _size_sentence(
     # who lies beyond most of the others need not lie beyond their mean, which one of them can move
     if is_defined(row) and (row.value > 1) == (word == "larger"):
         text = ": on geometric average {} times as large as each of the other raters (over {})"
-        ratio = compose(text, _ratio(raters, row), spell_count(row.n or 0, facts.subject))
+        ratio = compose(text, size_ratio(raters, row), spell_count(row.n or 0, facts.subject))
     return compose("Rater {} {} {} than {}{}.", Cell(rater), does, word, whom, ratio)
 
 
-def _ratio(raters: TableIndex, row: Row | None) -> Cell:
+def size_ratio(raters: TableIndex, row: Row | None) -> Cell:
     """A ratio with so many digits that one near 1 can be told from it."""
     if not is_defined(row):
         return Cell("–")

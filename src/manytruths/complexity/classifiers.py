@@ -296,7 +296,8 @@ def fit_complexity_groups(complexities: Sequence[Complexity], k: int = 3, seed: 
     points = _points(sorted(used, key=lambda case: (case.entropy, case.mean)))
     distinct = len(np.unique(points, axis=0))
     if distinct < k:
-        raise InputError(f"{k} groups need {k} or more distinct cases with a complexity; there are {distinct}")
+        raise InputError(f"{k} groups need {k} or more distinct cases with a complexity; "
+                         f"there {'is' if distinct == 1 else 'are'} {distinct}")  # fmt: skip
     scale = points.std(axis=0, ddof=1)
     scale[scale == 0] = 1
     return _make_classifier(

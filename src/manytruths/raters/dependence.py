@@ -53,7 +53,7 @@ class PossibleCopy:
     rater_a: str
     rater_b: str
     same: float
-    """Of the pixels where either of the two left the most frequent label, the share to which both gave the same."""
+    """Of the pixels where either gave another label than the most frequent one, the share with the same label."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class RaterDependence:
         Number of raters with independent errors whose mean errs as much as that of these; undefined without a
         reference.
     same : PairMatrix
-        Of the items where either of two raters left the most frequent label, the share to which both gave the same.
+        Of the items where either of two raters gave another label than the most frequent one, the share to which both
+        gave the same.
     copies : tuple of PossibleCopy
         Pairs with a share above the limit.
     reference : str
@@ -125,8 +126,8 @@ def rater_dependence(
     prior : float or str
         Prior of :func:`staple`.
     copy : float
-        Two raters who give the same label to a larger share of the pixels where either of them left the most frequent
-        label are named as possible copies, or one an edit of the other.
+        Two raters who give the same label to a larger share of the pixels where either of them gave another label than
+        the most frequent one are named as possible copies, or one an edit of the other.
     reference : str or Column, optional
         The column that holds the reference standard, made without these raters.
 
@@ -176,7 +177,7 @@ def _above(same: PairMatrix, copy: float) -> tuple[PossibleCopy, ...]:
 
 
 def _same_label(tally: Tally) -> Values:
-    """For every two raters, of the items where either left the most frequent label, the share with the same label."""
+    """For every two raters, of the items not of the most frequent label for both, the share with the same label."""
     tables, most = contingency(tally), int((tally.counts @ tally.votes).argmax())
     alike = np.trace(tables, axis1=-2, axis2=-1)
     ground = tables[..., most, most]

@@ -122,10 +122,8 @@ def case_of(row: Sequence[Cell]) -> str:
 
 
 def headline(table: PageTable) -> int | None:
-    """The column to show beneath a thumbnail: kappa, else the first number."""
-    numbers = [i for i, column in enumerate(table.columns) if column.number]
-    kappas = [i for i in numbers if "kappa" in table.columns[i].title.lower()]
-    return next(iter(kappas + numbers), None)
+    """The column to show beneath a thumbnail: the first number, by which the cases are sorted."""
+    return next((i for i, column in enumerate(table.columns) if column.number), None)
 
 
 # --- style sheets and scripts

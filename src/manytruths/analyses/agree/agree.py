@@ -43,6 +43,7 @@ from .tables import (
     confusion_table,
     curve_table,
     features_table,
+    labels_left_out,
     pairs_table,
     raters_who_marked,
     regions_table,
@@ -149,8 +150,10 @@ class Agreement(Result):
             subject_word=subject_word(study), pixel_word=self.pixel_word,
             region=region_of(self.tallies), scale=self.settings.kappa_scale,
             labels=tuple(labels.names[code] for code in labels.marks) if labels.several else (), doubt=self._doubt,
+            background=labels.background is not None,
             nothing_marked=tuple(case for case, found in conditions.items() if found == "nothing_marked"),
             one_empty=tuple(case for case, found in conditions.items() if found == "one_empty"),
+            left_out={label: cases for label, cases in labels_left_out(self.tallies).items() if cases},
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
             exchangeable=study.options.exchangeable,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from ...charts.curves import line_chart
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.claim import Claims
 from ...claims.masks import IDS, KINDS
-from ...claims.numbers import TableIndex, digits_below_one
+from ...claims.numbers import TableIndex, telling_digits
 from ...claims.raters import RaterFacts
 from ...claims.sentences import counted, number, spell_count, there_are
 from ...claims.sessions import COUNTED
@@ -195,7 +195,7 @@ def repeated_cases(pairs: TableIndex, pair: Row) -> str:
 
 def _precise(row: Row) -> str:
     """A number with its interval, and so many digits that one below 1 does not look like 1."""
-    return with_interval(row, digits_below_one(row.value, 3))
+    return with_interval(row, telling_digits(row.value, 3))
 
 
 def _edits(result: Agreement) -> Any:
@@ -215,10 +215,13 @@ def _edits(result: Agreement) -> Any:
 
 
 def _disputed(result: Agreement) -> Any:
-    cases = [r for r in result.agreement.all("fleiss_kappa", "case") if not r.label]
+    """By kappa or, of several labels, by their mean Dice."""
+    several = next(iter(result.tallies.values())).labels.several
+    statistic, name = ("dice", "Dice, mean of labels") if several else ("fleiss_kappa", "Fleiss' kappa")
+    cases = list(_index(result).all(statistic, "case"))
     worst = sorted((r for r in cases if not reason(r.value)), key=lambda r: r.value)[:5]
     rows = [[r.case, number(r.value), r.group] for r in worst]
-    return grid("Most disputed cases", ["", "Fleiss' kappa", "group"], rows) if len(cases) > 1 and rows else None
+    return grid("Most disputed cases", ["", name, "group"], rows) if len(cases) > 1 and rows else None
 
 
 def charts(result: Agreement) -> dict[str, str]:

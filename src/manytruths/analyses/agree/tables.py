@@ -49,17 +49,28 @@ OF_MARKS = _by_name(
 )  # fmt: skip
 """These want a background that marks stand out from; of several labels, each is taken against the rest."""
 
-BOTH_MARKED = "volume_difference_both_marked"
-"""Relative volume difference over the pairs of raters who both marked something."""
+BOTH_MARKED, DICE_BOTH_MARKED = "volume_difference_both_marked", "dice_both_marked"
+"""Relative volume difference, and Dice, over the pairs of raters who both marked something."""
 
 
 def _difference_both_marked(tables: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
     """Relative volume difference where both marked: with one empty mask it is 2, whatever the other mask is."""
+    return np.where(_both_marked(tables, labels), agreement.volume_difference.of(tables, labels), np.nan)
+
+
+def _both_marked(tables: NDArray[np.float64], labels: Labels) -> NDArray[np.bool_]:
     one, other = (tables[..., list(labels.marks)].sum(axis=(-1, -2)), tables[..., list(labels.marks), :].sum((-1, -2)))
-    return np.where((one > 0) & (other > 0), agreement.volume_difference.of(tables, labels), np.nan)
+    both: NDArray[np.bool_] = (one > 0) & (other > 0)
+    return both
+
+
+def _dice_both_marked(tables: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+    """Dice where both marked: with one empty mask it is 0, whatever the other mask is."""
+    return np.where(_both_marked(tables, labels), agreement.dice.of(tables, labels), np.nan)
 
 
 OF_MARKS[BOTH_MARKED] = MeanPairwise(PairStatistic(_difference_both_marked, "one_empty"))
+OF_MARKS[DICE_BOTH_MARKED] = MeanPairwise(PairStatistic(_dice_both_marked, "one_empty"))
 OF_LABELS = {name: OF_MARKS[name] for name in OF_MARKS if name not in ("prevalence_index", "heatmap_score")}
 """What has a mean over labels."""
 
@@ -71,7 +82,7 @@ OF_NUMBERS: dict[str, Statistic] = {
 OVER_RATERS = ("fleiss_kappa", "krippendorff_alpha", "percent_agreement", "positive_agreement", "dice")
 """The headlines that also get an interval over raters."""
 
-NO_POOLED = ("heatmap_score", BOTH_MARKED)
+NO_POOLED = ("heatmap_score", BOTH_MARKED, DICE_BOTH_MARKED)
 """What means something for a case only."""
 
 OF_SLOTS = tuple(name for name, statistic in (BEYOND_CHANCE | OF_MARKS).items() if isinstance(statistic, MeanPairwise))
@@ -163,16 +174,37 @@ def _label_rows(tallies: Tallies, labels: Labels, settings: Settings) -> Iterato
 
 
 def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
-    """How many cases are special (Yang's conditions), and the kappas' means without them (Table 6 of Yang 2023)."""
+    """How many cases are special (Yang's conditions), and the kappas' means without them (Table 6 of Yang 2023).
+
+    Of several labels, cases are also counted for each label against the rest.
+    """
     conditions: dict[str, str] = {case: agreement.case_condition(table) for case, table in tallies.items()}
-    counts = Counter(conditions.values())
-    for name, kind in (("nothing_marked",) * 2, ("condition_1", "one_empty"), ("condition_2", "no_overlap")):
-        yield Row("pooled", name, float(counts[kind]), region=region_of(tallies), n=len(conditions))
+    for label, found in ({"": conditions} | _label_conditions(tallies)).items():
+        counts = Counter(found.values())
+        for name, kind in (("nothing_marked",) * 2, ("condition_1", "one_empty"), ("condition_2", "no_overlap")):
+            yield Row("pooled", name, float(counts[kind]), label=label, region=region_of(tallies), n=len(found))
     for name in ("fleiss_kappa", "cohen_kappa"):
         values = [BEYOND_CHANCE[name](t) for t in tallies.values()]
         for suffix, left_out in (("condition_1", {"one_empty"}), ("conditions_1_2", {"one_empty", "no_overlap"})):
             cases = [case for case in tallies if conditions[case] not in left_out]
             yield from mean_rows([Series(f"{name}_without_{suffix}", values)], tallies, cases, "", settings)
+
+
+def _label_conditions(tallies: Tallies) -> dict[str, dict[str, str]]:
+    """The condition of every case by label, each against the rest; nothing with a single label."""
+    labels = next(iter(tallies.values())).labels
+    names = [labels.names[code] for code in labels.marks] if labels.several else []
+    return {
+        name: {case: agreement.case_condition(table.only(name)) for case, table in tallies.items()} for name in names
+    }
+
+
+def labels_left_out(tallies: Tallies) -> dict[str, tuple[str, ...]]:
+    """Of several labels, the cases in which some raters marked none of one, and others did."""
+    return {
+        label: tuple(case for case, condition in found.items() if condition == "one_empty")
+        for label, found in _label_conditions(tallies).items()
+    }
 
 
 def raters_who_marked(tally: Tally) -> int:
@@ -237,13 +269,18 @@ def confusion_table(tallies: Tallies) -> Table:
 
 
 def regions_table(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
-    """The regions of each heatmap in order of score: where to take the biopsy."""
+    """The regions of each heatmap in order of score: where to take the biopsy.
+
+    They lie in the union of what raters marked or, of several labels without ranks, where any rater gave another label
+    than the most frequent one.
+    """
     table = Table("regions", ("rank", "centroid", "site"))
     for name, case in cases.items():
+        region = "disputed" if case.tally.labels.several and case.ranking_score is None else "union"
         for r in case.regions:
             extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
             group, values = group_names(tallies, name), {"peak": r.peak, "mean": r.mean, "area": float(r.area)}
-            table.add(Row("case", s, v, name, group, "", "union", extra, n=r.area) for s, v in values.items())
+            table.add(Row("case", s, v, name, group, "", region, extra, n=r.area) for s, v in values.items())
     return table
 
 

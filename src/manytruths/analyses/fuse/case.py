@@ -106,6 +106,8 @@ class CaseFusion:
     files: tuple[Path, ...] = ()
     references: Mapping[str, Tally] = field(default_factory=dict)
     """Raters, consensuses and given references, by label; empty without references."""
+    axes: int = 2
+    """Of its masks."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +177,9 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     complexity, by_label = _complexity(readings)
     references = count_references(reading, table, decided)
     kept = CaseFusion(
-        _joint(readings, decided), tuple(convergence), soft, regions, complexity, by_label, references=references
-    )
+        _joint(readings, decided), tuple(convergence), soft, regions, complexity, by_label, references=references,
+        axes=len(reading.grid.shape),
+    )  # fmt: skip
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
 
@@ -362,6 +365,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "complexity": _stored_complexity(result.complexity),
         "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
         "references": {label: table.to_csv() for label, table in result.references.items()},
+        "axes": result.axes,
     }
 
 
@@ -385,6 +389,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
         {name: _restore_complexity(each) for name, each in kept["complexity_by_label"].items()},
         files,
         {label: Tally.from_csv(text) for label, text in kept["references"].items()},
+        int(kept.get("axes", 2)),
     )
 
 

@@ -45,6 +45,7 @@ from ...fusion.staple import Prior
 from ...io import write_text
 from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
+from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.consensus import default_methods
 from ..agree.references import find_equal_masks, find_votes, reference_table
@@ -129,6 +130,11 @@ class Fusion(Result):
     def methods(self) -> tuple[str, ...]:
         """The consensus methods."""
         return self.plan.methods
+
+    @property
+    def pixel_word(self) -> str:
+        """``pixel``, or ``voxel`` of volumes."""
+        return _pixel_word(self.cases)
 
     @property
     def performance(self) -> Table:
@@ -752,17 +758,21 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
         yield Note(COMPLEXITY, f"complexity: the cases are not grouped: {why_no_groups(cases)}")
 
 
+def _pixel_word(cases: Mapping[str, CaseFusion]) -> str:
+    return pixel_name(max(case.axes for case in cases.values()))
+
+
 def _open_notes(cases: Mapping[str, CaseFusion]) -> Iterator[str]:
     """Ties and gaps of votes among several labels, over all cases."""
     methods = dict.fromkeys(e.method for case in cases.values() for e in case.convergence)
     tied = "two labels, or a label and background, are tied (the lower value was taken)"
     if next(iter(cases.values())).tally.labels.background is None:
         tied = "two labels are tied (the lower value was taken)"
-    texts = {"tied": tied, "gaps": "no label has enough votes"}
+    texts, pixels = {"tied": tied, "gaps": "no label has enough votes"}, f"{_pixel_word(cases)}s"
     for method in methods:
         ends = [(case.tally.items, e) for case in cases.values() for e in case.convergence if e.method == method]
         for what, text in texts.items():
             shares = [getattr(e, what) / items for items, e in ends if getattr(e, what)]
             if shares:
                 many = f"{len(shares)} of {counted(len(ends), 'case')}"
-                yield Note(f"label_{what}", f"{method}: {text} in {many}, for up to {max(shares):.2%} of the pixels")
+                yield Note(f"label_{what}", f"{method}: {text} in {many}, for up to {max(shares):.2%} of the {pixels}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...charts.complexity import GROUP_NAMES, complexity_plane, histograms
-from ...claims.numbers import TableIndex
+from ...claims.numbers import TableIndex, telling_digits
 from ...claims.sentences import counted, number
 from ...complexity import STATISTICS
 from ...core.labels import MACRO
@@ -53,7 +53,7 @@ def _differences(result: Fusion) -> Any:
         size, changed = (table.row(s, "mean", a, b) for s in ("volume_difference", "changed"))
         cells = _with_n(result, number(size.value if size else None), size), _changed(result, changed)
         rows.append([f"{a} and {b}", _spread(result, a, b), *cells])
-    header = ["", "Dice ± std", "relative difference of sizes", "items changed"]
+    header = ["", "Dice ± std", "relative difference of sizes", f"{result.pixel_word}s changed"]
     return grid(f"How far the methods differ, {_over(result)}{_of_labels(result)}", header, rows) if rows else None
 
 
@@ -69,7 +69,8 @@ def _is_macro(result: Fusion) -> bool:
 def _spread(result: Fusion, a: str, b: str) -> str:
     table = TableIndex("fuse/differences.csv", result.differences)
     mean, std = (table.row("dice", scope, a, b) for scope in ("mean", "std"))
-    text = f"{number(mean.value if mean else None)} ± {number(std.value if std else None)}"
+    digits = telling_digits(mean.value if mean else 0.0, 3)
+    text = f"{number(mean.value if mean else None, digits)} ± {number(std.value if std else None, digits)}"
     return _with_n(result, text, mean)
 
 
@@ -85,13 +86,15 @@ def _regions(result: Fusion) -> Any:
         if b == on_modified_background(a) and not row.group and row.label in ("", MACRO):
             rows.append([a, _spread(result, a, b), _changed(result, table.row("changed", "mean", a, b))])
     title = f"How far each moves when the background is cut to the size of the union, {_over(result)}"
-    return grid(title, ["", "Dice ± std", "items changed"], rows) if rows else None
+    return grid(title, ["", "Dice ± std", f"{result.pixel_word}s changed"], rows) if rows else None
 
 
 def _performance(result: Fusion) -> Any:
     means = [r for r in result.performance.all("iou", "mean") if not r.group and r.label in ("", MACRO)]
     rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r)] for r in means]
     header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy"]
+    if all(row[-1] == number(None) for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
     title = f"Raters against each consensus, in which they took part, {_over(result)}{_of_labels(result)}"
     return grid(title, header, rows)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...claims.planning import allowance_words
-from ...claims.sentences import counted, label_words, number, spell_count
+from ...claims.sentences import counted, join_names, label_words, number, spell_count
 from ...core.tally import Tallies, pool
 from ...core.undefined import reason
 from ...inference.intervals import Interval
@@ -166,9 +166,13 @@ def _notes(plan: PilotPlan, item: str, subject: str) -> Iterator[str]:
             "would say"
         )
     if plan.given_marked:
-        what = "that any rater marked" if len(plan.labels) == 1 else f"to which any rater gave {_of(worst)}"
-        where = counted(worst.n_subjects, subject)
-        yield f"the ranges are about the {item}s {what}, where {raters} rated: {worst.n_items:,} {item}s of {where}"
+        one = len(plan.labels) == 1
+        what = "that any rater marked" if one else "to which any rater gave the label"
+        counts = [
+            f"{label.n_items:,} {item}s of {counted(label.n_subjects, subject)}{'' if one else f' for {_of(label)}'}"
+            for label in plan.labels
+        ]
+        yield f"the ranges are about the {item}s {what}, where {raters} rated: {join_names(counts, len(counts))}"
     if reason(worst.now.accuracy.low):
         yield f"no ranges: {reason(worst.now.accuracy.low)}"
     else:

@@ -69,8 +69,8 @@ def _region_sentence(findings: Findings) -> Sentence:
         "size would stay the same.",
         "union": f"Only {item_}s that at least one rater marked count. On whole images kappa would usually be higher; "
         "Dice and differences of size would stay the same.",
-        "modified_background": f"The {item_}s that at least one rater marked count, and as many of the background. On "
-        "whole images kappa would usually be higher; Dice and differences of size would stay the same.",
+        "modified_background": f"The {item_}s that at least one rater marked count, and at most as many of the "
+        "background. On whole images kappa would usually be higher; Dice and differences of size would stay the same.",
         "mask": f"Only {item_}s inside the region of interest that was given for each case count. In another region "
         "kappa would differ.",
     }
@@ -162,6 +162,10 @@ VARIANTS = {
 """Statistics that are shown where they differ from others."""
 
 
+OF_ORDERED = ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval")
+"""Statistics of labels that are in an order."""
+
+
 def _statistics(findings: Findings, table: TableIndex) -> list[str]:
     """The statistics of the table; of several labels, overlap first, with kappa of all labels at once beside it."""
 
@@ -169,7 +173,9 @@ def _statistics(findings: Findings, table: TableIndex) -> list[str]:
         row, other = table.row(statistic), table.row(VARIANTS.get(statistic, ""))
         return other is None or (is_defined(row) and row.value != other.value)
 
-    statistics = [s for s in TITLES if table.row(s) is not None and differs(s)]
+    # values of masks have no order
+    masks = any(tally.labels.background is not None for tally in findings.agreement.tallies.values())
+    statistics = [s for s in TITLES if table.row(s) is not None and differs(s) and not (masks and s in OF_ORDERED)]
     return sorted(statistics, key=lambda s: s not in OVERLAPS) if _several(findings) else statistics
 
 
@@ -320,8 +326,9 @@ def _confusion_table(findings: Findings) -> Iterator[Block]:
     )
     columns = (text_column("Label"), *(Column(name, f"One rater gave {name}.") for name in names))
     note = (
-        f"How many {findings.pixel_word}s got the label of the line from one rater and that of the column from "
-        "another, over all pairs of raters."
+        f"How often a {findings.pixel_word} got the label of the line from one rater and that of the column from "
+        f"another: counts of {findings.pixel_word}s and pairs of raters, as each {findings.pixel_word} counts once for "
+        "every pair."
     )
     yield PageTable("confusions", f"Same {findings.pixel_word}, different label", columns, rows, note)
 

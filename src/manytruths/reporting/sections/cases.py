@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from ...claims.numbers import TableIndex, is_defined
+from ...claims.numbers import TableIndex, is_defined, telling_digits
 from ...claims.sentences import (
     Cell,
     Sentence,
     case_cell,
     join_names,
     join_parts,
+    label_words,
     number_word,
     plain_text,
     spell_count,
@@ -46,8 +48,9 @@ def section(findings: Findings) -> Section:
         *_algorithm_columns(findings),
     ]
     title = spell_count(len(findings.study), "case").capitalize()
-    note = "The most disputed come first." if len(findings.study) > 1 else ""
-    table = make_table("cases", title, cases_by_kappa(findings), columns, note, filter=True)
+    by = ", by Dice, mean over labels" * _several(findings)
+    note = f"The most disputed come first{by}." if len(findings.study) > 1 else ""
+    table = make_table("cases", title, cases_by_agreement(findings), columns, note, filter=True)
     return Section("cases", "Case by case", (_lead(findings),) if findings.views else (), (Cases(table),))
 
 
@@ -65,6 +68,8 @@ def _name_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     if any(texts.values()):
         named = not findings.study.options.exchangeable
         help = "Raters who marked nothing" + ", or whose mask is furthest from those of the others" * named
+        if _several(findings):
+            help = "Raters who marked nothing, or none of a label, and the label with the lowest Dice"
         yield text_column("What to look at", help), lambda row: text_cell(texts[row.case])
     if any(case.groups for case in findings.study):
         yield text_column("Group"), lambda row: text_cell(row.group)
@@ -73,17 +78,24 @@ def _name_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
 
 
 def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> Callable[[Row], Cell]:
-    return lambda row: table.cell(statistic, "case", *extra, case=row.case, **how)
+    def cell(row: Row) -> Cell:
+        own = table.row(statistic, "case", *extra, case=row.case, label=how.get("label", ""))
+        shown = telling_digits(own.value if own else 0.0, how.get("digits", 2), percent=how.get("percent", False))
+        return table.cell(statistic, "case", *extra, case=row.case, **{**how, "digits": shown})
+
+    return cell
 
 
 def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
-    table = findings.table("agree/agreement")
-    several = next(iter(findings.agreement.tallies.values())).labels.several
-    every = " Of all labels and background at once." * several
-    yield Column("Fleiss' kappa", meaning(findings, "fleiss_kappa") + every), table.quote
-    if table.row("dice") is not None:
-        macro = " Each label against the rest, mean over labels." * several
-        yield Column("Dice", meaning(findings, "dice") + macro), _score_of(table, "dice")
+    table, several = findings.table("agree/agreement"), _several(findings)
+    every = _at_once(findings)
+    macro = " Each label against the rest, mean over labels." * several
+    kappa: ColumnOf[Row] = (Column("Fleiss' kappa", meaning(findings, "fleiss_kappa") + every), table.quote)
+    dice: ColumnOf[Row] = (Column("Dice", meaning(findings, "dice") + macro), _score_of(table, "dice"))
+    measured = table.row("dice") is not None
+    # the number that cases are sorted by comes first
+    yield from ((dice, kappa) if several else (kappa, dice)) if measured else (kappa,)
+    if measured:
         size = _score_of(table, "volume_difference", digits=0, percent=True)
         what = f"Relative {size_word(findings)} difference"
         yield Column(what, meaning(findings, "volume_difference") + macro), size
@@ -94,7 +106,7 @@ def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
 def _complexity_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     table = findings.table("fuse/complexity")
     entropy = {row.case: row for row in table.all("entropy", "case")}
-    if not entropy:
+    if not any(map(is_defined, entropy.values())):
         return
     if findings.fusion.groups is not None:
         help = "Groups of these cases by the mean and entropy of STAPLE's probabilities; not by their agreement"
@@ -143,6 +155,32 @@ def cases_by_kappa(findings: Findings) -> list[Row]:
     return sorted(rows, key=lambda row: (bool(reason(row.value)), row.value if not reason(row.value) else 0.0))
 
 
+def _several(findings: Findings) -> bool:
+    """Whether there are several labels, which are never united."""
+    return next(iter(findings.agreement.tallies.values())).labels.several
+
+
+def _at_once(findings: Findings) -> str:
+    """What kappa is about where there are several labels."""
+    labels = next(iter(findings.agreement.tallies.values())).labels
+    ground = " and background" if labels.background is not None else ""
+    return f" Of all labels{ground} at once." if labels.several else ""
+
+
+def case_scores(findings: Findings) -> dict[str, float]:
+    """The defined scores that cases are ordered by: kappa or, of several labels, their mean Dice."""
+    table = findings.table("agree/agreement")
+    overlap = _several(findings) and table.row("dice") is not None
+    rows = table.all("dice" if overlap else "fleiss_kappa", "case")
+    return {row.case: row.value for row in filter(is_defined, rows)}
+
+
+def cases_by_agreement(findings: Findings) -> list[Row]:
+    """The kappa of every case, the most disputed case first, those without a score last."""
+    scores = case_scores(findings)
+    return sorted(cases_by_kappa(findings), key=lambda row: scores.get(row.case, math.inf))
+
+
 def why_no_kappa(findings: Findings) -> str:
     """Why no case has a kappa."""
     text = _why_nothing(findings) or next((reason(row.value) for row in cases_by_kappa(findings)), "")
@@ -170,9 +208,10 @@ def raters_per_case(findings: Findings) -> str:
 
 
 def most_disputed(findings: Findings) -> list[Row]:
-    """The cases with the lowest kappa, at most half of those that have one."""
-    rows = [row for row in cases_by_kappa(findings) if not reason(row.value)]
-    return [row for row in rows[: min(MOST_DISPUTED, len(rows) // 2)] if row.value < 1]
+    """The cases with the lowest score, at most half of those that have one."""
+    scores = case_scores(findings)
+    rows = [row for row in cases_by_agreement(findings) if row.case in scores]
+    return [row for row in rows[: min(MOST_DISPUTED, len(rows) // 2)] if scores[row.case] < 1]
 
 
 def dispute_table(findings: Findings) -> PageTable | None:
@@ -183,21 +222,27 @@ def dispute_table(findings: Findings) -> PageTable | None:
     columns: list[ColumnOf[Row]] = [(text_column("Case"), lambda row: case_cell(row.case))]
     if any(row.group for row in rows):
         columns.append((text_column("Group"), lambda row: text_cell(row.group)))
+    several = _several(findings)
     help = "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."
-    columns.append((Column("Fleiss' kappa", help), table.quote))
-    if table.table.all("dice", "case"):
-        help = "Overlap of two raters' masks, mean over pairs of raters."
-        columns.append((Column("Dice", help), _score_of(table, "dice")))
+    help += _at_once(findings)
+    kappa: ColumnOf[Row] = (Column("Fleiss' kappa", help), table.quote)
+    help = f"Overlap of two raters' masks, mean over {'labels and ' * several}pairs of raters."
+    dice: ColumnOf[Row] = (Column("Dice", help), _score_of(table, "dice"))
+    measured = bool(table.table.all("dice", "case"))
+    columns += ([dice, kappa] if several else [kappa, dice]) if measured else [kappa]
     if any(describe_case(findings, row.case) for row in rows):
         columns.append((text_column("What to look at"), lambda row: text_cell(describe_case(findings, row.case))))
     return make_table("disputed-cases", "Most disputed cases", rows, columns)
 
 
 def describe_case(findings: Findings, case: str) -> str:
-    """What is special about a case: raters who marked nothing, no overlap, or the rater furthest from the vote."""
+    """What is special about a case: raters who marked nothing, no overlap, or the rater furthest from the vote.
+
+    Of several labels also raters who left one out, and the label with the lowest Dice.
+    """
     table = findings.agreement.tallies[case]
     if table.labels.background is None:
-        return _furthest_rater(findings, case)
+        return "; ".join(_label_remarks(findings, case, set())) or _furthest_rater(findings, case)
     marked = marked_anything(table)
     if not any(marked.values()):
         return "nobody marked anything"
@@ -206,7 +251,26 @@ def describe_case(findings: Findings, case: str) -> str:
     remarks = [f"{who} marked nothing"] if empty else []
     if not has_overlap(table):
         remarks.append(f"no {findings.pixel_word} was marked by two raters")
+    if _several(findings):
+        remarks += _label_remarks(findings, case, set(empty))
     return "; ".join(remarks) or _furthest_rater(findings, case)
+
+
+def _label_remarks(findings: Findings, case: str, empty: set[str]) -> Iterator[str]:
+    """Raters who marked none of a label that others marked, and the label with the lowest Dice."""
+    table, index = findings.agreement.tallies[case], findings.table("agree/agreement")
+    known = []
+    for label in (table.labels.names[code] for code in table.labels.marks):
+        marked = marked_anything(table.only(label))
+        without = [name for name, any_mark in marked.items() if not any_mark and name not in empty]
+        if any(marked.values()) and without:
+            who = spell_count(len(without), "rater") if table.exchangeable else join_names(without, 4)
+            yield f"{who} marked no {label_words(label)}"
+        if is_defined(row := index.row("dice", "case", case=case, label=label)):
+            known.append(row)
+    if len(known) > 1:
+        least = min(known, key=lambda row: row.value)
+        yield f"{label_words(least.label)} overlaps least (Dice {index.quote(least).shown})"
 
 
 def marked_anything(table: Tally) -> dict[str, bool]:

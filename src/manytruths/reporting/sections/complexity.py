@@ -21,7 +21,7 @@ from ...claims.sentences import (
     text_cell,
 )
 from ...complexity import STATISTICS
-from ...core.undefined import reason
+from ...core.undefined import code, reason
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
@@ -88,7 +88,9 @@ def _lead(findings: Findings) -> Iterator[Sentence]:
         "little can have few different probabilities and a low ESM.",
     )
     highest = _highest_cases(findings)
-    if not highest:
+    if _by_label(findings):
+        yield ("Complexity was computed for each label against the rest, with a binary STAPLE.",)
+    elif not highest:
         yield ("No case has a complexity here: see below why.",)
     elif len(findings.study) == 1:
         yield compose("The one case has an ESM of {}.", number_cell(FILE, highest[0]))
@@ -127,7 +129,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     if "esm" in svgs and len(_highest_cases(findings)) >= LEAST_DRAWN:
         caption = "How ESM is spread over the cases; line: mean of the cases."
         yield Beside((Chart("fuse-esm", svgs["esm"], caption), _overview_table(findings)))
-    else:
+    elif not _by_label(findings):
         yield _overview_table(findings)
     yield from _label_table(findings)
     if notes := tuple(_notes(findings)):
@@ -209,14 +211,22 @@ def _overview_table(findings: Findings) -> PageTable:
             (sd_column(findings), lambda name: table.cell(name, "std", "")),
             (Column("Undefined", undefined), lambda name: text_cell(undefined_share(means[name]))),
         ]
-    note = (
-        f"STAPLE was run on the {findings.pixel_word}s that any rater marked and as much background (the modified "
-        f"background), whatever region the other sections count; its probabilities are described over the "
+    title = "Complexity of the case" if one else "Complexity of all cases"
+    return make_table("complexity", title, names, columns, _region_note(findings))
+
+
+def _region_note(findings: Findings) -> str:
+    """Where STAPLE was run, and where its probabilities are described."""
+    return (
+        f"STAPLE was run on the {findings.pixel_word}s that any rater marked and at most as much background (the "
+        f"modified background), whatever region the other sections count; its probabilities are described over the "
         f"{findings.pixel_word}s that any rater marked."
     )
-    return make_table(
-        "complexity", "Complexity of the case" if one else "Complexity of all cases", names, columns, note
-    )
+
+
+def _by_label(findings: Findings) -> bool:
+    """Whether there are several labels, each of which has its own complexity."""
+    return next(iter(findings.agreement.tallies.values())).labels.several
 
 
 def _label_table(findings: Findings) -> Iterator[PageTable]:
@@ -231,9 +241,9 @@ def _label_table(findings: Findings) -> Iterator[PageTable]:
 
     columns: list[ColumnOf[str]] = [
         (text_column("Label"), lambda label: text_cell(label)),
-        *((Column(*head), value(statistic)) for statistic, head in HEADS.items()),
+        *((Column(*head), value(statistic)) for statistic, head in HEADS.items() if statistic in STATISTICS),
     ]
-    note = f"Each label against the rest, mean over {findings.subject_word}s that have it."
+    note = f"Each label against the rest, mean over {findings.subject_word}s that have it. {_region_note(findings)}"
     yield make_table("complexity-by-label", "Complexity by label", labels, columns, note)
 
 
@@ -241,7 +251,7 @@ def _notes(findings: Findings) -> Iterator[Sentence]:
     """Cases without a complexity, by reason, and notes on groups and cases."""
     why: dict[str, list[str]] = {}
     for row in _rows_by_case(findings, "entropy").values():
-        if reason(row.value):
+        if reason(row.value) and code(row.value) != "several_labels":
             why.setdefault(reason(row.value), []).append(row.case)
     for text, cases in why.items():
         yield (*case_links(cases), f": no complexity, as {plain_note(findings, text)}.")

@@ -83,7 +83,10 @@ def _computed_names(findings: Findings) -> Iterator[str]:
         for statistic in {row.statistic for row in index.rows if not math.isnan(row.value)}:
             yield from formula_names(index.table.name, statistic)
     methods = [*findings.fusion.methods, *(findings.evaluation.plan.consensus if findings.evaluation else ())]
-    yield from (f"method.{estimator(method)[0].name}" for method in methods)
+    used = {f"method.{estimator(method)[0].name}" for method in methods}
+    if "method.staple" in used and next(iter(findings.agreement.tallies.values())).labels.several:
+        used.add("method.staple_labels")
+    yield from used
 
 
 def formula_names(table: str, statistic: str) -> list[str]:

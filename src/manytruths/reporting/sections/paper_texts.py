@@ -17,7 +17,7 @@ from ...analyses.tables import region_of
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.agreement import VERDICTS as VERDICTS_OF_ALPHA
 from ...claims.masks import IDS as MASKS
-from ...claims.numbers import has_interval, is_defined
+from ...claims.numbers import has_interval, is_defined, telling_digits
 from ...claims.sentences import (
     Sentence,
     capitalise,
@@ -179,12 +179,17 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     text = f"Agreement was measured {where}: of all raters by {of_all}{pairs}."
     yield text.format(item=findings.pixel_word, size=_size(findings))
     if "fleiss_kappa_modified_background" in here:
-        yield f"Kappa and alpha were also computed with only as much background as was marked{cite('Gordon 2009')}."
+        yield f"Kappa and alpha were also computed with at most as much background as was marked{cite('Gordon 2009')}."
     if "volume_difference_both_marked" in here and _some_empty(findings):
         yield f"The relative {_size(findings)} difference is given for pairs of raters who both marked something."
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
+    if marks > 1 and "dice" in here:
+        yield (
+            f"Of overlap, each label has the mean over the {findings.subject_word}s in which anybody used it; the "
+            "headline (macro mean) is the mean of these over labels."
+        )
 
 
 def counts_raters(findings: Findings) -> int:
@@ -289,15 +294,18 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
     if methods:
         start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
         yield f"{start} made case by case: {join_names(methods, len(methods))}."
-    if next(iter(findings.agreement.tallies.values())).labels.several:
+    if _several(findings):
         yield from _label_votes({estimator(method)[0].name for method in findings.fusion.methods})
     if "complexity.esm" in used_formulas(findings):
         # complexity uses STAPLE, whatever the reference standard
         groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if findings.fusion.groups else ""
+        what, whose = "of a case was", "STAPLE's probability"
+        if _several(findings):
+            what = "was computed for each label against the rest, with a binary STAPLE:"
+            whose = "its probability"
         yield (
-            "Complexity of a case was the entropy (100 bins) over the squared mean of STAPLE's probability"
-            f"{cite('Warfield 2004')} on the modified background, stretched to "
-            f"0–1{_cite_statistic('complexity.esm')}{groups}."
+            f"Complexity {what} the entropy (100 bins) over the squared mean of {whose}{cite('Warfield 2004')} on the "
+            f"modified background, stretched to 0–1{_cite_statistic('complexity.esm')}{groups}."
         )
 
 
@@ -307,6 +315,13 @@ def _label_votes(methods: Collection[str]) -> Iterator[str]:
         yield "Votes were taken for each label; ties went to the lower value, and what no label won to background."
     if "plurality" in methods:
         yield "Of labels given equally often, the plurality took the one of the lower value."
+    if {"staple", "staple_map"}.intersection(methods):
+        yield "STAPLE estimated a confusion matrix of each rater, over all labels at once."
+
+
+def _several(findings: Findings) -> bool:
+    """Whether there are several labels, which are never united."""
+    return next(iter(findings.agreement.tallies.values())).labels.several
 
 
 def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]:
@@ -315,6 +330,8 @@ def _evaluation_methods(findings: Findings, judged: Evaluation) -> Iterator[str]
     by = by.format(size=_size(findings))
     against = join_names(_judged_against(findings, judged), 9)
     yield f"{_kind_of_predictions(findings)} of {who} were judged against {against} by {by}."
+    if _several(findings):
+        yield "Scores of a case, in means, rankings and interchangeability, are means over its labels."
     if "surface_dice" in scored:
         yield from _tolerance_methods(findings, judged)
     if judged.probability_scores is not None:
@@ -425,8 +442,10 @@ def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
     drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
     silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
+    every = len(ranking.references)
+    overall = f" under each of {every} reference standards, and overall by the mean of these ranks" if every > 1 else ""
     ranked_by = (
-        f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
+        f"Algorithms were ranked by {by} {metrics}{overall}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
         f"τ_b{_cite_statistic('kendall_tau')} between rankings"
     )
     if ranking.overall.refusal:
@@ -519,7 +538,8 @@ def _standard_results(findings: Findings) -> Iterator[Sentence]:
     pair = most_different(findings)
     if pair:
         which = ", the reference standards that differed most," if pair.several else ""
-        value = findings.table("fuse/differences").quote(pair.row, level=findings.interval_name)
+        digits = telling_digits(pair.row.value)
+        value = findings.table("fuse/differences").quote(pair.row, digits, level=findings.interval_name)
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
         yield compose("{}{} overlapped by a {} of {}{}.", pair.names, which, mean, value, pair.over)
 

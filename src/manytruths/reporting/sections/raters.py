@@ -12,8 +12,8 @@ from typing import Any
 
 from ...analyses.agree.presentation import charts, pooled_cases, repeated_cases
 from ...claims.masks import describe_doubts
-from ...claims.numbers import TableIndex, digits_below_one, has_interval, is_defined
-from ...claims.raters import COMPARISONS, TESTS, describe_tests
+from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
+from ...claims.raters import COMPARISONS, TESTS, describe_tests, size_ratio
 from ...claims.sentences import Cell, Sentence, capitalise, join_names, text_cell
 from ...core.undefined import code_of
 from ...io.result_tables import Row
@@ -142,6 +142,15 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     def mean(statistic: str, label: str = facts.label) -> Callable[[str], Cell]:
         return lambda rater: _with_count(findings, table, table.row(statistic, "mean", rater, label=label))
 
+    def ratio(label: str) -> Callable[[str], Cell]:
+        def cell(rater: str) -> Cell:
+            row = table.row("relative_size", "mean", rater, label=label)
+            shown = _with_count(findings, table, row)
+            # with the digits of the sentences
+            return replace(size_ratio(table, row), below=shown.below) if is_defined(row) else shown
+
+        return cell
+
     def tested(statistic: str, label: str = facts.label) -> set[str]:
         rows = {rater: table.row(statistic, "mean", rater, label=label) for rater in _rater_names(findings)}
         return {rater for rater, row in rows.items() if is_defined(row)}
@@ -159,7 +168,7 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
         )
         verdict = "Larger or smaller than more than half of the others, by a test."
         return [
-            (Column(f"Relative size{of}", help), mean("relative_size", label)),
+            (Column(f"Relative size{of}", help), ratio(label)),
             *_verdict_column(f"Draws{of}", verdict, word, tested("larger_p", label)),
         ]
 
@@ -297,7 +306,7 @@ def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[Colu
     def overlap(statistic: str, scope: str) -> Callable[[Row], Cell]:
         def cell(pair: Row) -> Cell:
             row = table.row(statistic, scope, *pair.extra, label=label(statistic))
-            return text_cell("") if row is None else table.quote(row, digits_below_one(row.value))
+            return text_cell("") if row is None else table.quote(row, telling_digits(row.value))
 
         return cell
 

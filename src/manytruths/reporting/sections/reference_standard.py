@@ -11,7 +11,7 @@ import numpy as np
 from ...analyses.fuse.case import consensus_column, on_modified_background
 from ...analyses.fuse.fuse import COMPLEXITY, UNJUDGED
 from ...analyses.fuse.presentation import charts
-from ...claims.numbers import TableIndex, has_interval, is_defined
+from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
 from ...claims.sentences import (
     Cell,
     Sentence,
@@ -124,9 +124,10 @@ def _difference_sentence(findings: Findings, table: TableIndex, pair: StandardPa
     mean = "mean Dice" if (pair.row.n or 0) > 1 else "Dice"
     size: Sentence = ()
     if is_defined(row := table.row("volume_difference", "mean", *pair.row.extra)):
-        size = (f", with a relative {size_word(findings)} difference of ", table.quote(row, 0, percent=True))
+        digits = telling_digits(row.value, 0, percent=True)
+        size = (f", with a relative {size_word(findings)} difference of ", table.quote(row, digits, percent=True))
         size += _times_text(findings, row)
-    dice = table.quote(pair.row, level=findings.interval_name)
+    dice = table.quote(pair.row, telling_digits(pair.row.value), level=findings.interval_name)
     return compose(start + ": they overlap by a {} of {}{}{}.", pair.names, mean, dice, pair.over, size)
 
 
@@ -222,7 +223,12 @@ def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[
     """Columns for pairs of reference standards: the first one, Dice, its SD where there are several subjects."""
 
     def value(statistic: str, scope: str = "mean", **how: Any) -> Callable[[MethodPair], Cell]:
-        return lambda pair: table.cell(statistic, scope, *pair, **how)
+        def cell(pair: MethodPair) -> Cell:
+            row, least = table.row(statistic, scope, *pair), {"digits": 2, **how}
+            digits = telling_digits(row.value if row else 0.0, least["digits"], percent=how.get("percent", False))
+            return table.cell(statistic, scope, *pair, **{**least, "digits": digits})
+
+        return cell
 
     how, what = "How the raters were put together", size_word(findings)
     shown = any(has_interval(row) for row in table.all("dice", "mean"))
@@ -250,10 +256,11 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Each method against itself on the modified background."""
     pairs = [(method, on_modified_background(method)) for method in findings.fusion.methods]
     pairs = [pair for pair in pairs if table.row("dice", "mean", *pair) is not None]
-    if pairs:
+    changes = [table.row("changed", "mean", *pair) for pair in pairs]
+    if any(row is None or row.value != 0 for row in changes):
         note = (
-            "Each was made again with the background reduced to the size of what any rater marked. A vote cannot "
-            "change; where STAPLE does, it depends on how much empty background the images happen to have."
+            "Each was made again with at most as much background as any rater marked. A vote cannot change; where "
+            "STAPLE does, it depends on how much empty background the images happen to have."
         )
         title = f"Does it matter how much background is counted? ({mean_over(findings)})"
         first, _, *dice, _, changed = _difference_columns(findings, table)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from statistics import median
 
+from ...analyses.agree.tables import labels_left_out
 from ...analyses.tables import region_of
 from ...claims.agreement import VERDICTS
 from ...claims.masks import IDS, KINDS
-from ...claims.numbers import TableIndex, has_interval, is_defined
-from ...claims.raters import COMPARISONS
+from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
+from ...claims.raters import COMPARISONS, size_ratio
 from ...claims.sentences import (
     Cell,
     Sentence,
@@ -17,6 +19,8 @@ from ...claims.sentences import (
     case_cell,
     case_links,
     compose,
+    join_parts,
+    label_words,
     lower_first,
     number_word,
     spell_count,
@@ -30,6 +34,7 @@ from ..elements import Block, Paragraphs, Section
 from ..findings import Findings
 from .algorithms import algorithm_summary
 from .cases import (
+    case_scores,
     cases_by_kappa,
     coverage_sentence,
     coverage_table,
@@ -43,7 +48,7 @@ from .cases import (
 )
 from .raters import broken_raters, claimed_raters, copies_suspected, rater_sentences
 from .standards import most_different
-from .vocabulary import note_sentences, rater_names, spelled_interval
+from .vocabulary import note_sentences, rater_cell, rater_names, spelled_interval
 
 UNNAMED_PATIENTS = (
     "Every case counts as a patient of its own. If cases share a patient (two eyes, two slices), name the patients "
@@ -212,7 +217,7 @@ def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
     if pair and (dice is None or is_defined(dice)):
         which = ", the reference standards that differ most," if pair.several else ""
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
-        value = findings.table("fuse/differences").quote(pair.row)
+        value = findings.table("fuse/differences").quote(pair.row, telling_digits(pair.row.value))
         yield capitalise(compose("{}{} overlap by a {} of {}{}.", pair.names, which, mean, value, pair.over))
     yield from rater_sentences(findings, "raters.effective")
 
@@ -220,7 +225,9 @@ def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
 # --- what to do next
 
 CLEARLY = 0.05
-"""Cases whose kappa lies at least this far below the median are to be looked at again."""
+"""Cases whose kappa (mean Dice of several labels) lies so far below the median are to be looked at again."""
+DIFFERENT_SIZE = 0.01
+"""Differences of size that are smaller are no reason to agree on anything."""
 HIGH_AGREEMENT, FAR_ABOVE_KAPPA, UNEQUAL_PREVALENCE = 0.8, 0.25, 0.5
 """Percent agreement, its distance above kappa and the prevalence index from which on a warning is shown."""
 
@@ -252,13 +259,13 @@ def _look_again(findings: Findings) -> Iterator[Sentence]:
 
 
 def clearly_disputed(findings: Findings) -> list[Row]:
-    """Of the cases with the lowest kappa those that lie clearly below the median of all."""
-    known = [row.value for row in cases_by_kappa(findings) if is_defined(row)]
-    return [row for row in most_disputed(findings) if row.value <= median(known) - CLEARLY]
+    """Of the cases with the lowest score those that lie clearly below the median of all."""
+    scores = case_scores(findings)
+    return [row for row in most_disputed(findings) if scores[row.case] <= median(scores.values()) - CLEARLY]
 
 
 def _partly_empty(findings: Findings) -> Iterator[Sentence]:
-    """Cases in which some raters marked nothing."""
+    """Cases in which some raters marked nothing, or none of a label."""
     cases = [case for case, t in _with_background(findings).items() if len(set(marked_anything(t).values())) > 1]
     if cases:
         where = spell_count(len(cases), "case") if len(findings.study) > 1 else "the case"
@@ -267,6 +274,13 @@ def _partly_empty(findings: Findings) -> Iterator[Sentence]:
             "before you compare outlines."
         )
         yield compose(text, where, case_links(cases))
+    for label, left in labels_left_out(findings.agreement.tallies).items():
+        if others := [case for case in left if case not in cases]:
+            where = spell_count(len(others), "case") if len(findings.study) > 1 else "the case"
+            text = (
+                "In {} ({}) some raters marked {} and others did not: settle where it is before you compare outlines."
+            )
+            yield compose(text, where, case_links(others), label_words(label))
 
 
 def _with_background(findings: Findings) -> dict[str, Tally]:
@@ -297,17 +311,37 @@ def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
 
 def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
     """Raters who draw larger, and raters who draw smaller; two groups of raters."""
-    big, small = (claimed_raters(findings, f"raters.{kind}") for kind in ("larger", "smaller"))
     if findings.agreement.claims.of("raters.clusters").made:
         yield ("Agree on rules first: the raters fall into two groups, which may follow different ones.",)
-    elif (big or small) and findings.agreement.raters is not None and findings.agreement.raters.facts.label:
-        who = list(dict.fromkeys((*big, *small)))
-        text = "Agree on where labels end: {} draw{} some of them larger or smaller than most of the others."
-        yield compose(text, rater_names(findings, who), "s" if len(who) == 1 else "")
+        return
+    sizes = list(_claimed_sizes(findings))
+    big, small = ([row["rater"] for word, row in sizes if word == kind] for kind in ("larger", "smaller"))
+    if any(row.label for _, row in sizes):
+        table = findings.table("agree/raters")
+        parts = [
+            compose("rater {} draws {} {} ({} times the size)", rater_cell(findings, str(row["rater"])),
+                    label_words(row.label), word, size_ratio(table, row))
+            for word, row in sizes
+        ]  # fmt: skip
+        yield compose("Agree on where labels end: {} than most of the others.", join_parts(parts))
     elif big and small:
         draws = [part for side in (big, small) for part in (rater_names(findings, side), "s" if len(side) == 1 else "")]
         text = "Agree on where the border runs: {} draw{} larger and {} draw{} smaller than most of the others."
         yield compose(text, *draws)
+
+
+def _claimed_sizes(findings: Findings) -> Iterator[tuple[str, Row]]:
+    """Who draws larger or smaller, with the row of their relative size; not where that is nearly 1."""
+    raters, table = findings.agreement.raters, findings.table("agree/raters")
+    if raters is None:
+        return
+    for word in ("larger", "smaller"):
+        about = {claim.about for claim in findings.agreement.claims.of(f"raters.{word}").made}
+        for rater, label in product(raters.facts.raters, raters.facts.tests.labels):
+            row = table.row("relative_size", "mean", rater, label=label)
+            claimed = (f"{rater}, {label}" if label else rater) in about
+            if claimed and is_defined(row) and abs(row.value - 1) >= DIFFERENT_SIZE:
+                yield word, row
 
 
 def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
