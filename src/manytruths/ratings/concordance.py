@@ -320,15 +320,14 @@ class RhoStatistic:
     Parameters
     ----------
     accuracy : "majority" or mapping
-        Accuracies against the majority of the other raters in the same table, or given by rater.
+        Accuracies against the majority of the other raters in the same table, or given by rater. Exchangeable raters
+        have one accuracy in common, as their slots are arbitrary.
     confidence : float or mapping, optional
         One number for all raters, or one for each.
     chance : {"uniform", "empirical"} or mapping
         As for :func:`sigma`.
     reference : str, optional
         Name of the column that is the reference standard; accuracies are then against it.
-
-    Exchangeable raters have one accuracy in common, as their slots are arbitrary.
 
     References
     ----------
