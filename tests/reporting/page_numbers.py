@@ -105,7 +105,7 @@ def held_against(page: Path, folder: Path) -> list[Number]:
 def fits(number: Number) -> bool:
     """Whether what is shown is the rounded value, with the rounded interval where it has one."""
     shown = number.shown.strip()
-    if ends := re.fullmatch(r"between (\S+) and (\S+?)( percentage points)?", shown):
+    if ends := re.fullmatch(r"(\S+) to (\S+?)( percentage points)?", shown):
         scale = 100 if ends[3] else 1
         return rounds(ends[1], scale * float(number.low)) and rounds(ends[2], scale * float(number.high))
     if not math.isfinite(float(number.value)):
@@ -114,7 +114,7 @@ def fits(number: Number) -> bool:
     if not rounds(value, float(number.value)):
         return False
     if not number.low:
-        return not around
+        return around in ("", "upper end at 99%)")
     ends = re.fullmatch(r"(?:95% \D*? )?(\S+?)(?:–| to )(\S+)\)", around)
     return bool(ends) and rounds(ends[1], float(number.low)) and rounds(ends[2], float(number.high))
 

@@ -205,7 +205,7 @@ def test_without_scripts_words_and_tables_are_there(browser, report):
     with opened(browser, report.path, java_script_enabled=False) as shown:
         page = shown.page
         assert page.locator("main > section").count() == 8
-        expect(page.locator("#in-short .lead")).to_contain_text("Five raters marked twelve cases")
+        expect(page.locator("#in-short .lead")).to_contain_text("Five raters read twelve cases")
         for table in page.locator("table[data-name]:visible").all():
             assert table.locator("tbody tr").count() == table.locator("tbody tr:visible").count()
         assert page.locator("button:visible").count() == page.locator("button.open:visible, .thumbnails button").count()

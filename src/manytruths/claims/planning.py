@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..core.tally import Tallies, pool
 from ..core.undefined import Note, reason
@@ -240,7 +241,9 @@ class _Words:
     def _of_two(self, past: bool) -> Sentence:
         """What fits the marks of two raters, and what their being two leaves open."""
         larger, tied = self.larger, self.row("tied_share", 2)
-        differ = Cell("–") if tied is None else _cell(self.table.file, tied, f"{tied.value:.0%}")
+        differ = Cell("–")
+        if tied is not None:
+            differ = replace(_cell(self.table.file, tied, f"{tied.value:.0%}"), low="", high="")
         text = (
             "For {who}, who {differ} on {share} {where}, the majority (a tie counts half) {verb} in {here} of them, "
             "and that of {larger} in {there}, if any two raters {differ} as often."
