@@ -149,7 +149,7 @@ def test_one_list_for_a_study(tmp_path):
     assert text[1].startswith("place,p2,,,whole,1,3,a 100%; b 100%; c 100%,,3 3,2:5 2:5,,2.0,no,area,9.0,")
     assert found.notes == (
         "1 speck with too few pixels is left out of the second look",
-        "a second look needs 2 algorithms that predicted the case; there are 1 (1 of 3 cases)",
+        "a second look needs 2 algorithms that predicted the case; there is 1 (1 of 3 cases)",
     )
     paths = result.write_maps(tmp_path / "drawn")
     assert [p.name for p in paths] == ["001.png", "002.png", "003.png", "004.png"]

@@ -119,7 +119,7 @@ def second_look(
     _check(predictions, masks, algorithms, raters, spacing, inside)
     if len(predictions) < algorithms:
         return SecondLook((), 0, f"a second look needs {algorithms} algorithms that predicted the case; "
-                                 f"there are {len(predictions)}")  # fmt: skip
+                                 f"there {'is' if len(predictions) == 1 else 'are'} {len(predictions)}")  # fmt: skip
     from scipy import ndimage
 
     candidates = candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters, inside=inside)

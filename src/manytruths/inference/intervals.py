@@ -188,8 +188,8 @@ def confidence_interval(
         _check_raters(tables, over)
     if over == "raters":
         return _interval_over_raters(statistic, tables, of, level, known)
-    if len(tables.by_subject()) < MIN_SUBJECTS:
-        raise InputError(Undefined("too_few_subjects", f"there are {len(tables.by_subject())}").reason)
+    if few := too_few_subjects(len(tables.by_subject())):
+        raise InputError(few.reason)
     if over == "both":
         result = _interval_over_both(statistic, tables, of, level, known)
     elif of == "mean":
