@@ -83,7 +83,7 @@ def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():
     texts = {claim.about: claim.text for claim in result.claims.of("raters.larger").made}
     assert result.tables["raters"].find("relative_size", "mean", rater="C").value < 1
     assert texts["C"] == "Rater C draws larger than A and B."
-    assert texts["D"].endswith(" times as large as each of the other raters (over twelve cases).")
+    assert texts["D"].endswith(" times as large (over twelve cases).")
 
 
 def test_a_ratio_to_all_others_is_called_so_where_some_of_them_are_named():
@@ -93,7 +93,7 @@ def test_a_ratio_to_all_others_is_called_so_where_some_of_them_are_named():
         masks["D"] = disc(450 * rng.lognormal(0, 0.6))
     (text,) = made(agreed(cases), "raters.larger")
     assert text.startswith("Rater E draws larger than A, B and C: on geometric average ")
-    assert text.endswith(" times as large as each of the other raters (over twelve cases).")
+    assert text.endswith(" times as large (over twelve cases).")
 
 
 def test_shared_errors_are_said_to_be_of_all_cases_pooled():
@@ -149,8 +149,9 @@ def test_sizes_that_could_not_be_tested_are_not_called_equal():
         (claim,) = result.claims.of(kind)
         assert claim.why_not.code == "too_few_shared_subjects"
         assert math.isnan(claim.p_value)
-    assert "who draws larger or smaller (seven cases in which two raters marked something; it takes ten)" in told(
-        result
+    assert (
+        "who draws larger or smaller (seven cases in which both raters of a pair marked something; it takes ten)"
+        in told(result)
     )
     assert "by the tests over twelve cases of who is an outlier, and whether there are two groups." in told(result)
     row = result.tables["raters"].find("larger_p", "mean", rater="A")
@@ -170,7 +171,9 @@ def test_a_rater_with_few_cases_is_said_not_to_be_tested():
         assert refusals(result, kind)["D"] == "too_few_shared_subjects", kind
     assert refusals(result, "raters.clusters") == {"": "too_few_shared_subjects"}
     assert "Not tested: whether D is an outlier (nine cases" in told(result)
-    assert "whether D draws larger or smaller (nine cases in which two raters marked something; it" in told(result)
+    assert "whether D draws larger or smaller (nine cases in which both raters of a pair marked something; it" in told(
+        result
+    )
     assert "whether there are two groups (nine cases that every two raters share; it takes ten)" in told(result)
     low = result.tables["raters"].find("excess_distance", "mean", rater="D").low
     assert "there are 9 with three raters" in reason(low)

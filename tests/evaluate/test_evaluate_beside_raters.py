@@ -104,7 +104,7 @@ def test_empty_cases_are_counted_in_the_distance() -> None:
     for masks in (*raters.values(), net):
         masks["p03"] = np.zeros_like(masks["p03"])
     text = mt.evaluate(study_of(raters, {"net": net}), pictures=False).claims.of("algorithms.distance")[0].text
-    assert "two empty masks 0, as in one case, one empty 1" in text
+    assert "two empty masks 0 (all are empty in one case), one empty 1" in text
 
 
 def test_a_reference_that_is_a_rater_in_every_case_is_so_where_both_are_empty() -> None:

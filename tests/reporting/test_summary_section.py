@@ -173,7 +173,7 @@ def test_exchangeable_raters_are_nobody():
     found = STUDIES["exchangeable"]()
     assert raters.section(found) is None
     section = summary.section(found)
-    assert "Five raters each, not always the same, read twelve cases" in lead(section)
+    assert "Five raters each, not necessarily the same, read twelve cases" in lead(section)
     assert "nothing is reported about single raters" in lead(section)
     assert "coverage" not in tables(section)
 

@@ -185,11 +185,11 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
         if row is None or margin is None:
             continue
         sides = [table.cell(f"distance_{s}_raters", "mean", name, "", "", interval=False) for s in ("to", "between")]
-        empty = f", as in {spell_count(found.empty, 'case')}" if found.empty else ""
+        empty = f" (all are empty in {spell_count(found.empty, 'case')})" if found.empty else ""
         text = (
             f"Over {spell_count(row.n or 0, facts.subject)}, the mean Dice distance (1 − Dice{of_labels}; two empty "
             f"masks 0{empty}, one empty 1) {{was}} {{}} from {{}} to the raters and {{}} between raters, which is a "
-            "difference γ of {}{below}{without}"
+            "difference γ of {}{below}"
         )
         numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
         if is_defined(margin) and margin.value and name not in facts.dependent and found.verdict != "worse":
@@ -198,20 +198,24 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
             numbers.append(replace(cell, shown=f"{cell.shown} (upper end at {100 * found.caution:.3g}%)"))
         beneath = has_interval(row) and row.high is not None and row.high < 0
         below = ", below 0 as of masks that run between the raters' own or copy one" if beneath else ""
-        without = _without_outliers(table, facts, name)
+        rest = {was: _without_outliers(table, facts, name, was) for was in ("is", "was")}
         sentence, result = (
-            compose(f"{text}.", *numbers, below=below, without=without, was=was) for was in ("is", "was")
+            compose(f"{text}{{without}}.", *numbers, below=below, was=was, without=rest[was]) for was in rest
         )
         log.consider(DISTANCE, sentence, about=name, result=result, why_not=None)
 
 
-def _without_outliers(table: TableIndex, facts: BesideRaters, name: str) -> Sentence:
-    """``; without D, an outlier by the test, −0.016 (−0.09 to 0.06)``."""
-    row = table.row("interchangeability", "mean", name, "", "; ".join(facts.outliers)) if facts.outliers else None
-    if not is_defined(row):
+def _without_outliers(table: TableIndex, facts: BesideRaters, name: str, was: str) -> Sentence:
+    """``; without D, an outlier by the test, γ is −0.016 (−0.09 to 0.06) and that margin 0.108``."""
+    whom = "; ".join(facts.outliers)
+    row, margin = (table.row(s, "mean", name, "", whom) for s in ("interchangeability", "smallest_margin"))
+    if not facts.outliers or not is_defined(row):
         return ()
     who = f"{join_names(facts.outliers)}, {'an outlier' if len(facts.outliers) == 1 else 'outliers'} by the test"
-    return compose("; without {}, {}", who, table.quote(row, 3))
+    gamma = table.quote(row, 3)
+    if not is_defined(margin) or not margin.value or name in facts.dependent:
+        return compose("; without {}, γ {was} {}", who, gamma, was=was)
+    return compose("; without {}, γ {was} {} and that margin {}", who, gamma, table.quote(margin, 3), was=was)
 
 
 def _why_no_verdict(found: Interchangeability) -> Note | None:
@@ -418,7 +422,7 @@ def consider_raters_scored(
             n = f" (n = {row.n})" if unequal else ""
             parts.append(compose("{} for {}{}", table.quote(row), Cell(rater) if rater else "the mean of raters", n))
         text = "Against the given reference {}, the mean Dice {} {}"
-        text += ", each over their own cases and not to be compared." if unequal else "."
+        text += "; means with different n are over different cases and not to be compared." if unequal else "."
         if len(parts) > MOST_NAMED:
             parts = [*parts[:MOST_NAMED], (f"{len(parts) - MOST_NAMED} more in the table",)]
         why = None if parts else Note("no_rater_scored", "no rater has a Dice against it, or it is their own mask")

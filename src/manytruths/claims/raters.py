@@ -343,7 +343,7 @@ def _consider_outliers(log: ClaimLog, raters: TableIndex, facts: RaterFacts) -> 
 
 
 WITH_THREE = "with three raters who read them"
-BOTH_MARKED = "in which two raters marked something"
+BOTH_MARKED = "in which both raters of a pair marked something"
 
 
 def _share_too_few(counts: Sequence[int], facts: RaterFacts, which: str) -> Note:
@@ -351,7 +351,7 @@ def _share_too_few(counts: Sequence[int], facts: RaterFacts, which: str) -> Note
 
 
 def _too_few_words(counts: Sequence[int], facts: RaterFacts, which: str) -> str:
-    """``five to seven cases in which two raters marked something; it takes ten``."""
+    """``five to seven cases in which both raters of a pair marked something; it takes ten``."""
     return f"{_span(counts, facts, which)}; it takes {number_word(MIN_SUBJECTS)}"
 
 
@@ -539,7 +539,7 @@ def _size_sentence(
     ratio: Sentence = ()
     # who lies beyond most of the others need not lie beyond their mean, which one of them can move
     if is_defined(row) and (row.value > 1) == (word == "larger"):
-        text = ": on geometric average {} times as large as each of the other raters (over {})"
+        text = ": on geometric average over the other raters {} times as large (over {})"
         ratio = compose(text, size_ratio(raters, row), spell_count(row.n or 0, facts.subject))
     return compose("Rater {} {} {} than {}{}.", Cell(rater), does, word, whom, ratio)
 

@@ -109,10 +109,22 @@ def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterato
     few = len(scores.algorithms_of(findings)) <= MOST_SENTENCES
     kinds = ("algorithms.distance", *VERDICTS) if few else VERDICTS
     yield from (_with_colours(findings, sentence) for sentence in evaluation.claims.sentences(*kinds))
+    yield from _not_judged(findings, evaluation)
     raters = len(findings.study.rater_names)
     if raters < LEAST_RATERS:
         text = "Whether the algorithms agree with the raters as these do with each other is not judged with {}."
         yield (text.format(spell_count(raters, "rater")),)
+
+
+NOT_INDEPENDENT = ("copies_of_rater", "copies_of_consensus")
+
+
+def _not_judged(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
+    """Algorithms that were not judged beside the raters, as their masks are the raters' own."""
+    for claim in evaluation.claims.of("algorithms.interchangeable"):
+        if claim.why_not is not None and claim.why_not.code in NOT_INDEPENDENT:
+            text = "Whether {} agrees with a rater as another rater would is not judged: {}."
+            yield compose(text, scores.algorithm_cell(findings, claim.about), plain_note(findings, claim.why_not))
 
 
 def _with_colours(findings: Findings, sentence: Sentence) -> Sentence:
@@ -196,7 +208,8 @@ def _comparison_summary(findings: Findings) -> list[Sentence]:
     text = "The mean Dice distance of algorithms to the raters, minus that between raters, is {}{}."
     verdicts = (_with_colours(findings, sentence) for sentence in claims.sentences(*VERDICTS))
     without = _summary_without_outliers(findings, names[:MOST_NAMED])
-    return [compose(text, join_parts(parts), _more_algorithms(len(names))), *without, *verdicts]
+    refused = _not_judged(findings, findings.evaluation)
+    return [compose(text, join_parts(parts), _more_algorithms(len(names))), *without, *verdicts, *refused]
 
 
 def _summary_without_outliers(findings: Findings, names: Sequence[str]) -> Iterator[Sentence]:

@@ -102,7 +102,7 @@ def _who_marked_what(findings: Findings) -> str:
     patients = f" of {spell_count(len(study.subjects), 'patient')}" if findings.subject_word == "patient" else ""
     cases = spell_count(len(study), "case") + patients
     if study.options.exchangeable:
-        others = " each, not always the same," if len(study) > 1 else ""
+        others = " each, not necessarily the same," if len(study) > 1 else ""
         return f"{raters_per_case(findings)}{others} read {cases}"
     raters = spell_count(len(study.rater_names), "rater")
     if len(study) > 1 and not findings.counts.missing:
@@ -254,7 +254,9 @@ def _look_again(findings: Findings) -> Iterator[Sentence]:
     if rows := clearly_disputed(findings):
         # the colours of exchangeable raters are no persons
         see = "the masks" if findings.study.options.exchangeable else "who drew what"
-        text = f"Look again at {{}}: the raters agree least there. Click a name to see {see}."
+        # of several labels the order goes by their mean Dice
+        least = "overlap least" if findings.agreement.tallies[rows[0].case].labels.several else "agree least"
+        text = f"Look again at {{}}: the raters {least} there. Click a name to see {see}."
         yield compose(text, case_links([row.case for row in rows]))
 
 
