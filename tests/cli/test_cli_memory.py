@@ -15,7 +15,7 @@ from processes_seen import ended, half_way, shell, started
 from study_folders import untidy, write_png, write_study
 
 SIZE = 3072
-ADVICE = "use fewer --jobs, or use --no-pictures (about 0.1 GB), or crop the images or make them smaller"
+ADVICE = "use fewer --jobs, or use --no-pictures (about 0.2 GB), or crop the images or make them smaller"
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,7 @@ def print_failure(failure: Failure) -> None:
 BYTES = {
     "check": (6, 1, 0),
     "agree": (36, 1, 75),
-    "agree --no-pictures": (1, 1, 0),
+    "agree --no-pictures": (6, 1, 0),
     "fuse": (28, 1, 32),
     "evaluate": (55, 5, 0),
     "reliability": (14, 4, 0),
