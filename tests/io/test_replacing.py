@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from manytruths import InputError
-from manytruths.io import write_text
+from manytruths.io import results, write_text
 from manytruths.io.results import link_or_copy, lock_folder, replacing, write_summary
 from rights import obedient
 
@@ -150,6 +151,50 @@ def test_a_killed_run_is_finished_by_the_next_one_even_if_that_fails(tmp_path):
         raise ZeroDivisionError
     assert content(out) == expected("new")
     assert not hidden(out.parent)
+
+
+class InterruptedAt:
+    """Raises an interrupt at one of the lines of the module that writes results."""
+
+    def __init__(self, step: int) -> None:
+        self.left, self.at = step, ""
+
+    def __call__(self, frame, event, argument):
+        if frame.f_code.co_filename != results.__file__:
+            return None
+        # a function of the module is called: between any two of its lines a signal may come
+        if event == "line":
+            self.left -= 1
+            if not self.left:
+                self.at = f"{frame.f_code.co_name}, line {frame.f_lineno}"
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+def test_interrupted_at_every_line(tmp_path, monkeypatch):
+    """Whichever line is the last one: old or new, and no file is left behind.
+
+    Only the empty folder of the lock can be, which the next run removes.
+    """
+    for step in range(1, 2000):
+        home = tmp_path / str(step)
+        write(home / "agree", "old")
+        # a new list, since one line more for every earlier interrupt would never come to an end
+        monkeypatch.setattr(results, "_ACTIVE", [])
+        before, interrupt = sys.gettrace(), InterruptedAt(step)
+        try:
+            sys.settrace(interrupt)
+            write(home / "agree", "new")
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        assert content(home / "agree") in (expected("old"), expected("new")), interrupt.at
+        assert hidden(home) in ([], [".part-agree-lock"]), interrupt.at
+        if not interrupt.at:
+            return
+    raise AssertionError("there were more lines")
 
 
 def test_two_runs_into_one_folder(tmp_path):

@@ -20,7 +20,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -155,10 +155,11 @@ def replacing(
     with lock_folder(paths[0], place):
         with write_errors(paths[0]):
             _put_in_place(place)
-            _prepare_stage(place, list(ours), goes_on)
         began, clock = datetime.now(UTC), time.perf_counter()
-        _ACTIVE.append(place.stage)
         try:
+            _ACTIVE.append(place.stage)
+            with write_errors(paths[0]):
+                _prepare_stage(place, list(ours), goes_on)
             yield place.staged
             with write_errors(paths[0]):
                 _check_complete(place, paths[0], goes_on)
@@ -167,17 +168,16 @@ def replacing(
                     times = {"started": began.isoformat(timespec="seconds"), "seconds": seconds}
                     write_json(place.staged[0] / RUN, {**times, **run})
                 os.rename(place.stage, place.hidden(WHOLE))
+                _put_in_place(place)
         except BaseException:
-            _abandon(place, goes_on)
+            # also when a signal comes while the results are put into place
+            with write_errors(paths[0]):
+                _abandon(place, goes_on)
+                _put_in_place(place)
             raise
         finally:
-            _ACTIVE.remove(place.stage)
-            with write_errors(paths[0]):
-                try:
-                    _put_in_place(place)
-                except KeyboardInterrupt:
-                    _put_in_place(place)
-                    raise
+            with suppress(ValueError):
+                _ACTIVE.remove(place.stage)
 
 
 @contextmanager
