@@ -128,7 +128,9 @@ def test_two_schools_that_draw_800_and_3500_pixels_are_described():
 def test_one_who_draws_larger_is_named_and_nobody_is_small_for_it():
     result = agreed(discs({"A": 1400, "B": 1000, "C": 1000, "D": 1000}))
     (text,) = made(result, "raters.larger")
-    assert text.startswith("Rater A draws larger than all the other raters: on geometric average over the other raters 1.")
+    assert text.startswith(
+        "Rater A draws larger than all the other raters: on geometric average over the other raters 1."
+    )
     assert not made(result, "raters.smaller")
     row = result.tables["pairs"].find("size_ratio", "mean", rater_a="A", rater_b="B", relation="between")
     assert row.low < 1.4 < row.high

@@ -70,11 +70,25 @@ def test_a_verdict_that_rests_on_one_rater_says_so() -> None:
     result = mt.evaluate(study_of(raters, {"net": near}), margin=0.04, pictures=False)
     (claim,) = result.claims.of("algorithms.interchangeable")
     assert claim.made
-    assert "; this is not shown without rater A, to whom it is near (γ " in claim.text
+    assert "; this is not shown without rater A (γ " in claim.text
     even = {who: draw(who, 1) for who in "ABCD"}
     fair = mt.evaluate(study_of(even, {"net": draw("n", 0.5)}), margin=0.15, pictures=False)
     assert fair.claims.of("algorithms.interchangeable").made
     assert "not shown" not in fair.claims.of("algorithms.interchangeable")[0].text
+
+
+def test_a_verdict_that_rests_on_an_outlier_says_so() -> None:
+    """Who draws badly makes the raters far from each other, so that an algorithm is as near as they are."""
+    raters = {who: draw(who, 0.6) for who in "ABCEF"}
+    raters["D"] = {case: np.roll(mask, 9, axis=0) for case, mask in draw("D").items()}
+    off = {case: np.roll(mask, 3, axis=1) for case, mask in draw("n", 0.6).items()}
+    result = mt.evaluate(study_of(raters, {"net": off}), margin=0.1, pictures=False)
+    (claim,) = result.claims.of("algorithms.interchangeable", "algorithms.worse_within").made
+    without = result.table("interchangeability").find(
+        "interchangeability", "mean", algorithm="net", rater="", without="D"
+    )
+    assert without.low > 0.1
+    assert "; this is not shown without rater D, an outlier by the test (γ " in claim.text
 
 
 def test_a_verdict_over_labels_names_the_labels_that_it_does_not_hold_for() -> None:

@@ -114,7 +114,7 @@ def fits(number: Number) -> bool:
     if not rounds(value, float(number.value)):
         return False
     if not number.low:
-        return around in ("", "upper end at 99%)")
+        return not around
     ends = re.fullmatch(r"(?:95% \D*? )?(\S+?)(?:–| to )(\S+)\)", around)
     return bool(ends) and rounds(ends[1], float(number.low)) and rounds(ends[2], float(number.high))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -126,8 +126,8 @@ class BesideRaters:
     """Where there are several."""
     outliers: tuple[str, ...] = ()
     """Raters who are outliers by a test; the table also has rows without them."""
-    one_rater: Mapping[str, str] = field(default_factory=dict)
-    """Algorithms that are within the margin because of one rater."""
+    not_without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Algorithms that are within the margin, and the raters without whom that would not be shown."""
     dependent: Mapping[str, Note] = field(default_factory=dict)
     """Why an algorithm is near to these raters for another reason than that it is good.
 
@@ -171,10 +171,10 @@ def _limits_of_verdict(table: TableIndex, facts: BesideRaters, name: str) -> Sen
     far = [label for label, row in bounds.items() if not is_defined(row) or row.value >= (found.margin or 0)]
     if far:
         parts.append((f"for {join_names([label_words(label) for label in far])} alone",))
-    if name in facts.one_rater:
-        rater = facts.one_rater[name]
-        gamma = table.cell("interchangeability", "mean", name, "", rater, digits=3)
-        parts.append(compose("without rater {}, to whom it is near (γ {})", Cell(rater), gamma))
+    if raters := facts.not_without.get(name):
+        gamma = table.cell("interchangeability", "mean", name, "", "; ".join(raters), digits=3)
+        who = _name_outliers(raters) if raters == facts.outliers else raters[0]
+        parts.append(compose("without rater{s} {} (γ {})", who, gamma, s="s" if len(raters) > 1 else ""))
     return ("; this is not shown ", *join_parts(parts, ", nor ")) if parts else ()
 
 
@@ -193,9 +193,10 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
         )
         numbers: list[Cell | str] = [sides[0], Cell(name), sides[1], table.quote(row, 3)]
         if is_defined(margin) and margin.value and name not in facts.dependent and found.verdict != "worse":
-            text += "; the smallest margin for interchangeability {was} {}"
-            cell = table.quote(margin, 3)
-            numbers.append(replace(cell, shown=f"{cell.shown} (upper end at {100 * found.caution:.3g}%)"))
+            text += (
+                f"; the smallest margin for interchangeability {{was}} {{}} (upper end at {100 * found.caution:.3g}%)"
+            )
+            numbers.append(table.quote(margin, 3))
         beneath = has_interval(row) and row.high is not None and row.high < 0
         below = ", below 0 as of masks that run between the raters' own or copy one" if beneath else ""
         rest = {was: _without_outliers(table, facts, name, was) for was in ("is", "was")}
@@ -211,11 +212,15 @@ def _without_outliers(table: TableIndex, facts: BesideRaters, name: str, was: st
     row, margin = (table.row(s, "mean", name, "", whom) for s in ("interchangeability", "smallest_margin"))
     if not facts.outliers or not is_defined(row):
         return ()
-    who = f"{join_names(facts.outliers)}, {'an outlier' if len(facts.outliers) == 1 else 'outliers'} by the test"
+    who = _name_outliers(facts.outliers)
     gamma = table.quote(row, 3)
     if not is_defined(margin) or not margin.value or name in facts.dependent:
         return compose("; without {}, γ {was} {}", who, gamma, was=was)
     return compose("; without {}, γ {was} {} and that margin {}", who, gamma, table.quote(margin, 3), was=was)
+
+
+def _name_outliers(raters: Sequence[str]) -> str:
+    return f"{join_names(raters)}, {'an outlier' if len(raters) == 1 else 'outliers'} by the test"
 
 
 def _why_no_verdict(found: Interchangeability) -> Note | None:

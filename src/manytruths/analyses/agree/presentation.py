@@ -231,7 +231,8 @@ def charts(result: Agreement) -> dict[str, str]:
         return svg
     differences, tree = result.raters.differences, result.raters.clustering
     facts = result.raters.facts
-    title = f"Dice between raters, {pooled_cases(facts)}"
+    shared = "all" if facts.shared == facts.cases else facts.shared or "common"
+    title = f"Dice between raters, {shared} cases pooled"
     svg["dice-between-raters"] = matrix(1 - differences.pairs.values, differences.raters, title)
     if len(tree.raters) > 1:
         svg["dendrogram"] = dendrogram(

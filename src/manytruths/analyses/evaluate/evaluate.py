@@ -152,7 +152,7 @@ class Evaluation(Result):
         if self.interchangeability is not None:
             file = "evaluate/interchangeability.csv"
             table, found = TableIndex(file, self.interchangeability.table), self.interchangeability
-            facts = BesideRaters(found.every, each, self._labels, found.outliers, found.one_rater, self._dependent)
+            facts = BesideRaters(found.every, each, self._labels, found.outliers, found.not_without, self._dependent)
             consider_interchangeability(log, table, facts)
         consider_training(log, self.study.options.trained_on, [c.name for c in self.study.algorithms])
         if self.mask_scores is not None:

@@ -33,6 +33,8 @@ from .mask_scores import LabelScores
 
 EXTRA = ("algorithm", "rater", "without")
 GAMMA, SMALLEST = "interchangeability", "smallest_margin"
+WITHIN = ("within", "worse_within")
+"""Verdicts that hold the algorithm to be as near as the margin allows."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class InterchangeabilityResult:
     """By algorithm, with all raters and labels."""
     outliers: tuple[str, ...] = ()
     """Raters who are outliers by a test; without them the comparison is shown, too."""
-    one_rater: Mapping[str, str] = field(default_factory=dict)
-    """Algorithms that are within the margin because of one rater: without them it would not be shown."""
+    not_without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Algorithms that are within the margin, and the raters without whom that would not be shown."""
 
 
 def tabulate_interchangeability(
@@ -56,7 +58,7 @@ def tabulate_interchangeability(
     # the tables of the macro mean unite the labels
     named = [part for part in parts if part.label != MACRO]
     outliers = find_outliers(named, settings.seed)
-    every, one_rater = {}, {}
+    every, not_without = {}, dict[str, tuple[str, ...]]()
     for algorithm in parts[0].algorithms:
         measured = _measure(study, named, algorithm, plan)
         compared = measured.compare(plan.margin, level) if measured else None
@@ -64,20 +66,23 @@ def tabulate_interchangeability(
             continue
         every[algorithm.name] = compared
         table.add(_rows(compared, parts[0].tallies))
-        if outliers and len(compared.raters) - len(outliers) > 1:
-            rest = measured.compare(plan.margin, level, without=outliers)
-            table.add(_rows(rest, parts[0].tallies, without=outliers) if rest else ())
-        if compared.verdict in ("within", "worse_within") and not compared.exchangeable:
-            without = {r: c for r in compared.raters if (c := measured.compare(plan.margin, level, without=[r]))}
-            rater = max(without, key=lambda r: _or_least(without[r].smallest_margin))
-            if without[rater].verdict == "unknown" and (rater,) != outliers:
-                one_rater[algorithm.name] = rater
-                table.add(_rows(without[rater], parts[0].tallies, without=[rater]))
+        rest = measured.compare(plan.margin, level, without=outliers) if outliers else None
+        if rest:
+            table.add(_rows(rest, parts[0].tallies, without=outliers))
+        if compared.verdict in WITHIN and not compared.exchangeable:
+            if rest and rest.verdict not in (*WITHIN, None):
+                not_without[algorithm.name] = outliers
+            else:
+                without = {r: c for r in compared.raters if (c := measured.compare(plan.margin, level, without=[r]))}
+                rater = max(without, key=lambda r: _or_least(without[r].smallest_margin))
+                if without[rater].verdict not in (*WITHIN, None):
+                    not_without[algorithm.name] = (rater,)
+                    table.add(_rows(without[rater], parts[0].tallies, without=[rater]))
         for part in named if len(named) > 1 else ():
             label = _measure(study, [part], algorithm, plan)
             alone = label.compare(None, level) if label else None
             table.add(_rows(alone, part.tallies, part.label) if alone else ())
-    return InterchangeabilityResult(table, every, outliers, one_rater)
+    return InterchangeabilityResult(table, every, outliers, not_without)
 
 
 def _or_least(margin: float) -> float:
