@@ -147,6 +147,7 @@ def leads(html: str) -> list[tuple[str, str]]:
 
 
 TOLD = (
+    r"\(upper end at 99%\)",
     r"an alpha of 0\.80, or of 0\.667",
     r"95% (?:CI|confidence interval)",
     r"vote:[\d.]+",
