@@ -68,7 +68,8 @@ def test_labels_that_are_numbered_otherwise():
     assert kinds(raters(labels=2)) == []
 
 
-@settings(max_examples=30, deadline=None)
+# the same studies in every run: a false alarm is rare, not impossible (docs/masks.md counts them)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([1, 2]))
 def test_equal_raters_raise_no_alarm(seed, count, labels):
     assert kinds(raters(seed, "ABCDEF"[:count], labels)) == []
