@@ -61,7 +61,14 @@ Margin = Annotated[
 ]
 Distances = Annotated[
     bool,
-    Parameter(group=METHOD, help="Measure Hausdorff and surface distances, which takes most of the time."),
+    Parameter(group=METHOD, help="Measure Hausdorff and surface distances; without them it is faster."),
+]
+Measure = Annotated[
+    str,
+    Parameter(
+        group=METHOD,
+        help="What to measure of each case besides agreement: any of sizes, distances and lesions, or none.",
+    ),
 ]
 Missing = Annotated[
     Literal["worst", "exclude"],
@@ -122,6 +129,8 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    measure: Measure = "sizes,distances,lesions",
+    tolerance: Tolerance = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -139,7 +148,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            measure=measure, tolerance=tolerance, level=level, seed=seed, jobs=output.jobs, progress=bar,
+            **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -173,6 +183,8 @@ def fuse(
     unanimous: Annotated[Literal["keep", "exclude"], in_method] = "keep",
     map_prior: Annotated[str | None, in_method] = None,
     smoothing: Annotated[float, in_method] = 0.0,
+    distances: Distances = True,
+    tolerance: Tolerance = None,
     pictures: Pictures = True,
     seed: Seed = 0,
 ) -> int:
@@ -201,7 +213,8 @@ def fuse(
     with progress(output.quiet) as bar:
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
-            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, seed=seed,
+            map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
+            pictures=pictures, seed=seed,
             jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -318,6 +331,7 @@ def report(
     tolerance: Tolerance = None,
     margin: Margin = None,
     distances: Distances = True,
+    measure: Measure = "sizes,distances,lesions",
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
@@ -365,9 +379,9 @@ def report(
     with progress(quiet) as bar:
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
-            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
-            kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), show_images=show_images,
-            viewer=viewer, codes=codes,
+            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
+            missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
+            show_images=show_images, viewer=viewer, codes=codes,
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

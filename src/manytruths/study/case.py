@@ -25,6 +25,7 @@ from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_st
 from .options import Options
 
 if TYPE_CHECKING:
+    from .outlines import Outlines
     from .reading_log import Edit
 
 Array = NDArray[Any]
@@ -319,6 +320,13 @@ class Reading:
     def region(self) -> str | Array:
         """What is counted: the study's region, or the case's own mask."""
         return self.case.region(self.grid)
+
+    @cached_property
+    def outlines(self) -> Outlines:
+        """The surfaces of the masks, and the distances between them, whoever asks for them."""
+        from .outlines import Outlines
+
+        return Outlines(self)
 
     @cached_property
     def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:

@@ -26,7 +26,8 @@ from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import CaseAgreement, MapOptions, analyse_case
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
+from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
@@ -215,6 +216,8 @@ def agree(
     level: float = 0.95,
     seed: int = 0,
     pictures: bool = True,
+    measure: str | Sequence[str] = MEASURES,
+    tolerance: float | None = None,
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -242,6 +245,11 @@ def agree(
         Seed of the tests that permute raters: who differs from the others, and whether there are groups.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
+    measure : str or sequence of str
+        What to measure besides agreement: any of ``sizes``, ``distances`` and ``lesions``, as a list or separated by
+        commas, or ``none``. By default all of them.
+    tolerance : float, optional
+        Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -268,7 +276,7 @@ def agree(
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
-        base=rank_base, shift=rank_shift, largest=rank_largest,
+        base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure), tolerance=tolerance,
     )  # fmt: skip
     study = open_study(study)
     with results_folder(out, "agree", jobs=jobs) as folder:
@@ -295,20 +303,24 @@ def tabulate_agreement(
     study: Study, cases: Mapping[str, CaseAgreement], settings: Settings, maps: MapOptions | None = None
 ) -> Agreement:
     """The tables of cases that were analysed one by one."""
+    maps = maps or MapOptions()
     tallies = study.gathered({name: case.tally for name, case in cases.items()})
+    distances = StudyDistances.of({name: case.distances for name, case in cases.items()}, maps.tolerance)
     agreement = agreement_table(tallies, settings, {name: case.ranking_score for name, case in cases.items()})
+    agreement.add(mean_distance_rows(distances, tallies, settings))
     tables = [agreement, curve_table(tallies)]
     suspicions = find_suspicions(study, {name: case.review for name, case in cases.items()})
     raters = None
     if not study.options.exchangeable:
         raters = _analyse_raters(study, cases, tallies, settings, suspicions)
-        pairs = pairs_table(tallies, settings)
+        pairs = pairs_table(tallies, settings, distances)
         pairs.add(raters.pair_rows)
         tables += [pairs, raters.table]
     if next(iter(tallies.values())).labels.several:
         tables.append(confusion_table(tallies))
     given = {name: case.references for name, case in cases.items()}
-    tables += [t for t in [reference_table(study, given, settings, methods=False)] if t.rows]
+    scores = reference_table(study, given, settings, methods=False, distances=distances, item=_pixel_word(cases))
+    tables += [scores] if scores.rows else []
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
@@ -316,7 +328,6 @@ def tabulate_agreement(
     others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
-    maps = maps or MapOptions()
     return Agreement(
         study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
         find_equal_masks(given), find_votes(given), _pixel_word(cases),

@@ -25,9 +25,10 @@ from ...evaluation.ranking.scores import best_value, describes_the_case, directi
 from ...evaluation.references import PatternEstimate
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
-from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances
-from ...shape.surfaces import no_distances
-from .marks import Array, CaseMarks, LabelMarks, Missing
+from ...shape import Surface, SurfaceDistances, surface_distances
+from ...study.outlines import NOT_THERE
+from ..agree.distances import DISTANCES, distance_values
+from .marks import CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]
 """Who is scored, and against whom."""
@@ -37,7 +38,6 @@ SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy
 """Gordon's measures against a probability."""
 EVERYBODY = Column("all raters", "reference")
 """What extended Dice is against: what all raters marked, and what any did."""
-DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice")
 STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
 """In the order in which they are written."""
 NAMES = {
@@ -67,7 +67,6 @@ UNMARKED = "one_empty"
 """The code of a distance that is undefined and counts as bad."""
 AGAINST_ALL = "undefined_against_all"
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
-NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def _count(label: LabelMarks) -> LabelCounts:
     case, grid = whole.case, whole.reading.grid
     distances: dict[Key, SurfaceDistances] = {}
     if whole.plan.distances:
-        distances = _surface_distances(whole, label.marks | label.maps | label.consensus_maps(), label.joint)
+        distances = _surface_distances(label)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
@@ -118,27 +117,30 @@ def _count(label: LabelMarks) -> LabelCounts:
     )  # fmt: skip
 
 
-def _surface_distances(whole: CaseMarks, marks: Mapping[Column, Array], joint: Tally) -> dict[Key, SurfaceDistances]:
-    """Distances of all that are compared; what was not rated is not marked, and nothing is outside of a region.
+def _surface_distances(label: LabelMarks) -> dict[Key, SurfaceDistances]:
+    """Distances of all that are compared; those between raters and given references are shared with other analyses.
 
-    Nor is anything in the area that an algorithm is not judged by, in it or in what it is compared with.
+    Nothing counts in the area that an algorithm is not judged by, in its mask or in what it is compared with.
     """
-    grid, region = whole.reading.grid, whole.reading.region
-    inside = True if isinstance(region, str) else region.astype(bool)
+    whole, definition = label.whole, label.whole.plan.definition
+    outlines, marks = whole.reading.outlines, label.marks | label.maps | label.consensus_maps()
 
     @cache
     def make_surface(column: Column, judged: Column | None) -> Surface:
-        mask = np.ma.filled(marks[column], False).astype(bool) & inside
-        counts = mask if judged is None else mask & ~whole.areas[judged]
-        return extract_surface(counts, grid.spacing, definition=whole.plan.definition)
+        if judged is None and column in outlines:
+            return outlines.of(column, label.value, definition).surface
+        counts = marks[column] if judged is None else np.ma.filled(marks[column], False) & ~whole.areas[judged]
+        return outlines.make(counts, definition).surface
 
     def measure(a: Column, b: Column) -> SurfaceDistances:
         area = a if a in whole.areas else None
         if a not in marks or b not in marks:
             return NOT_THERE
+        if area is None and a in outlines and b in outlines:
+            return outlines.distances(a, b, label.value, definition)
         return surface_distances(make_surface(a, area), make_surface(b, area))
 
-    return {(a, b): measure(a, b) for a, b in _pairs_to_measure(joint, whole.reading.references)}
+    return {(a, b): measure(a, b) for a, b in _pairs_to_measure(label.joint, whole.reading.references)}
 
 
 def _pairs_to_measure(joint: Tally, given: Collection[Column]) -> Iterator[Key]:
@@ -177,9 +179,7 @@ def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
     for (who, whom), values in scores.items():
         distances = counts.distances.get((who, whom)) or counts.distances.get((whom, who))
         if distances is not None:
-            within = Undefined("no_tolerance") if np.isnan(tolerance) else distances.dice(tolerance)
-            measured = distances.hausdorff(), distances.hausdorff(95), distances.mean(), within
-            values |= dict(zip(DISTANCES, measured, strict=True))
+            values |= distance_values(distances, tolerance)
     for (who, whom, name), value in counts.soft.items():
         scores[who, whom][name] = value
     scores |= _extended_dice_scores(counts.tally, counts.absent)

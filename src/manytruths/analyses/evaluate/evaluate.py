@@ -42,6 +42,7 @@ from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.consensus import default_methods
 from ...study.options import merged
+from ..agree.distances import check_tolerance
 from ..agree.references import Equal, find_equal_masks, find_votes
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
@@ -453,9 +454,8 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
 
 
 def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
-    tolerance, skew, threshold = plan.tolerance, plan.skew, plan.threshold
-    if tolerance is not None and not 0 <= tolerance < float("inf"):
-        raise CallError(f"tolerance is a distance, 0 or more; got {tolerance}")
+    skew, threshold = plan.skew, plan.threshold
+    check_tolerance(plan.tolerance)
     if skew is not None and not 0 <= skew[0] < skew[1] <= 1:
         raise CallError(f"skew is a range of prevalences within 0 to 1, as in 0.1,0.5; got {skew[0]:g},{skew[1]:g}")
     if threshold is not None and threshold != threshold:

@@ -40,8 +40,8 @@ from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ...raters.broken_masks import pixel_name
-from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
+from ..agree.distances import default_tolerance
 from ..tables import Series, Settings, mean_rows, region_of, summarise
 from .case_scores import (
     AGAINST_ALL,
@@ -314,16 +314,8 @@ def _score_label(
 
 
 def _tolerance(cases: Sequence[LabelCounts], half_width: float) -> float:
-    """The median, over cases and pairs of raters, of the median distance between their outlines.
-
-    At most half the width of what they mark, beyond which any outline inside would match; but at least a pixel, as
-    masks are no finer. Percentiles near 100 would be set by what one rater marked and the other did not.
-    """
-    pairs = [d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater"]
-    medians = [m for m in (rater_tolerance([d], 50) for d in pairs) if not math.isnan(m)]
-    if not medians:
-        return Undefined("no_two_raters_marked")
-    return max(min(float(np.median(medians)), half_width), float(np.median([counts.pixel for counts in cases])))
+    pairs = (d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater")
+    return default_tolerance(pairs, half_width, [counts.pixel for counts in cases])
 
 
 def _half_width(cases: Iterable[LabelCounts]) -> float:
