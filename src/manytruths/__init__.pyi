@@ -204,6 +204,7 @@ from .shape import (
     surface_distances,
     thin,
 )
+from .shape.diameters import LesionAxes, diameters
 from .shape.grid import Grid
 from .simulate import (
     EchoFrame,
@@ -257,6 +258,7 @@ __all__ = [
     "KappaWidth",
     "LabelError",
     "Labels",
+    "LesionAxes",
     "LesionRatings",
     "LevelSet",
     "MacroMean",
@@ -344,6 +346,7 @@ __all__ = [
     "correlation_in_image",
     "correlation_in_object",
     "count_responses",
+    "diameters",
     "dice",
     "dispute_heatmap",
     "evaluate",
