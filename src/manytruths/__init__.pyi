@@ -52,6 +52,7 @@ from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
+from .analyses.sizes import Sizes, sizes
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -308,6 +309,7 @@ __all__ = [
     "SecondLookPlace",
     "SigmaStatistic",
     "Simple",
+    "Sizes",
     "Staple",
     "Study",
     "StudyError",
@@ -441,6 +443,7 @@ __all__ = [
     "simple",
     "simulate_echo",
     "simulate_study",
+    "sizes",
     "slim_majority_share",
     "smyth_bound",
     "soft_accuracy",

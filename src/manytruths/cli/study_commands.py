@@ -63,6 +63,14 @@ Distances = Annotated[
     bool,
     Parameter(group=METHOD, help="Measure Hausdorff and surface distances, which takes most of the time."),
 ]
+Measure = Annotated[
+    str,
+    Parameter(
+        group=METHOD,
+        help="What to measure besides agreement: sizes of what raters marked, distances between their outlines, "
+        "lesions that they have in common; none for none.",
+    ),
+]
 Missing = Annotated[
     Literal["worst", "exclude"],
     Parameter(
@@ -70,6 +78,8 @@ Missing = Annotated[
         help="A missing prediction gets the worst score, or its case is left out for all algorithms.",
     ),
 ]
+
+MEASURES = "sizes,distances,lesions"
 
 
 def check(
@@ -122,6 +132,7 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    measure: Measure = MEASURES,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -139,7 +150,7 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            measure=measure, level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -321,6 +332,7 @@ def report(
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    measure: Measure = MEASURES,
     title: Annotated[str, in_output] = "",
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
@@ -367,7 +379,7 @@ def report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
             kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), show_images=show_images,
-            viewer=viewer, codes=codes,
+            measure=measure, viewer=viewer, codes=codes,
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import manytruths
 
+from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
@@ -125,6 +126,7 @@ def report(
     missing: Literal["worst", "exclude"] = "worst",
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
+    measure: str | Sequence[str] = MEASURES,
     show_images: bool = True,
     viewer: bool = True,
     codes: bool = False,
@@ -167,6 +169,9 @@ def report(
         Scale of the words for kappa.
     exclude_group : sequence of str
         Groups to leave out of additional means.
+    measure : str or sequence of str
+        What to measure besides agreement: ``"sizes"`` of what raters marked, ``"distances"`` between raters' outlines,
+        ``"lesions"`` that raters have in common; ``"none"`` for none.
     show_images : bool
         Whether to show the images beneath the outlines.
     viewer : bool
@@ -208,7 +213,7 @@ def report(
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
     }  # fmt: skip
     plan = ReportPlan(
-        methods, options_by_name(prior=prior), evaluate,
+        methods, options_by_name(prior=prior), evaluate, MapOptions(measured=True, measure=parse_measures(measure)),
         images=show_images, viewer=viewer, title=title, coded=codes, resamples=resamples,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)

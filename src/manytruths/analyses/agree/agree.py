@@ -26,7 +26,7 @@ from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import CaseAgreement, MapOptions, analyse_case
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .edits import edit_notes, edited_pairs, edits_table
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
@@ -38,6 +38,7 @@ from .references import (
     pool_by_reference,
     reference_table,
 )
+from .sizes import size_notes, size_tables
 from .tables import (
     agreement_table,
     confusion_table,
@@ -214,6 +215,7 @@ def agree(
     exclude_group: Sequence[str] = (),
     level: float = 0.95,
     seed: int = 0,
+    measure: str | Sequence[str] = MEASURES,
     pictures: bool = True,
     window: int = 7,
     agreement_window: int = 3,
@@ -240,6 +242,9 @@ def agree(
         Confidence level of intervals.
     seed : int
         Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+    measure : str or sequence of str
+        What to measure besides agreement: ``"sizes"`` of what raters marked (area or volume, lesions, diameters),
+        ``"distances"`` between raters' outlines, ``"lesions"`` that raters have in common; ``"none"`` for none.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
     window, agreement_window : int
@@ -268,7 +273,7 @@ def agree(
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
-        base=rank_base, shift=rank_shift, largest=rank_largest,
+        base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure),
     )  # fmt: skip
     study = open_study(study)
     with results_folder(out, "agree", jobs=jobs) as folder:
@@ -312,8 +317,10 @@ def tabulate_agreement(
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
+    sizes = {name: case.sizes for name, case in cases.items()}
+    tables += size_tables(study, sizes, tallies, settings)
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
+    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     maps = maps or MapOptions()

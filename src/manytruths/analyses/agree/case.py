@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,24 @@ from ...study.mask_values import about
 from ...study.suspicions import review_reading
 from .edits import Edit, edits_of
 from .references import count_references
+from .sizes import CaseSizes, measure_sizes
 
 Array = NDArray[Any]
+
+MEASURES = ("sizes", "distances", "lesions")
+"""What is measured of the masks of a case besides their table."""
+
+
+def parse_measures(measure: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of measures, in their usual order: ``"sizes,lesions"``, a sequence, or ``"none"``."""
+    names = measure.split(",") if isinstance(measure, str) else measure
+    asked = [name.strip() for name in names if name.strip()]
+    if asked == ["none"]:
+        return ()
+    for name in asked:
+        if name not in MEASURES:
+            raise CallError(f"measure: there is no {name!r}; measures are {', '.join(MEASURES)}, or none alone")
+    return tuple(name for name in MEASURES if name in asked)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,7 @@ class MapOptions:
     base: float = 0.77
     shift: float = 13
     largest: int = 10
+    measure: tuple[str, ...] = MEASURES
 
     @property
     def looks(self) -> bool:
@@ -78,6 +95,8 @@ class CaseAgreement:
     """Raters and given references, by label; empty without references."""
     axes: int = 2
     """Of its masks."""
+    sizes: CaseSizes | None = None
+    """None where they were not measured."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -91,8 +110,9 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     review, axes = review_reading(reading, whole), len(reading.grid.shape)
+    sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
     if not plan.looks:
-        return CaseAgreement(table, review=review, edits=edits, references=references, axes=axes)
+        return CaseAgreement(table, review=review, edits=edits, references=references, axes=axes, sizes=sizes)
     several = whole.labels.several
     heat = np.asarray(reading.paint(dispute_heatmap(whole) if several else common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
@@ -107,7 +127,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     features: Mapping[str, Correlation] = {}
     if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
-    return CaseAgreement(table, regions, features, score, note, files, review, edits, references, axes)
+    return CaseAgreement(table, regions, features, score, note, files, review, edits, references, axes, sizes)
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:
