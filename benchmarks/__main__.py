@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, learning, polygons, ranking, reliability, report, surfaces
+from . import (
+    boundaries,
+    consensus,
+    evaluation,
+    foundation,
+    learning,
+    polygons,
+    ranking,
+    reliability,
+    report,
+    sizes,
+    surfaces,
+)
 
 JOBS = (
     foundation.JOBS
     | consensus.JOBS
     | evaluation.JOBS
     | surfaces.JOBS
+    | sizes.JOBS
     | boundaries.JOBS
     | ranking.JOBS
     | reliability.JOBS

@@ -52,6 +52,7 @@ from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
+from .analyses.sizes import Sizes, sizes
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -204,6 +205,7 @@ from .shape import (
     surface_distances,
     thin,
 )
+from .shape.diameters import LesionAxes, diameters
 from .shape.grid import Grid
 from .simulate import (
     EchoFrame,
@@ -257,6 +259,7 @@ __all__ = [
     "KappaWidth",
     "LabelError",
     "Labels",
+    "LesionAxes",
     "LesionRatings",
     "LevelSet",
     "MacroMean",
@@ -306,6 +309,7 @@ __all__ = [
     "SecondLookPlace",
     "SigmaStatistic",
     "Simple",
+    "Sizes",
     "Staple",
     "Study",
     "StudyError",
@@ -344,6 +348,7 @@ __all__ = [
     "correlation_in_image",
     "correlation_in_object",
     "count_responses",
+    "diameters",
     "dice",
     "dispute_heatmap",
     "evaluate",
@@ -438,6 +443,7 @@ __all__ = [
     "simple",
     "simulate_echo",
     "simulate_study",
+    "sizes",
     "slim_majority_share",
     "smyth_bound",
     "soft_accuracy",

@@ -67,7 +67,8 @@ Measure = Annotated[
     str,
     Parameter(
         group=METHOD,
-        help="What to measure of each case besides agreement: any of sizes, distances and lesions, or none.",
+        help="What to measure besides agreement: sizes of what raters marked, distances between their outlines, "
+        "lesions that they have in common; none for none.",
     ),
 ]
 Missing = Annotated[
@@ -77,6 +78,8 @@ Missing = Annotated[
         help="A missing prediction gets the worst score, or its case is left out for all algorithms.",
     ),
 ]
+
+MEASURES = "sizes,distances,lesions"
 
 
 def check(
@@ -129,7 +132,7 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
-    measure: Measure = "sizes,distances,lesions",
+    measure: Measure = MEASURES,
     tolerance: Tolerance = None,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -331,7 +334,7 @@ def report(
     tolerance: Tolerance = None,
     margin: Margin = None,
     distances: Distances = True,
-    measure: Measure = "sizes,distances,lesions",
+    measure: Measure = MEASURES,
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,

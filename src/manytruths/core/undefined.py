@@ -38,6 +38,13 @@ REASONS: dict[str, str] = {
     "others_empty": "the others marked nothing",
     "others_agree_on_nothing": "the others marked nothing together",
     "basis_empty": "what it started from marks nothing",
+    # sizes
+    "image_of_two_axes": "an image of two axes has no diameter in space",
+    "too_many_components": "more than 100,000 connected components, which are not measured one by one",
+    "not_read": "the rater has no mask of the case",
+    "no_earlier_reading": "the rater has no mask of a case before it",
+    "no_baseline": "the rater has no mask of the first case",
+    "reference_size_zero": "what it is compared with is 0",
     # who rated what
     "not_rated": "no item was rated",
     "no_item_rated_twice": "no item was rated by two raters",

@@ -38,9 +38,9 @@ _NAMES: dict[Scale, str] = {
         krippendorff_alpha_ordinal matthews_correlation mcc pabak
     """,
     "positive": """
-        added asd assd changed edited_volume entropy esm hausdorff hausdorff_95 hd hd95 lesions mae masd
-        mean_surface_distance msd mse mean_absolute relative_mean_absolute relative_rms removed rms rmse size_ratio ssm
-        std volume_difference
+        added area asd assd changed diameter_3d edited_volume entropy esm hausdorff hausdorff_95 hd hd95 lesions
+        long_axis mae masd mean_absolute mean_surface_distance msd mse relative_mean_absolute relative_rms
+        removed rms rmse short_axis size_ratio ssm std sum_long_axes volume volume_difference
     """,
 }
 SCALES: dict[str, Scale] = {name: scale for scale, names in _NAMES.items() for name in names.split()}

@@ -39,6 +39,7 @@ from .references import (
     pool_by_reference,
     reference_table,
 )
+from .sizes import size_notes, size_tables
 from .tables import (
     agreement_table,
     confusion_table,
@@ -215,8 +216,8 @@ def agree(
     exclude_group: Sequence[str] = (),
     level: float = 0.95,
     seed: int = 0,
-    pictures: bool = True,
     measure: str | Sequence[str] = MEASURES,
+    pictures: bool = True,
     tolerance: float | None = None,
     window: int = 7,
     agreement_window: int = 3,
@@ -243,11 +244,11 @@ def agree(
         Confidence level of intervals.
     seed : int
         Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+    measure : str or sequence of str
+        What to measure besides agreement: ``"sizes"`` of what raters marked (area or volume, lesions, diameters),
+        ``"distances"`` between raters' outlines, ``"lesions"`` that raters have in common; ``"none"`` for none.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
-    measure : str or sequence of str
-        What to measure besides agreement: any of ``sizes``, ``distances`` and ``lesions``, as a list or separated by
-        commas, or ``none``. By default all of them.
     tolerance : float, optional
         Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
     window, agreement_window : int
@@ -324,8 +325,10 @@ def tabulate_agreement(
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
+    sizes = {name: case.sizes for name, case in cases.items()}
+    tables += size_tables(study, sizes, tallies, settings)
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
+    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(

@@ -32,6 +32,7 @@ from ...study.suspicions import review_reading
 from .distances import CaseDistances, check_tolerance, measure_distances
 from .edits import Edit, edits_of
 from .references import count_references, label_values
+from .sizes import CaseSizes, measure_sizes
 
 Array = NDArray[Any]
 
@@ -99,6 +100,8 @@ class CaseAgreement:
     """Of its masks."""
     distances: CaseDistances | None = None
     """Between the raters, and to given references; None where they are not measured."""
+    sizes: CaseSizes | None = None
+    """Of what raters marked; None where they are not measured."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -114,8 +117,9 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     review, axes = review_reading(reading, whole), len(reading.grid.shape)
     named = label_values(reading, table) if references else None
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
+    sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
     measured = CaseAgreement(
-        table, review=review, edits=edits, references=references, axes=axes, distances=distances
+        table, review=review, edits=edits, references=references, axes=axes, distances=distances, sizes=sizes
     )  # fmt: skip
     if not plan.looks:
         return measured
