@@ -39,8 +39,8 @@ _NAMES: dict[Scale, str] = {
     """,
     "positive": """
         added asd assd changed edited_volume entropy esm hausdorff hausdorff_95 hd hd95 lesions mae masd
-        mean_surface_distance msd mse mean_absolute relative_mean_absolute relative_rms removed rms rmse size_ratio ssm
-        std volume_difference
+        mean_surface_distance msd mse mean_absolute relative_mean_absolute relative_rms removed rms rmse ssm std
+        volume_difference
     """,
 }
 SCALES: dict[str, Scale] = {name: scale for scale, names in _NAMES.items() for name in names.split()}
