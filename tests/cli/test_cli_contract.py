@@ -63,7 +63,8 @@ def test_every_table_has_its_columns(everything):
     assert set(found) == set(EXTRA)
     for name, path in found.items():
         with open(path, newline="", encoding="utf-8") as stream:
-            assert next(csv.reader(stream)) == [*HEAD, *EXTRA[name], *TAIL]
+            unit = ["unit"] * (name in ("agreement", "pairs"))  # of distances
+            assert next(csv.reader(stream)) == [*HEAD, *EXTRA[name], *TAIL, *unit]
     coverage = (everything / "out1/check/coverage.csv").read_text().splitlines()[0]
     assert coverage == ",".join([*HEAD, "rater", "size", *TAIL])
     problems = (everything / "out1/check/problems.csv").read_text().splitlines()[0]
@@ -95,7 +96,10 @@ def test_promised_statistics(everything):
     )
     assert set(promised.split()) <= names["agreement"]
     sizes = {"size_ratio", "log_size_ratio", "size_p_value", "size_p_holm", "same_label"}
-    assert sizes | {"cohen_kappa", "dice", "iou", "bias_index", "volume_difference"} == names["pairs"]
+    distances = {"hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice", "distances_one_empty"}
+    assert distances | {"surface_tolerance"} <= names["agreement"]
+    overlaps = {"cohen_kappa", "dice", "iou", "bias_index", "volume_difference"}
+    assert sizes | overlaps | distances == names["pairs"]
     assert {"sensitivity", "specificity", "ppv", "npv", "cohen_kappa", "mean_difference", "outlier",
             "sensitivity_against_others", "williams_index", "staple_sensitivity"} <= names["raters"]  # fmt: skip
 

@@ -199,9 +199,14 @@ def _without_jobs(value: Any) -> Any:
     return {setting.name: getattr(value, setting.name) for setting in fields(value) if setting.name != "jobs"}
 
 
+def _numbers(table: Table) -> list[dict[str, Any]]:
+    header = table.header
+    return [dict(zip(header, cells, strict=True)) for cells in table.records()]
+
+
 def summary_of(command: str, tables: Iterable[Table], **facts: Any) -> dict[str, Any]:
     """The summary of a command: versions, facts about its data and settings, and the tables' numbers."""
-    numbers = {t.name: [dict(zip(t.header, row.cells(), strict=True)) for row in t.rows] for t in tables}
+    numbers = {t.name: _numbers(t) for t in tables}
     facts = {name: _without_jobs(value) for name, value in facts.items()}
     start = {"schema_version": SCHEMA, "manytruths": manytruths.__version__, "command": command}
     return {**start, **facts, "tables": numbers}

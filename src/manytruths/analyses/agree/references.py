@@ -6,6 +6,7 @@ are those of a rater's mask, or of a consensus, this is found and said.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,7 @@ from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import Undefined, ratio
+from ...core.undefined import Undefined
 from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
 from ...io.result_tables import Row, Table
 from ...study import Study
@@ -46,9 +47,9 @@ By label; of one label also under ``""``, whatever value a reference has for it.
 """
 Equal = dict[tuple[str, str], EqualMasks]
 """Given references that are the same as masks, by reference and rater or method."""
-SIZE_DIFFERENCE, SIZE_RATIO = "size_difference", "size_ratio"
-SIZES = (SIZE_DIFFERENCE, SIZE_RATIO)
-"""What was marked, less what the reference has, and divided by it."""
+SIZE_DIFFERENCE, LOG_RATIO = "size_difference", "log_size_ratio"
+SIZES = (SIZE_DIFFERENCE, LOG_RATIO)
+"""What was marked, less what the reference has, and the natural logarithm of the ratio of the two."""
 MM3_PER_ML = 1000
 Voted = dict[str, tuple[int, int]]
 """References that are, in every case, what at least so many of so many raters marked."""
@@ -263,13 +264,14 @@ def score_references(
 
 
 def size_values(counts: NDArray[np.float64], table: Tally) -> Values:
-    """By how much more was marked than the reference has, and how many times as much."""
-    rated, judged, reference = counts.sum(), counts[1:].sum(), counts[:, 1:].sum()
-    if not rated:
+    """By how much more was marked than the reference has, and the logarithm of how many times as much."""
+    judged, reference = float(counts[1:].sum()), float(counts[:, 1:].sum())
+    if not counts.sum():
         return dict.fromkeys(SIZES, Undefined("no_item_rated_by_both"))
+    both, none = judged and reference, Undefined("one_empty" if judged or reference else "both_empty")
     return {
-        SIZE_DIFFERENCE: float(judged - reference) * _item_size(table),
-        SIZE_RATIO: ratio(float(judged), float(reference), "second_empty"),
+        SIZE_DIFFERENCE: (judged - reference) * _item_size(table),
+        LOG_RATIO: math.log(judged / reference) if both else none,
     }
 
 

@@ -28,6 +28,7 @@ from ...fusion.result import first_readings
 from ...shape import Surface, SurfaceDistances, surface_distances
 from ...study.outlines import NOT_THERE
 from ..agree.distances import DISTANCES, distance_values
+from ..agree.references import SIZES, size_values
 from .marks import CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]
@@ -38,7 +39,7 @@ SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy
 """Gordon's measures against a probability."""
 EVERYBODY = Column("all raters", "reference")
 """What extended Dice is against: what all raters marked, and what any did."""
-STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
+STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES)
 """In the order in which they are written."""
 NAMES = {
     "dice": "Dice",
@@ -57,6 +58,8 @@ NAMES = {
     "balanced_accuracy": "balanced accuracy",
     "extended_dice": "extended Dice",
     "inner_outer_ratio": "|I|/|O|",
+    "size_difference": "difference of sizes",
+    "log_size_ratio": "logarithm of the ratio of sizes",
     "pbar_area": "P̄-R area",
     "pr_area": "P-R area",
     "roc_area": "ROC area",
@@ -89,6 +92,8 @@ class LabelCounts:
     notes: tuple[str, ...] = ()
     axes: int = 2
     """Of the image."""
+    given: frozenset[Column] = frozenset()
+    """Given references, against which sizes are compared too."""
 
 
 def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
@@ -114,6 +119,7 @@ def _count(label: LabelMarks) -> LabelCounts:
     return LabelCounts(
         label.joint, distances, _soft_scores(label.base, label.estimates), absent, first_readings(whole.table),
         diagonal, min(grid.spacing or (1.0,)), tuple(label.notes), len(grid.shape),
+        frozenset((*case.references, *case.missing_references)),
     )  # fmt: skip
 
 
@@ -175,7 +181,7 @@ def _soft_scores(
 
 def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
     """Scores of every algorithm against every reference, of every rater against every other and against the others."""
-    scores = _overlap_scores(counts.tally)
+    scores = _overlap_scores(counts.tally, counts.given)
     for (who, whom), values in scores.items():
         distances = counts.distances.get((who, whom)) or counts.distances.get((whom, who))
         if distances is not None:
@@ -191,12 +197,14 @@ def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
     return scores
 
 
-def _overlap_scores(table: Tally) -> dict[Key, Values]:
+def _overlap_scores(table: Tally, given: Collection[Column]) -> dict[Key, Values]:
+    """Overlaps and, with what was given, differences of size."""
     raters = rater_columns(table)
     counts = overlaps(table, [*table.role("algorithm"), *raters], [*raters, *table.role("reference")])
     values = {s: counts.values(s) for s in OVERLAPS}
     return {
         (a, b): {s.__name__: counts.value(a, b, s) if np.isnan(v[i, j]) else float(v[i, j]) for s, v in values.items()}
+        | (size_values(counts.tables[i, j], table) if b in given else {})
         for i, a in enumerate(counts.judged)
         for j, b in enumerate(counts.against)
         if a != b and _is_scored(a, b)
