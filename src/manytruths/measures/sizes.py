@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.undefined import Undefined
-from ..shape.diameters import MOST_COMPONENTS, MaskAxes, measure_axes
+from ..shape.diameters import MOST_COMPONENTS, MaskAxes, measure_axes, measure_images
 from ..shape.grid import Grid
 
 MM3_PER_ML = 1000.0
@@ -102,32 +102,50 @@ class MarkSize:
 
 def measure_mark(marks: NDArray[np.bool_], grid: Grid, *, cut: bool = False) -> MarkSize:
     """The size of a mark on a grid of two or three axes; ``cut`` where it is known to go on beyond what counts."""
-    return size_of(measure_axes(marks, grid.spacing), grid, cut=cut)
+    return measure_marks([marks], grid, [cut])[0]
 
 
-def size_of(axes: MaskAxes, grid: Grid, *, cut: bool = False) -> MarkSize:
-    """The size of a mark whose components were found."""
-    units = SizeUnits.of(grid)
-    if not axes.count:
-        return MarkSize.nothing(units.axes)
-    pixels, where = int(axes.pixels.sum()), _position(axes.centroid, grid)
-    cut = cut or axes.touches_border
-    if axes.count > MOST_COMPONENTS:
-        gap = Undefined("too_many_components")
-        return MarkSize(pixels, axes.count, pixels * units.pixel, gap, gap, gap, gap, where, cut=cut)
-    long_axes = axes.long_axes
-    (largest,) = axes.find_axes(np.array([_first_largest(long_axes, axes.pixels)]))
-    space = axes.largest_diameter if axes.volume else Undefined("image_of_two_axes")
-    return MarkSize(
-        pixels, axes.count, pixels * units.pixel, largest.long_axis, largest.short_axis, float(long_axes.sum()), space,
-        where, cut=cut,
-    )  # fmt: skip
+def measure_marks(marks: Sequence[NDArray[np.bool_]], grid: Grid, cut: Sequence[bool] | None = None) -> list[MarkSize]:
+    """The sizes of several marks on one grid; those of images are measured together, which is faster."""
+    cuts = cut or [False] * len(marks)
+    if len(grid.shape) == 3:
+        return [_sizes_of(measure_axes(m, grid.spacing), grid, [c])[0] for m, c in zip(marks, cuts, strict=True)]
+    return _sizes_of(measure_images(marks, grid.spacing), grid, cuts)
 
 
-def _first_largest(long_axes: NDArray[np.float64], pixels: NDArray[np.int64]) -> int:
-    """The lesion with the longest long axis; of several, the one with the most pixels."""
+def _sizes_of(axes: MaskAxes, grid: Grid, cuts: Sequence[bool]) -> list[MarkSize]:
+    """The sizes of one volume, or of several images."""
+    images = np.zeros(axes.count, np.int64) if axes.volume else axes.images
+    counts = np.bincount(images, minlength=len(cuts)).tolist()
+    components = {k: np.flatnonzero(images == k) for k, count in enumerate(counts) if count}
+    measured = [k for k, count in enumerate(counts) if 0 < count <= MOST_COMPONENTS]
+    largest = {k: components[k][_first_largest(axes, components[k])] for k in measured}
+    found = dict(zip(measured, axes.find_axes(np.array([largest[k] for k in measured], np.int64)), strict=True))
+    units, result = SizeUnits.of(grid), list[MarkSize]()
+    for k, cut in enumerate(cuts):
+        if k not in components:
+            result.append(MarkSize.nothing(units.axes))
+            continue
+        own = components[k]
+        pixels = axes.pixels[own]
+        total, gap = int(pixels.sum()), Undefined("too_many_components")
+        long_axis, short_axis, sum_long_axes, space = (gap,) * 4 if k not in found else (
+            found[k].long_axis, found[k].short_axis, float(axes.long_axes[own].sum()),
+            axes.largest_diameter if axes.volume else Undefined("image_of_two_axes"),
+        )  # fmt: skip
+        where = _position((pixels @ axes.centroids[own] / total).tolist(), grid)
+        result.append(MarkSize(
+            total, counts[k], total * units.pixel, long_axis, short_axis, sum_long_axes, space, where,
+            cut=cut or bool(axes.at_border[own].any()),
+        ))  # fmt: skip
+    return result
+
+
+def _first_largest(axes: MaskAxes, own: NDArray[np.int64]) -> int:
+    """Of some lesions, the position of the one with the longest long axis; of several, the one with the most pixels."""
+    long_axes = axes.long_axes[own]
     near = np.flatnonzero(long_axes >= long_axes.max() * (1 - 1e-12))
-    return int(near[pixels[near].argmax()])
+    return int(near[axes.pixels[own][near].argmax()])
 
 
 def _position(index: Sequence[float], grid: Grid) -> tuple[float, ...]:

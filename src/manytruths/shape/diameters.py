@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, GridError, InputError
 from ..core.undefined import Undefined
 from .grid import slice_axis, times
-from .runs import Runs, expand, find_runs
+from .runs import Runs, expand, find_runs, find_runs_of_images
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -148,6 +148,12 @@ def measure_axes(mask: ArrayLike, spacing: Sequence[float] | None = None, axis: 
     return MaskAxes(find_runs(np.ascontiguousarray(turned)), marks.shape, sides, order)
 
 
+def measure_images(images: Sequence[NDArray[np.bool_]], spacing: Sequence[float] | None = None) -> MaskAxes:
+    """The components of several images of one size, found together: slices are the images."""
+    sides = (1.0, 1.0) if spacing is None else tuple(float(side) for side in spacing)
+    return MaskAxes(find_runs_of_images(images), images[0].shape, sides, (0, 1))
+
+
 def _memory_order(marks: NDArray[np.bool_], across: int | None) -> tuple[int, ...]:
     """Slices first, and of the other axes the one that is contiguous in memory last."""
     plane = sorted((a for a in range(marks.ndim) if a != across), key=lambda a: (-abs(marks.strides[a]), a))
@@ -207,21 +213,23 @@ class MaskAxes:
         return self._to_array_axes(means)
 
     @cached_property
-    def centroid(self) -> Point:
-        """Mean position of all pixels by axis of the array."""
-        return tuple((self.pixels @ self.centroids / self.pixels.sum()).tolist())
+    def at_border(self) -> NDArray[np.bool_]:
+        """Which components lie at the end of an axis that has more than one pixel."""
+        runs, shape = self.runs, [self.shape[a] for a in self.order]
+        depth, height, width = shape if self.volume else (1, *shape)
+        ends = ((runs.slices, runs.slices, depth), (runs.rows, runs.rows, height), (runs.starts, runs.stops - 1, width))
+        result = np.zeros(self.count, np.bool_)
+        for low, high, n in ends:
+            if n > 1:
+                result[runs.components[(low == 0) | (high == n - 1)]] = True
+        return result
 
     @cached_property
-    def touches_border(self) -> bool:
-        """Whether a mark lies at the end of an axis that has more than one pixel."""
-        runs, (depth, height, width) = self.runs, self._shape_of_runs
-        ends = ((runs.slices, runs.slices, depth), (runs.rows, runs.rows, height), (runs.starts, runs.stops - 1, width))
-        return any(n > 1 and bool((low == 0).any() or (high == n - 1).any()) for low, high, n in ends)
-
-    @property
-    def _shape_of_runs(self) -> tuple[int, int, int]:
-        shape = [self.shape[a] for a in self.order]
-        return (shape[0], shape[1], shape[2]) if self.volume else (1, shape[0], shape[1])
+    def images(self) -> Integers:
+        """The image that each component lies in; of a volume, a slice of it."""
+        result = np.zeros(self.count, np.int64)
+        result[self.runs.components] = self.runs.slices
+        return result
 
     def component_at(self, index: Sequence[int]) -> int:
         """The component that holds a pixel; −1 where it is not marked."""
@@ -246,6 +254,8 @@ class MaskAxes:
 
     def find_axes(self, wanted: Integers) -> list[_Axes]:
         """Long and short axes of some components."""
+        if not len(wanted):
+            return []
         ties = _tied_pairs(self.hulls, self.long_axes**2, wanted)
         shorts = _short_axes(self.runs, ties, self._scaled)
         best: dict[int, _Axes] = {}
@@ -505,55 +515,13 @@ class _Shorts:
 
 def _short_axes(runs: Runs, ties: _Ties, scale: tuple[float, float, float]) -> _Shorts:
     """The longest line across the outline of each piece that is perpendicular to its long axis."""
-    result = _Shorts(np.zeros(len(ties.pieces)), np.zeros((len(ties.pieces), 2, 2)))
-    plane = (scale[1], scale[2])
-    for at, pieces in _batches(runs, ties.pieces):
-        outlines = _trace_outlines(runs, pieces)
-        own = np.searchsorted(pieces, ties.pieces[at])
-        lengths, ends = _cross(outlines, own, ties.ends[at], plane)
-        result.lengths[at], result.ends[at] = lengths, ends
-    return result
-
-
-def _batches(runs: Runs, wanted: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Which of the wanted pieces are of about the same width and fit on a sheet together, and these, each once."""
-    pieces, inverse = np.unique(wanted, return_inverse=True)
-    _, _, low, high = _boxes_of_pieces(runs, pieces)
-    kind = np.ceil(np.log2(high - low + 1)).astype(np.int64)
-    for width in np.unique(kind).tolist():
-        some = np.flatnonzero(kind == width)
-        # at most so many that outlines of round ones, and what is made of them, stay small
-        step = max(1, (1 << 17) >> width)
-        for first in range(0, len(some), step):
-            part = some[first : first + step]
-            at = np.flatnonzero(np.isin(inverse, part))
-            yield at, pieces[part]
-
-
-def _boxes_of_pieces(runs: Runs, pieces: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """First and last row, first column and the column after the last one of some pieces, which are sorted."""
-    at, own = _runs_of(runs, pieces)
-    top, left = np.full(len(pieces), np.iinfo(np.int64).max), np.full(len(pieces), np.iinfo(np.int64).max)
-    bottom, right = np.zeros(len(pieces), np.int64), np.zeros(len(pieces), np.int64)
-    np.minimum.at(top, own, runs.rows[at])
-    np.maximum.at(bottom, own, runs.rows[at])
-    np.minimum.at(left, own, runs.starts[at])
-    np.maximum.at(right, own, runs.stops[at])
-    return top, bottom, left, right
-
-
-def _runs_of(runs: Runs, pieces: Integers) -> tuple[Integers, Integers]:
-    """The runs of some pieces, which are sorted, and the position of the piece of each."""
-    position = np.full(int(runs.pieces.max()) + 1, -1)
-    position[pieces] = np.arange(len(pieces))
-    own = position[runs.pieces]
-    at = np.flatnonzero(own >= 0)
-    return at, own[at]
+    pieces, own = np.unique(ties.pieces, return_inverse=True)
+    return _Shorts(*_cross(_trace_outlines(runs, pieces), own, ties.ends, (scale[1], scale[2])))
 
 
 @dataclass(frozen=True, eq=False)
 class _Outlines:
-    """Outlines of pieces at half height: sides between midpoints of the sides of pixels, in doubled coordinates."""
+    """Outlines of pieces at half height: straight lines between midpoints of the sides of pixels, doubled."""
 
     vertices: Integers
     """(vertices, row and column), piece by piece."""
@@ -566,45 +534,66 @@ class _Outlines:
 # of the four pixels around a corner (1, 2, 4, 8: rows from above), which of the midpoints between them (0 above,
 # 1 below, 2 left, 3 right) a side of the outline joins; where pixels touch at the corner alone, they hang together
 _MIDPOINTS = np.array([(0, 1), (2, 1), (1, 0), (1, 2)])
-_SIDES = {1: (2, 0), 14: (2, 0), 2: (0, 3), 13: (0, 3), 4: (2, 1), 11: (2, 1), 8: (1, 3), 7: (1, 3)}
-_SIDES |= {3: (2, 3), 12: (2, 3), 5: (0, 1), 10: (0, 1), 6: (2, 0), 9: (0, 3)}
-_SECOND = {6: (1, 3), 9: (2, 1)}
+_SIDES = np.full((2, 16, 2), -1)
+for _codes, _joined in (
+    ((1, 14), (2, 0)), ((2, 13), (0, 3)), ((4, 11), (2, 1)), ((8, 7), (1, 3)), ((3, 12), (2, 3)), ((5, 10), (0, 1)),
+    ((6,), (2, 0)), ((9,), (0, 3)),
+):  # fmt: skip
+    _SIDES[0, list(_codes)] = _joined
+_SIDES[1, 6], _SIDES[1, 9] = (1, 3), (2, 1)
 
 
 def _trace_outlines(runs: Runs, pieces: Integers) -> _Outlines:
-    """The outlines of some pieces of about the same width, drawn below each other on one sheet."""
+    """The outlines of some pieces, which are sorted.
+
+    Between two rows the outline changes its course only where a run of one of them begins or ends; elsewhere it runs
+    along the border between the rows, or not at all.
+    """
     at, own = _runs_of(runs, pieces)
-    top, bottom, left, right = _boxes_of_pieces(runs, pieces)
-    heights, width = bottom - top + 3, int((right - left).max()) + 2
-    offsets = np.cumsum(heights) - heights
-    line = (offsets[own] + runs.rows[at] - top[own] + 1) * width
-    change = np.zeros(int(heights.sum()) * width, np.int8)
-    change[line + runs.starts[at] - left[own] + 1] = 1
-    change[line + runs.stops[at] - left[own] + 1] = -1
-    sheet = np.cumsum(change, dtype=np.int8).reshape(-1, width)
-    # where the first pixel of the sheet of each line lies
-    owner = np.repeat(np.arange(len(pieces)), heights)
-    origin = np.stack([(np.arange(len(sheet)) - offsets[owner]) + top[owner] - 1, left[owner] - 1], axis=1)
-    vertices, of_vertex = [], []
-    for mark, step in ((np.diff(sheet, axis=0), (1, 0)), (np.diff(sheet, axis=1), (0, 1))):
-        i, j = np.nonzero(mark)
-        vertices.append(np.stack([2 * origin[i, 0] + step[0], 2 * (origin[i, 1] + j) + step[1]], axis=1))
-        of_vertex.append(owner[i])
-    code = sheet[:-1, :-1] + 2 * sheet[:-1, 1:] + 4 * sheet[1:, :-1] + 8 * sheet[1:, 1:]
-    i, j = np.nonzero((code != 0) & (code != 15))
-    corner = np.stack([2 * origin[i, 0], 2 * (origin[i, 1] + j)], axis=1)
+    columns, rows = np.concatenate([runs.starts[at], runs.stops[at]]), np.tile(runs.rows[at], 2)
+    own = np.tile(own, 2)
+    # each end of a run between the row and the one before, where it lies below, and the one after, where it lies above
+    place, below = np.concatenate([rows - 1, rows]), np.repeat([True, False], len(rows))
+    owner, column = np.tile(own, 2), np.tile(columns, 2)
+    order = np.lexsort((column, place, owner))
+    place, below, owner, column = place[order], below[order], owner[order], column[order]
+    new_line = (np.diff(owner, prepend=-1) != 0) | (np.diff(place, prepend=-2) != 0)
+    first = np.flatnonzero(new_line | (np.diff(column, prepend=-1) != 0))
+    # who is marked to the right of each end: pixels change their state there, and begin unmarked
+    above_right, below_right = np.cumsum(~below) & 1, np.cumsum(below) & 1
+    last = np.append(first[1:], len(place)) - 1
+    right = np.stack([above_right[last], below_right[last]])
+    left = np.concatenate([np.zeros((2, 1), np.int64), right[:, :-1]], axis=1)
+    place, owner, column = place[first], owner[first], column[first]
+    code = left[0] + 2 * right[0] + 4 * left[1] + 8 * right[1]
+    corner = 2 * np.stack([place, column - 1], axis=1)
     sides, of_side = [], []
-    for table in (_SIDES, _SECOND):
-        ends = np.full((16, 2), -1)
-        ends[list(table)] = list(table.values())
-        joined = ends[code[i, j]]
-        here = joined[:, 0] >= 0
+    for table in _SIDES:
+        joined = table[code]
+        here = np.flatnonzero(joined[:, 0] >= 0)
         sides.append(corner[here][:, None] + _MIDPOINTS[joined[here]])
-        of_side.append(owner[i[here]])
+        of_side.append(owner[here])
+    # from one change to the next along the border of the rows
+    along = np.flatnonzero(right[0] != right[1])
+    ends = np.stack([corner[along] + _MIDPOINTS[3], corner[along + 1] + _MIDPOINTS[2]], axis=1)
+    apart = ends[:, 0, 1] < ends[:, 1, 1]
+    sides.append(ends[apart])
+    of_side.append(owner[along][apart])
+    vertices = [np.stack([2 * rows, 2 * columns - 1], axis=1), ends[:, 0], ends[apart, 1]]
+    of_vertex = [own, owner[along], owner[along][apart]]
     return _Outlines(
         *_by_piece(np.concatenate(vertices), np.concatenate(of_vertex), len(pieces)),
         *_by_piece(np.concatenate(sides), np.concatenate(of_side), len(pieces)),
     )
+
+
+def _runs_of(runs: Runs, pieces: Integers) -> tuple[Integers, Integers]:
+    """The runs of some pieces, which are sorted, and the position of the piece of each."""
+    position = np.full(int(runs.pieces.max()) + 1, -1)
+    position[pieces] = np.arange(len(pieces))
+    own = position[runs.pieces]
+    at = np.flatnonzero(own >= 0)
+    return at, own[at]
 
 
 def _by_piece(values: Integers, of: Integers, count: int) -> tuple[Integers, Integers]:
@@ -628,8 +617,8 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     of_side, sides = np.repeat(np.arange(count), many), outlines.sides[expand(outlines.side_starts[own], many)]
     at, _ = project(points, unit[of_vertex], scale)
     along, across = project(sides, unit[of_side][:, None], scale)
-    order = np.argsort(along, axis=1)
-    along, across = np.take_along_axis(along, order, 1), np.take_along_axis(across, order, 1)
+    back = along[:, 0] > along[:, 1]
+    along[back], across[back] = along[back, ::-1], across[back, ::-1]
     # one axis after the other on a line; what is beside by rounding is found, too, and looked at again below
     lowest = np.full(count, np.inf)
     np.minimum.at(lowest, of_vertex, at)
@@ -644,13 +633,14 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     last = np.searchsorted(place, start + along[:, 1] + slack, side="right")
     upper, lower = np.full(len(at), -np.inf), np.full(len(at), np.inf)
     some = np.maximum(last - first, 0)
-    side, vertex = np.repeat(np.arange(len(sides)), some), expand(first, some)
-    t, low, high, off = at[vertex], along[side, 0], along[side, 1], beside[of_side[side]]
-    met = (of_side[side] == of_vertex[vertex]) & (t >= low - off) & (t <= high + off)
-    side, vertex = side[met], vertex[met]
-    for height in cross_heights(at[vertex], along[side], across[side]):
-        np.maximum.at(upper, vertex, height)
-        np.minimum.at(lower, vertex, height)
+    for part in _parts(some):
+        side, vertex = np.repeat(part, some[part]), expand(first[part], some[part])
+        t, low, high, off = at[vertex], along[side, 0], along[side, 1], beside[of_side[side]]
+        met = (of_side[side] == of_vertex[vertex]) & (t >= low - off) & (t <= high + off)
+        side, vertex = side[met], vertex[met]
+        for some_vertices, heights in cross_heights(vertex, at[vertex], along[side], across[side]):
+            np.maximum.at(upper, some_vertices, heights)
+            np.minimum.at(lower, some_vertices, heights)
     extent = upper - lower
     starts = np.searchsorted(of_vertex, np.arange(count))
     longest = np.maximum.reduceat(extent, starts)
@@ -662,19 +652,30 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     return extent[best], found / np.array(scale)
 
 
+def _parts(counts: Integers) -> Iterator[Integers]:
+    """Positions, so many at a time that their counts together stay small."""
+    number = np.cumsum(counts) // _AT_ONCE
+    edges = np.flatnonzero(np.diff(number, prepend=-1))
+    for first, last in zip(edges.tolist(), [*edges[1:].tolist(), len(counts)], strict=True):
+        yield np.arange(first, last)
+
+
 def project(points: Integers, unit: Floats, scale: tuple[float, float]) -> tuple[Floats, Floats]:
     """Where points lie along a direction, and across it."""
     y, x = points[..., 0] * scale[0], points[..., 1] * scale[1]
     return y * unit[..., 0] + x * unit[..., 1], x * unit[..., 0] - y * unit[..., 1]
 
 
-def cross_heights(t: Floats, along: Floats, across: Floats) -> tuple[Floats, Floats]:
-    """Where lines at ``t`` meet sides; sides that lie on their line have two such heights."""
+def cross_heights(vertex: Integers, t: Floats, along: Floats, across: Floats) -> Iterator[tuple[Integers, Floats]]:
+    """Where the lines through vertices, at ``t``, meet sides; sides that lie on such a line have two heights."""
     span = along[:, 1] - along[:, 0]
     flat = span <= 0
-    share = np.clip((t - along[:, 0]) / np.where(flat, 1.0, span), 0.0, 1.0)
-    height = across[:, 0] + (across[:, 1] - across[:, 0]) * share
-    return np.where(flat, across[:, 0], height), np.where(flat, across[:, 1], height)
+    if flat.any():
+        yield vertex[flat], across[flat, 1]
+        span[flat] = 1.0
+    share = np.clip((t - along[:, 0]) / span, 0.0, 1.0)
+    share[flat] = 0.0
+    yield vertex, across[:, 0] + (across[:, 1] - across[:, 0]) * share
 
 
 # -- in space --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ than on voxels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,22 +47,44 @@ def find_runs(marks: NDArray[np.bool_]) -> Runs:
     >>> runs.starts.tolist(), runs.stops.tolist(), runs.components.tolist()
     ([0, 3, 3], [2, 4, 4], [0, 1, 1])
     """
-    _, height, width = marks.shape
-    lines = marks.reshape(-1, width)
+    depth, height, width = marks.shape
+    lines, starts, stops = _scan(marks.reshape(-1, width))
+    slices, rows = np.divmod(lines, height)
+    return _connect(slices, rows, starts, stops, marks.shape, through=depth > 1)
+
+
+def find_runs_of_images(images: Sequence[NDArray[np.bool_]]) -> Runs:
+    """The runs of several images of one size, as slices of which none hangs together with another."""
+    found = [_scan(image) for image in images]
+    slices = np.repeat(np.arange(len(found)), [len(lines) for lines, _, _ in found])
+    rows, starts, stops = (np.concatenate(part) for part in zip(*found, strict=True))
+    return _connect(slices, rows, starts, stops, (len(images), *images[0].shape), through=False)
+
+
+def _scan(lines: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+    """The line, the first column and the column after the last one of every run."""
+    width = lines.shape[1]
     marked = np.flatnonzero(_any_by_line(lines))
     padded = np.zeros((len(marked), width + 2), np.bool_)
     padded[:, 1:-1] = lines[marked]
     flat = padded.reshape(-1)
     changes = np.flatnonzero(flat[1:] != flat[:-1])
     line, starts = np.divmod(changes[::2], width + 2)
-    slices, rows = np.divmod(marked[line], height)
-    stops = changes[1::2] - line * (width + 2)
-    # rows before the first and after the last one, so that neighbours do not wrap around
-    keys, reach = slices * (height + 2) + rows + 1, width + 2
+    return marked[line], starts, changes[1::2] - line * (width + 2)
+
+
+def _connect(
+    slices: Integers, rows: Integers, starts: Integers, stops: Integers, shape: tuple[int, ...], *, through: bool
+) -> Runs:
+    """Runs with the numbers of their pieces and components; slices hang together where they go ``through``."""
+    # a row before the first and after the last one, so that neighbours do not wrap around
+    height, reach = shape[1] + 2, shape[2] + 2
+    keys = slices * height + rows + 1
     within = _neighbours(keys, starts, stops, 1, reach)
-    pieces = _number(len(starts), [within])
-    between = [_neighbours(keys, starts, stops, height + 2 + step, reach) for step in (-1, 0, 1)]
-    components = _number(len(starts), [within, *between]) if len(marks) > 1 else pieces
+    pieces = components = _number(len(starts), [within])
+    if through:
+        between = [_neighbours(keys, starts, stops, height + step, reach) for step in (-1, 0, 1)]
+        components = _number(len(starts), [within, *between])
     return Runs(slices, rows, starts, stops, pieces, components)
 
 
@@ -89,11 +112,17 @@ def expand(first: Integers, counts: Integers) -> Integers:
 
 
 def _number(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:
+    """Numbers of what hangs together, from 0 in order."""
+    own, other = pairs[0] if len(pairs) == 1 else (np.concatenate(side) for side in zip(*pairs, strict=True))
+    if not count:
+        return np.zeros(0, np.int64)
+    if (other - own == 1).all():
+        # one run in every row, as in most drawings: they break where two do not follow each other
+        new = np.ones(count, np.int64)
+        new[other] = 0
+        return np.cumsum(new) - 1
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    own, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
     graph = coo_array((np.ones(len(own), np.int8), (own, other)), shape=(count, count))
-    if not count:
-        return np.zeros(0, np.int64)
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)

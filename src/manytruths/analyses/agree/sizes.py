@@ -14,7 +14,7 @@ from ...core.columns import Column
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note, Undefined
 from ...io.result_tables import Row, Table
-from ...measures.sizes import LENGTHS, MarkSize, SizeUnits, measure_mark
+from ...measures.sizes import LENGTHS, MarkSize, SizeUnits, measure_marks
 from ...study import Study
 from ...study.case import Reading
 from ..tables import Series, Settings, group_names, mean_rows
@@ -50,15 +50,16 @@ def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
         return None
     units, inside = SizeUnits.of(reading.grid), _inside(reading)
     values = {labels.names[mark]: None if options.foreground else labels.values[mark] for mark in labels.marks}
-    marks: dict[Column, dict[str, MarkSize]] = {}
-    for column, array in reading.masks.items():
-        marks[column] = {}
-        for label, value in values.items():
-            marked = find_marks(array, value, options.void)
-            kept = marked if inside is None else marked & inside
-            cut = inside is not None and bool((marked & ~inside).any())
-            marks[column][label] = measure_mark(kept, reading.grid, cut=cut)
-    return CaseSizes(units, marks)
+    keys = [(column, label) for column in reading.masks for label in values]
+    marks = [find_marks(reading.masks[column], values[label], options.void) for column, label in keys]
+    cuts = [False] * len(marks)
+    if inside is not None:
+        cuts = [bool((mark & ~inside).any()) for mark in marks]
+        marks = [mark & inside for mark in marks]
+    result: dict[Column, dict[str, MarkSize]] = {column: {} for column in reading.masks}
+    for (column, label), size in zip(keys, measure_marks(marks, reading.grid, cuts) if marks else (), strict=True):
+        result[column][label] = size
+    return CaseSizes(units, result)
 
 
 def _inside(reading: Reading) -> NDArray[np.bool_] | None:
