@@ -50,7 +50,15 @@ _LOWER: dict[str, tuple[float | None, float]] = {
 """What counts as the worst, and the best."""
 
 DESCRIPTIVE = frozenset(
-    "bias_index inner_outer_ratio log_size_ratio prevalence prevalence_index size_difference tolerance".split()
+    [
+        "bias_index",
+        "inner_outer_ratio",
+        "log_size_ratio",
+        "prevalence",
+        "prevalence_index",
+        "size_difference",
+        "tolerance",
+    ]
 )
 """Statistics that describe a case, its raters or a size, not how good an algorithm is."""
 
