@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, learning, polygons, ranking, reliability, report, surfaces
+from . import (
+    boundaries,
+    consensus,
+    evaluation,
+    foundation,
+    learning,
+    lesions,
+    polygons,
+    ranking,
+    reliability,
+    report,
+    surfaces,
+)
 
 JOBS = (
     foundation.JOBS
@@ -12,6 +24,7 @@ JOBS = (
     | evaluation.JOBS
     | surfaces.JOBS
     | boundaries.JOBS
+    | lesions.JOBS
     | ranking.JOBS
     | reliability.JOBS
     | report.JOBS

@@ -136,6 +136,7 @@ from .inference.rater_tests import (
     rater_size_tests,
 )
 from .io.tables import read_tally, write_tally
+from .lesions import Lesion, LesionMatch, LesionPair, RaterDetection, match_lesions
 from .raters import (
     RaterClustering,
     RaterDependence,
@@ -257,6 +258,9 @@ __all__ = [
     "KappaWidth",
     "LabelError",
     "Labels",
+    "Lesion",
+    "LesionMatch",
+    "LesionPair",
     "LesionRatings",
     "LevelSet",
     "MacroMean",
@@ -283,6 +287,7 @@ __all__ = [
     "RaterAccuracy",
     "RaterClustering",
     "RaterDependence",
+    "RaterDetection",
     "RaterDifferences",
     "RaterFindings",
     "RaterGroupTest",
@@ -382,6 +387,7 @@ __all__ = [
     "mask_intensity",
     "mask_ratings",
     "match_boundaries",
+    "match_lesions",
     "mean_pairwise",
     "mean_precision",
     "mean_surface_distance",
