@@ -63,6 +63,13 @@ Distances = Annotated[
     bool,
     Parameter(group=METHOD, help="Measure Hausdorff and surface distances, which takes most of the time."),
 ]
+Measure = Annotated[
+    str,
+    Parameter(
+        group=METHOD,
+        help="What to measure of each case besides agreement: any of sizes, distances and lesions, or none.",
+    ),
+]
 Missing = Annotated[
     Literal["worst", "exclude"],
     Parameter(
@@ -122,6 +129,7 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    measure: Measure = "sizes,distances,lesions",
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -139,7 +147,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            measure=measure, level=level, seed=seed, jobs=output.jobs, progress=bar,
+            **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -318,6 +327,7 @@ def report(
     tolerance: Tolerance = None,
     margin: Margin = None,
     distances: Distances = True,
+    measure: Measure = "sizes,distances,lesions",
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
@@ -365,9 +375,9 @@ def report(
     with progress(quiet) as bar:
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
-            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
-            kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), show_images=show_images,
-            viewer=viewer, codes=codes,
+            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
+            missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
+            show_images=show_images, viewer=viewer, codes=codes,
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

@@ -287,7 +287,8 @@ def compute_findings(
     with clock("reading, agreement, consensus and evaluation by case"):
         cases, views = _analyse_cases(study, plan, fusing, evaluating, folder, settings, progress)
     with clock("agreement: tables and intervals"):
-        agreement = tabulate_agreement(study, {name: case.agreement for name, case in cases.items()}, settings)
+        agreed = {name: case.agreement for name, case in cases.items()}
+        agreement = tabulate_agreement(study, agreed, settings, plan.maps)
     with clock("consensus: tables and intervals"):
         fusion = tabulate_fusion(study, {name: case.fusion for name, case in cases.items()}, fusing, all_groups)
     evaluation, ranking = None, None

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import manytruths
 
+from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
@@ -122,6 +123,7 @@ def report(
     tolerance: float | None = None,
     margin: float | None = None,
     distances: bool = True,
+    measure: str | Sequence[str] = MEASURES,
     missing: Literal["worst", "exclude"] = "worst",
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
@@ -161,6 +163,9 @@ def report(
         another rater would. By default that of the study, and without any there is no verdict.
     distances : bool
         Whether to compute distances between outlines, which take most of the time of an evaluation.
+    measure : str or sequence of str
+        What to measure besides agreement: any of ``sizes``, ``distances`` and ``lesions``, as a list or separated by
+        commas, or ``none``. By default all of them.
     missing : {"worst", "exclude"}
         Missing predictions get the worst score, or exclude their case for every algorithm.
     kappa_scale : {"landis_koch", "fleiss", "altman", "shrout"}
@@ -208,7 +213,7 @@ def report(
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
     }  # fmt: skip
     plan = ReportPlan(
-        methods, options_by_name(prior=prior), evaluate,
+        methods, options_by_name(prior=prior), evaluate, MapOptions(measured=True, measure=parse_measures(measure)),
         images=show_images, viewer=viewer, title=title, coded=codes, resamples=resamples,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)

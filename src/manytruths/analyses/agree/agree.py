@@ -26,8 +26,9 @@ from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import CaseAgreement, MapOptions, analyse_case
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .edits import edit_notes, edited_pairs, edits_table
+from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
     Equal,
@@ -81,7 +82,7 @@ class Agreement(Result):
     study: Study
     tallies: Tallies
     settings: Settings
-    tables: Tables[Table]
+    tables: Tables[Any]
     raters: RaterAnalysis | None = None
     notes: tuple[str, ...] = ()
     suspicions: tuple[Suspicion, ...] = ()
@@ -122,12 +123,14 @@ class Agreement(Result):
     @property
     def agreement(self) -> Table:
         """The table ``agreement``."""
-        return self.tables["agreement"]
+        table: Table = self.tables["agreement"]
+        return table
 
     @property
     def curve(self) -> Table:
         """The table ``curve``."""
-        return self.tables["curve"]
+        table: Table = self.tables["curve"]
+        return table
 
     @property
     def charts(self) -> dict[str, str]:
@@ -178,7 +181,7 @@ class Agreement(Result):
         """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
         return summary_of(
             "agree",
-            self.tables.values(),
+            [table for table in self.tables.values() if isinstance(table, Table)],
             cases=len(self.study),
             subjects=len(self.study.subjects),
             raters=list(self.study.rater_names),
@@ -215,6 +218,7 @@ def agree(
     level: float = 0.95,
     seed: int = 0,
     pictures: bool = True,
+    measure: str | Sequence[str] = MEASURES,
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -242,6 +246,9 @@ def agree(
         Seed of the tests that permute raters: who differs from the others, and whether there are groups.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
+    measure : str or sequence of str
+        What to measure besides agreement: any of ``sizes``, ``distances`` and ``lesions``, as a list or separated by
+        commas, or ``none``. By default all of them.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -268,7 +275,7 @@ def agree(
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
-        base=rank_base, shift=rank_shift, largest=rank_largest,
+        base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure),
     )  # fmt: skip
     study = open_study(study)
     with results_folder(out, "agree", jobs=jobs) as folder:
@@ -312,13 +319,17 @@ def tabulate_agreement(
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
+    touched = mark_resampled(study, ()).cases
+    found = {name: case.lesions for name, case in cases.items()}
+    plain, detection = lesion_tables(found, tallies, settings, touched)
+    tables += detection
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     maps = maps or MapOptions()
     return Agreement(
-        study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
+        study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
         find_equal_masks(given), find_votes(given), _pixel_word(cases),
     )  # fmt: skip
 

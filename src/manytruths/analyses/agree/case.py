@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,23 @@ from ...study.case import Reading
 from ...study.mask_values import about
 from ...study.suspicions import review_reading
 from .edits import Edit, edits_of
+from .lesions import CaseLesions, measure_lesions
 from .references import count_references
 
 Array = NDArray[Any]
+
+MEASURES = ("sizes", "distances", "lesions")
+"""What is measured of each case besides agreement, unless it is left out."""
+
+
+def parse_measures(measure: str | Sequence[str]) -> tuple[str, ...]:
+    """The measures named, each once, in their usual order; ``none`` names none of them."""
+    names = measure.split(",") if isinstance(measure, str) else measure
+    named = [name.strip() for name in names if name.strip()]
+    unknown = [name for name in named if name not in (*MEASURES, "none")]
+    if unknown or ("none" in named and len(named) > 1):
+        raise CallError(f"measure is none, or any of {', '.join(MEASURES)}; got {', '.join(named)}")
+    return tuple(name for name in MEASURES if name in named)
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,8 @@ class MapOptions:
     base: float = 0.77
     shift: float = 13
     largest: int = 10
+    measure: tuple[str, ...] = MEASURES
+    """What to measure, of :data:`MEASURES`."""
 
     @property
     def looks(self) -> bool:
@@ -78,6 +94,8 @@ class CaseAgreement:
     """Raters and given references, by label; empty without references."""
     axes: int = 2
     """Of its masks."""
+    lesions: CaseLesions | None = None
+    """Which ones raters have in common; None where they are not measured."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -91,8 +109,12 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     review, axes = review_reading(reading, whole), len(reading.grid.shape)
+    lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
+    measured = CaseAgreement(
+        table, review=review, edits=edits, references=references, axes=axes, lesions=lesions
+    )  # fmt: skip
     if not plan.looks:
-        return CaseAgreement(table, review=review, edits=edits, references=references, axes=axes)
+        return measured
     several = whole.labels.several
     heat = np.asarray(reading.paint(dispute_heatmap(whole) if several else common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
@@ -107,7 +129,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     features: Mapping[str, Correlation] = {}
     if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
-    return CaseAgreement(table, regions, features, score, note, files, review, edits, references, axes)
+    return replace(measured, regions=regions, features=features, ranking_score=score, note=note, files=files)
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:
