@@ -10,6 +10,7 @@ from . import (
     evaluation,
     foundation,
     learning,
+    lesions,
     polygons,
     ranking,
     reliability,
@@ -25,6 +26,7 @@ JOBS = (
     | surfaces.JOBS
     | sizes.JOBS
     | boundaries.JOBS
+    | lesions.JOBS
     | ranking.JOBS
     | reliability.JOBS
     | report.JOBS

@@ -137,6 +137,7 @@ from .inference.rater_tests import (
     rater_size_tests,
 )
 from .io.tables import read_tally, write_tally
+from .lesions import Lesion, LesionMatch, LesionPair, RaterDetection, match_lesions
 from .measures import (
     BlandAltman,
     IntraclassCorrelation,
@@ -275,7 +276,10 @@ __all__ = [
     "KappaWidth",
     "LabelError",
     "Labels",
+    "Lesion",
     "LesionAxes",
+    "LesionMatch",
+    "LesionPair",
     "LesionRatings",
     "LevelSet",
     "LimitsWithMean",
@@ -304,6 +308,7 @@ __all__ = [
     "RaterAccuracy",
     "RaterClustering",
     "RaterDependence",
+    "RaterDetection",
     "RaterDifferences",
     "RaterFindings",
     "RaterGroupTest",
@@ -411,6 +416,7 @@ __all__ = [
     "mask_intensity",
     "mask_ratings",
     "match_boundaries",
+    "match_lesions",
     "mean_pairwise",
     "mean_precision",
     "mean_surface_distance",

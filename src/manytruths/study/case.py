@@ -353,7 +353,8 @@ class Reading:
             raise self._explained(error) from None
         except ManytruthsError as error:
             raise type(error)(f"case {case.name}: {error}") from None
-        if options.foreground or (case.labels is None and len(table.labels) > _MANY):
+        numbered = options.instances
+        if not numbered and (options.foreground or (case.labels is None and len(table.labels) > _MANY)):
             for column, array in self.masks.items():
                 refuse_compressed(array, f"case {case.name}, rater {column}: ")
         return table

@@ -29,6 +29,7 @@ from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, 
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
+from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
     Equal,
@@ -83,7 +84,7 @@ class Agreement(Result):
     study: Study
     tallies: Tallies
     settings: Settings
-    tables: Tables[Table]
+    tables: Tables[Any]
     raters: RaterAnalysis | None = None
     notes: tuple[str, ...] = ()
     suspicions: tuple[Suspicion, ...] = ()
@@ -124,12 +125,14 @@ class Agreement(Result):
     @property
     def agreement(self) -> Table:
         """The table ``agreement``."""
-        return self.tables["agreement"]
+        table: Table = self.tables["agreement"]
+        return table
 
     @property
     def curve(self) -> Table:
         """The table ``curve``."""
-        return self.tables["curve"]
+        table: Table = self.tables["curve"]
+        return table
 
     @property
     def charts(self) -> dict[str, str]:
@@ -180,7 +183,7 @@ class Agreement(Result):
         """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
         return summary_of(
             "agree",
-            self.tables.values(),
+            [table for table in self.tables.values() if isinstance(table, Table)],
             cases=len(self.study),
             subjects=len(self.study.subjects),
             raters=list(self.study.rater_names),
@@ -327,12 +330,16 @@ def tabulate_agreement(
     tables += [suspicions_table(suspicions)] if suspicions else []
     sizes = {name: case.sizes for name, case in cases.items()}
     tables += size_tables(study, sizes, tallies, settings)
+    touched = mark_resampled(study, ()).cases
+    found = {name: case.lesions for name, case in cases.items()}
+    plain, detection = lesion_tables(found, tallies, settings, touched)
+    tables += detection
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
-        study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
+        study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
         find_equal_masks(given), find_votes(given), _pixel_word(cases),
     )  # fmt: skip
 

@@ -31,6 +31,7 @@ from ...study.mask_values import about
 from ...study.suspicions import review_reading
 from .distances import CaseDistances, check_tolerance, measure_distances
 from .edits import Edit, edits_of
+from .lesions import CaseLesions, measure_lesions
 from .references import count_references, label_values
 from .sizes import CaseSizes, measure_sizes
 
@@ -102,6 +103,8 @@ class CaseAgreement:
     """Between the raters, and to given references; None where they are not measured."""
     sizes: CaseSizes | None = None
     """Of what raters marked; None where they are not measured."""
+    lesions: CaseLesions | None = None
+    """Which ones raters have in common; None where they are not measured."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -118,8 +121,10 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     named = label_values(reading, table) if references else None
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
     sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
+    lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
     measured = CaseAgreement(
-        table, review=review, edits=edits, references=references, axes=axes, distances=distances, sizes=sizes
+        table, review=review, edits=edits, references=references, axes=axes, distances=distances, sizes=sizes,
+        lesions=lesions,
     )  # fmt: skip
     if not plan.looks:
         return measured

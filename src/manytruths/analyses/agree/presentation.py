@@ -20,6 +20,7 @@ from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row, Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
+from .lesions import detection_chart
 from .references import reference_grid
 
 if TYPE_CHECKING:
@@ -227,6 +228,8 @@ def _disputed(result: Agreement) -> Any:
 def charts(result: Agreement) -> dict[str, str]:
     """SVG by name."""
     svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result)}
+    if "detection_curve" in result.tables:
+        svg |= detection_chart(result.tables["detection_curve"], result.study.options.lesions)
     if result.raters is None:
         return svg
     differences, tree = result.raters.differences, result.raters.clustering
