@@ -30,7 +30,7 @@ from .terminal import console, progress
 if TYPE_CHECKING:
     from ..analyses.export.export import Format
 
-Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"]
+Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "rtstruct", "bids"]
 Renames = Annotated[list[str] | None, repeated]
 Consensus = Annotated[
     str, Parameter(help="Consensus method, as in fuse: staple, vote:0.5, simple, plurality, lsml, ….")

@@ -2,6 +2,7 @@ from .bids import read_bids, write_bids
 from .coco import read_coco, write_coco
 from .cvat import read_cvat, write_cvat
 from .dicom.segmentations import read_dicom_seg
+from .dicom.structures import read_rtstruct
 from .dicom.writing import write_dicom_seg
 from .labelme import read_labelme, write_labelme
 from .labelstudio import read_labelstudio, write_labelstudio
@@ -27,6 +28,7 @@ __all__ = [
     "read_dicom_seg",
     "read_labelme",
     "read_labelstudio",
+    "read_rtstruct",
     "read_slicer",
     "write_bids",
     "write_coco",

@@ -28,7 +28,7 @@ from ..result import Result, Tables, console_or_stdout, summary_of
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
 
-Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"]
+Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "rtstruct", "bids"]
 READERS: dict[str, str] = {
     "cvat": "read_cvat",
     "labelstudio": "read_labelstudio",
@@ -36,6 +36,7 @@ READERS: dict[str, str] = {
     "labelme": "read_labelme",
     "slicer": "read_slicer",
     "dicomseg": "read_dicom_seg",
+    "rtstruct": "read_rtstruct",
     "bids": "read_bids",
 }
 """Functions of :mod:`manytruths.exchange`, which imports what a tool needs when it is first used."""
