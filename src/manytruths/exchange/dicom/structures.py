@@ -65,7 +65,7 @@ class Structure:
 
     number: int
     name: str
-    observer: str
+    interpreter: str
     contours: tuple[Contour, ...]
     attributes: dict[str, str]
 
@@ -118,7 +118,7 @@ class SliceContours(Outline):
 
 
 def read_rtstruct(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
-    """Read DICOM structure sets (RTSTRUCT): one reading for every file, or for every observer in it.
+    """Read DICOM structure sets (RTSTRUCT): one reading for every file, or for every interpreter in it.
 
     The rater is, in this order, the one of the path (``RATER=PATH``, ``{rater}``), the interpreter of the structure,
     the first operator, or the name of the file. The series that was marked must be among the paths.
@@ -284,7 +284,7 @@ def _readings(structures: StructureSet, own: Series, image: str, options: Import
     source, fields = structures.source, structures.source.fields
     by_rater: dict[str, list[Structure]] = {}
     for each in structures.structures:
-        by_rater.setdefault(source.rater(each.observer or structures.operator), []).append(each)
+        by_rater.setdefault(source.rater(each.interpreter or structures.operator), []).append(each)
     for rater, drawn in by_rater.items():
         left_out = Counter[str]()
         with dicom_errors(source.path):
