@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...claims.numbers import TableIndex
+from ...analyses.agree.references import SIZE_DIFFERENCE
+from ...claims.numbers import TableIndex, is_defined
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
 from ...core.labels import MACRO
 from ...io.result_tables import Row
@@ -16,6 +17,10 @@ from .algorithm_scores import algorithm_cell
 from .standards import given_references, size_word, standard_cell
 from .vocabulary import DISTANCE_TITLES, distance_meaning, in_items, rater_cell, sd_column, with_unit
 
+PERCENT = ("volume_difference",)
+"""Shown as a percentage."""
+LARGE = 100
+"""Differences of size are whole numbers where any is as large as this."""
 LONG = 12
 """Rows from which on a table can be filtered."""
 OVERLAPS = {
@@ -26,7 +31,7 @@ OVERLAPS = {
     "ppv": ("PPV", "Of what was marked, the share that the reference marks"),
 }
 SIZES = {
-    "size_difference": ("{size} − reference", "What was marked less what the reference has: above 0 where it is more"),
+    SIZE_DIFFERENCE: ("{size} − reference", "What was marked less what the reference has: above 0 where it is more"),
     "volume_difference": ("Relative {size} difference", "Difference of the two sizes, without sign, over their mean"),
 }
 
@@ -101,13 +106,15 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
             note += "consensuses; for algorithms they count as the image's diagonal, or as a surface Dice of 0."
         title = f"Distance to the outlines of the given reference{over}"
         yield _table(findings, "given-reference-distances", title, judged, distances, note)
-    own = [each for each in judged if each.find("size_difference") is not None]
+    own = [each for each in judged if each.find(SIZE_DIFFERENCE) is not None]
     size = size_word(findings)
     titles = {n: (t.format(size=size).capitalize(), help) for n, (t, help) in SIZES.items()}
     if own and (sizes := _columns(findings, titles, own)):
         if spread:
             help = f"Standard deviation of {size} − reference between {findings.subject_word}s."
-            sizes.insert(1, (Column("SD", help), _value("size_difference", "std")))
+            rows = [row for each in own if (row := each.find(SIZE_DIFFERENCE)) is not None]
+            digits = _digits(SIZE_DIFFERENCE, rows)
+            sizes.insert(1, (Column("SD", help), _value(SIZE_DIFFERENCE, "std", digits)))
         title = f"{size.capitalize()} compared with the given reference{over}"
         yield _table(findings, "given-reference-sizes", title, own, sizes)
 
@@ -120,20 +127,24 @@ def _columns(
     for statistic, (title, help) in titles.items():
         if rows := [row for each in judged if (row := each.find(statistic)) is not None]:
             head = Column(with_unit(title, rows), in_items(findings, help))
-            columns.append((head, _value(statistic)))
+            columns.append((head, _value(statistic, digits=_digits(statistic, rows))))
     return columns
 
 
-PERCENT = ("volume_difference",)
+def _digits(statistic: str, rows: Sequence[Row]) -> int:
+    """So many that large sizes are whole numbers."""
+    if statistic in PERCENT:
+        return 1
+    largest = max((abs(row.value) for row in rows if is_defined(row)), default=0.0)
+    return 0 if statistic == SIZE_DIFFERENCE and largest >= LARGE else 2
 
 
-def _value(statistic: str, scope: str = "mean") -> Callable[[Judged], Cell]:
+def _value(statistic: str, scope: str = "mean", digits: int = 2) -> Callable[[Judged], Cell]:
     def cell(each: Judged) -> Cell:
         row = each.find(statistic, scope)
         if row is None:
             return text_cell("")
-        percent = statistic in PERCENT
-        shown = each.table.quote(row, 1 if percent else 2, percent=percent)
+        shown = each.table.quote(row, digits, percent=statistic in PERCENT)
         # n of Dice has a column
         other = scope == "mean" and row.n != each.row.n and row.n
         return replace(shown, below=f"n = {row.n}" if other else "")
