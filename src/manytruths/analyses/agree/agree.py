@@ -38,6 +38,7 @@ from .references import (
     pool_by_reference,
     reference_table,
 )
+from .size_agreement import size_agreement_tables
 from .tables import (
     agreement_table,
     confusion_table,
@@ -312,6 +313,7 @@ def tabulate_agreement(
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
+    tables += size_agreement_tables(tables, study, settings)
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)

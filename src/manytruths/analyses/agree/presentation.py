@@ -21,6 +21,7 @@ from ...io.result_tables import Row, Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
 from .references import reference_grid
+from .size_charts import size_charts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -226,7 +227,7 @@ def _disputed(result: Agreement) -> Any:
 
 def charts(result: Agreement) -> dict[str, str]:
     """SVG by name."""
-    svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result)}
+    svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result), **size_charts(result)}
     if result.raters is None:
         return svg
     differences, tree = result.raters.differences, result.raters.clustering
