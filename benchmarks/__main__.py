@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, learning, polygons, ranking, reliability, report, surfaces
+from . import (
+    boundaries,
+    consensus,
+    evaluation,
+    foundation,
+    intraclass,
+    learning,
+    polygons,
+    ranking,
+    reliability,
+    report,
+    surfaces,
+)
 
 JOBS = (
     foundation.JOBS
@@ -14,6 +26,7 @@ JOBS = (
     | boundaries.JOBS
     | ranking.JOBS
     | reliability.JOBS
+    | intraclass.JOBS
     | report.JOBS
     | learning.JOBS
     | polygons.JOBS
