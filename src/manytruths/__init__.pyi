@@ -100,6 +100,7 @@ from .evaluation.responses import Responses, count_responses
 from .evaluation.second_look import SecondLook, SecondLookPlace, second_look
 from .fusion import (
     Consensus,
+    LesionVote,
     LevelSet,
     Plurality,
     Simple,
@@ -112,6 +113,7 @@ from .fusion import (
     gordon_f,
     inner_outer_ratio,
     inner_region,
+    lesion_vote,
     lsml,
     lsmlp,
     outer_region,
@@ -262,6 +264,7 @@ __all__ = [
     "LesionMatch",
     "LesionPair",
     "LesionRatings",
+    "LesionVote",
     "LevelSet",
     "MacroMean",
     "Majorities",
@@ -379,6 +382,7 @@ __all__ = [
     "kappa_width",
     "krippendorff_alpha",
     "lesion_ratings",
+    "lesion_vote",
     "lsml",
     "lsmlp",
     "macro_mean",
