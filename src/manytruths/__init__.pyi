@@ -101,6 +101,7 @@ from .evaluation.responses import Responses, count_responses
 from .evaluation.second_look import SecondLook, SecondLookPlace, second_look
 from .fusion import (
     Consensus,
+    LesionVote,
     LevelSet,
     Plurality,
     Simple,
@@ -113,6 +114,7 @@ from .fusion import (
     gordon_f,
     inner_outer_ratio,
     inner_region,
+    lesion_vote,
     lsml,
     lsmlp,
     outer_region,
@@ -281,6 +283,7 @@ __all__ = [
     "LesionMatch",
     "LesionPair",
     "LesionRatings",
+    "LesionVote",
     "LevelSet",
     "LimitsWithMean",
     "MacroMean",
@@ -408,6 +411,7 @@ __all__ = [
     "krippendorff_alpha",
     "lesion_ratings",
     "limits_with_mean",
+    "lesion_vote",
     "lsml",
     "lsmlp",
     "macro_mean",

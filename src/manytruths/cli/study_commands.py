@@ -38,8 +38,8 @@ from .terminal import console, present, progress
 Consensus = Annotated[
     str | None,
     Parameter(
-        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, lsml, "
-        "lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
+        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, "
+        "lesions:0.5, lsml, lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
     ),
 ]
 Threshold = Annotated[
