@@ -26,6 +26,7 @@ from .options import (
     ReferenceOptions,
     Resamples,
     Seed,
+    Tables,
     Template,
     flag,
     in_advanced,
@@ -122,6 +123,7 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    tables: Tables = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -139,7 +141,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            tables=tables or (), level=level, seed=seed, jobs=output.jobs, progress=bar,
+            **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -174,6 +177,7 @@ def fuse(
     map_prior: Annotated[str | None, in_method] = None,
     smoothing: Annotated[float, in_method] = 0.0,
     pictures: Pictures = True,
+    tables: Tables = None,
     seed: Seed = 0,
 ) -> int:
     """Estimate a consensus of the raters.
@@ -201,8 +205,8 @@ def fuse(
     with progress(output.quiet) as bar:
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
-            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, seed=seed,
-            jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
+            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, tables=tables or (),
+            seed=seed, jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -262,6 +266,7 @@ def evaluate(
     missing: Missing = "worst",
     further: FurtherEvaluation | None = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -297,7 +302,7 @@ def evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
             boundary_share=boundary_share, missing=missing, level=level, seed=seed,
-            pictures=pictures, jobs=output.jobs, progress=bar,
+            pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip
     screen = console(output.quiet)
@@ -325,6 +330,7 @@ def report(
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
     codes: Annotated[bool, in_output, flag] = False,
+    tables: Tables = None,
     browse: Annotated[bool, Parameter(name="--open", group=in_output.group, negative="")] = False,
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
@@ -367,7 +373,7 @@ def report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
             kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), show_images=show_images,
-            viewer=viewer, codes=codes,
+            viewer=viewer, codes=codes, tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

@@ -24,6 +24,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
+from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import CaseAgreement, MapOptions, analyse_case
@@ -215,6 +216,7 @@ def agree(
     level: float = 0.95,
     seed: int = 0,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -242,6 +244,9 @@ def agree(
         Seed of the tests that permute raters: who differs from the others, and whether there are groups.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -265,6 +270,7 @@ def agree(
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
+    formats = parse_formats(tables, out, "agree")
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
@@ -275,7 +281,7 @@ def agree(
         into = folder / "heatmaps" if folder is not None and pictures else None
         result = compute_agreement(study, settings=settings, plan=replace(maps, folder=into), progress=progress)
         if folder is not None:
-            result.write_into(folder, result.map_files, pictures=pictures)
+            result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
     return result
 
 
