@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import CallError
-from ...io.files import import_extra
+from ...core.errors import CallError, InputError
 from ...io.result_tables import DataTable
 from .wide import PaperTable
 
@@ -43,7 +43,10 @@ def parse_formats(tables: str | Sequence[str], out: object, command: str) -> tup
     if "redcap" in formats and command in WITHOUT_CASES:
         raise CallError(f"tables: {command} has no numbers by case, so that there are no records for redcap")
     if "xlsx" in formats:
-        import_extra("openpyxl", "tables", "tables xlsx")
+        try:
+            importlib.import_module("openpyxl")
+        except ImportError:
+            raise InputError('tables: xlsx needs openpyxl; install it with pip install "manytruths[tables]"') from None
     return formats
 
 
