@@ -258,6 +258,32 @@ def test_several_labels_have_lines_of_their_own(tmp_path):
     assert {"gland", "tumour"} < {row[0].text for row in papers["pairs"].rows}
 
 
+def test_distances_have_their_unit(tmp_path):
+    masks = {f"p{i}": {r: disc(24, x=x, y=i, radius=7) for x, r in enumerate("AB")} for i in range(2)}
+    predictions = {case: {"net": disc(24, x=3, radius=7)} for case in masks}
+    for spacing, unit in (((0.5, 0.5), "mm"), (None, "pixels")):
+        cases = mt.Study.from_arrays(masks, predictions=predictions, spacing=spacing)
+        scores = mt.evaluate(cases, pictures=False).tabled().papers[0]
+        assert f"95% Hausdorff distance, {unit}" in scores.columns
+
+
+def test_a_report_has_the_tables_of_all_commands(tmp_path):
+    from openpyxl import load_workbook
+
+    masks = {f"Anna{i}": {r: disc(24, x=x, y=i, radius=7) for x, r in enumerate(("Bea", "Carl"))} for i in range(2)}
+    study = mt.Study.from_arrays(masks)
+    made = mt.report(study, to=tmp_path / "r.html", tables="xlsx,latex,redcap", codes=True, viewer=False, resamples=20)
+    assert {made.folder / "tables.xlsx", made.folder / "redcap" / "data.csv"} < set(made.files)
+    sheets = load_workbook(made.folder / "tables.xlsx").sheetnames
+    assert {"About", "agree pairs.csv", "fuse performance.csv"} < set(sheets)
+    assert (made.folder / "latex" / "agree" / "pairs.tex").is_file()
+    header, *rows = lines_of(made.folder / "redcap" / "data.csv")
+    assert len(rows) == 2
+    assert {"agreement_dice", "complexity_esm"} < set(header)
+    for path in (made.folder / "redcap").iterdir():
+        assert not re.search("anna|bea|carl", path.read_text().lower()), "names are replaced by codes"
+
+
 def test_a_missing_library_is_named_before_anything_is_read(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(mt.InputError, match=r'xlsx.*pip install "manytruths\[tables\]"'):

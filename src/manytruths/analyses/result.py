@@ -122,14 +122,22 @@ class Result(ABC):
 
     def tabled(self) -> Tabled:
         """What the tables for a paper are made of."""
-        facts = {name: value for name, value in self.summary().items() if name not in ("tables", "notes")}
+        others = ("tables", "notes", "schema_version", "manytruths", "command")
+        facts = {name: value for name, value in self.summary().items() if name not in others}
         level, study = getattr(getattr(self, "settings", None), "level", 0.95), getattr(self, "study", None)
-        papers = paper_tables(self.command, self.tables.values(), level=level, **self.paper_rows())
+        papers = paper_tables(
+            self.command, self.tables.values(), level=level, unit=self.distance_unit, **self.paper_rows()
+        )
         claims = [self.claims.table()] if self.claims else []
         subjects = {case.name: case.subject for case in study} if isinstance(study, Study) else {}
         return Tabled(
             self.command, self.describe(), settings_of(facts), papers, [*self.tables.values(), *claims], subjects
         )
+
+    @property
+    def distance_unit(self) -> str:
+        """The unit of distances in tables for a paper; empty where there are none."""
+        return ""
 
     def paper_rows(self) -> dict[str, object]:
         """What columns must hold of the rows that tables for a paper show, where a number has several."""

@@ -116,6 +116,12 @@ class Agreement(Result):
         return log.settle(primary=self.study.options.primary)
 
     @property
+    def distance_unit(self) -> str:
+        """The unit of distances: mm, or pixels where the spacing is not known."""
+        known = all(tally.unit is not None for tally in self.tallies.values())
+        return "mm" if known else f"{self.pixel_word}s"
+
+    @property
     def counted_suspicions(self) -> tuple[Suspicion, ...]:
         """Suspicions about masks that enter the numbers: of the session that counts."""
         return _counted(self.study, self.tallies, self.suspicions)

@@ -191,6 +191,11 @@ class Evaluation(Result):
         return tuple(labels) if len(labels) > 1 else ()
 
     @property
+    def distance_unit(self) -> str:
+        """The unit of distances: mm, or pixels where the spacing is not known."""
+        return self.mask_scores.parts[0].unit if self.mask_scores else ""
+
+    @property
     def main_reference(self) -> str:
         """The reference standard that comes first: a given one, else the first consensus, else the mean of raters."""
         given = [column.name for case in self.study for column in case.references]

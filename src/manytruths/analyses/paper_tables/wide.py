@@ -259,9 +259,12 @@ NOT_PASTED = frozenset({
 
 
 def paper_tables(
-    command: str, tables: Iterable[DataTable], *, level: float = 0.95, **where: object
+    command: str, tables: Iterable[DataTable], *, level: float = 0.95, unit: str = "", **where: object
 ) -> list[PaperTable]:
-    """The tables for a paper of a command; ``where``: what columns hold instead of what the layout says."""
+    """The tables for a paper of a command.
+
+    ``unit`` is that of distances; ``where`` says what columns hold instead of what the layout says.
+    """
     made, layouts = list[PaperTable](), LAYOUTS.get(command, ())
     named = {table.name: table for table in tables if isinstance(table, Table)}
     covered = {layout.table for layout in layouts}
@@ -270,7 +273,7 @@ def paper_tables(
         if layout.table not in named:
             continue
         wanted = {name: where.get(name, value) for name, value in layout.where.items()}
-        table = _Maker(command, named[layout.table], layout, wanted, f"{level:.0%}").table()
+        table = _Maker(command, named[layout.table], layout, wanted, f"{level:.0%}", unit).table()
         made += [table] if table is not None else []
     return made
 
@@ -296,6 +299,7 @@ class _Maker:
     layout: Layout
     where: Mapping[str, object]
     level: str
+    unit: str
 
     def table(self) -> PaperTable | None:
         """The table, or None where it would have no line, or too many."""
@@ -383,7 +387,8 @@ class _Maker:
         return found
 
     def _title(self, statistic: str) -> str:
-        return self.layout.titles.get(statistic) or statistic_title(statistic)
+        title = self.layout.titles.get(statistic) or statistic_title(statistic)
+        return f"{title}, {self.unit}" if self.unit and statistic in DISTANCES else title
 
     def _scope_word(self, statistic: str, found: Mapping[str, Mapping[tuple[object, ...], Row]]) -> str:
         """Which columns are of all cases together, where others are means over subjects."""
@@ -474,6 +479,8 @@ SUFFIXES = {
     "_without_failures": ", cases with overlap",
     "_failures": ", subjects with a case without overlap",
 }
+DISTANCES = frozenset({"hausdorff", "hausdorff_95", "mean_surface_distance"})
+"""Statistics that have the unit of lengths."""
 INTERVALS = {"rank": "confidence set", "resampled_rank": "range"}
 """What brackets hold, of statistics that have no confidence interval."""
 PERCENT = frozenset({

@@ -48,7 +48,7 @@ STYLES = (
 PORTRAIT, LANDSCAPE = (11906, 16838), (16838, 11906)
 MARGIN = 1134
 WIDE = 6
-"""With more columns in any table, the page lies on its side."""
+"""With more columns in any table, the page lies on its side and its letters are smaller."""
 RULE = '<w:{side} w:val="single" w:sz="{size}" w:space="0" w:color="auto"/>'
 
 
@@ -98,12 +98,13 @@ def _table(number: int, table: PaperTable, room: int) -> str:
 def _widths(table: PaperTable, room: int) -> list[int]:
     """Of the columns, by their longest text, so that all of them fill the page."""
     texts: Iterable[list[str]] = [[*map(_longest_word, table.heads())], *([e.text for e in row] for row in table.rows)]
-    longest = [min(max(4, *map(len, column)), 40) for column in zip(*texts, strict=True)]
+    longest = [min(max(4, *map(len, column)), 40) + 2 for column in zip(*texts, strict=True)]
     return [room * each // sum(longest) for each in longest]
 
 
 def _longest_word(text: str) -> str:
-    return max(text.split() or [""], key=len)
+    # bold letters are wider
+    return max(text.split() or [""], key=len) + " "
 
 
 def _row(table: PaperTable, widths: Sequence[int], cells: Sequence[str], *, head: bool = False) -> str:
@@ -112,14 +113,16 @@ def _row(table: PaperTable, widths: Sequence[int], cells: Sequence[str], *, head
         rule = f"<w:tcBorders>{RULE.format(side='bottom', size=4)}</w:tcBorders>" if head else ""
         side = "right" if table.is_number(k) else "left"
         look = f'<w:tcPr><w:tcW w:w="{width}" w:type="dxa"/>{rule}</w:tcPr>'
-        made.append(f"<w:tc>{look}{_paragraph(text, side=side, bold=head)}</w:tc>")
+        small = len(widths) > WIDE
+        made.append(f"<w:tc>{look}{_paragraph(text, side=side, bold=head, small=small)}</w:tc>")
     whole = "<w:trPr><w:cantSplit/><w:tblHeader/></w:trPr>" if head else "<w:trPr><w:cantSplit/></w:trPr>"
     return f"<w:tr>{whole}{''.join(made)}</w:tr>"
 
 
-def _paragraph(text: str, style: str = "", *, side: str = "", bold: bool = False) -> str:
+def _paragraph(text: str, style: str = "", *, side: str = "", bold: bool = False, small: bool = False) -> str:
     look = (f'<w:pStyle w:val="{style}"/>' if style else "") + (f'<w:jc w:val="{side}"/>' if side else "")
-    run = f'<w:r>{"<w:rPr><w:b/></w:rPr>" if bold else ""}<w:t xml:space="preserve">{_text(text)}</w:t></w:r>'
+    font = ("<w:b/>" if bold else "") + ('<w:sz w:val="15"/>' if small else "")
+    run = f'<w:r>{f"<w:rPr>{font}</w:rPr>" if font else ""}<w:t xml:space="preserve">{_text(text)}</w:t></w:r>'
     return f"<w:p>{f'<w:pPr>{look}</w:pPr>' if look else ''}{run if text else ''}</w:p>"
 
 

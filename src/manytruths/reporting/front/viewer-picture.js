@@ -100,7 +100,8 @@ function legendLines({ view, columns, layer, threshold, bare }, width) {
   if (bare) return [];
   const named = columns.map((column) => {
     const who = view.columns[column];
-    return { words: columnTitle(view, who), sign: (context, x, y) => drawLineSign(context, who, x, y) };
+    const words = columnTitle(view, who) + (who.empty ? " (marked nothing)" : "");
+    return { words, sign: (context, x, y) => drawLineSign(context, who, x, y) };
   });
   const items = [...named, ...(layer ? legendParts(layer, threshold).map(layerItem) : [])];
   const measure = document.createElement("canvas").getContext("2d");
