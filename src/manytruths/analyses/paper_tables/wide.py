@@ -274,7 +274,8 @@ def paper_tables(
             continue
         wanted = {name: where.get(name, value) for name, value in layout.where.items()}
         table = _Maker(command, named[layout.table], layout, wanted, f"{level:.0%}", unit).table()
-        made += [table] if table is not None else []
+        if table is not None and table.name not in {other.name for other in made}:
+            made.append(table)
     return made
 
 
