@@ -36,6 +36,14 @@ Out = Annotated[Path, Parameter(help="Folder for the results, written to a folde
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
+Tables = Annotated[
+    str | None,
+    Parameter(
+        group=OUTPUT,
+        help="Write tables for a paper, too: xlsx (one workbook), latex, docx, html or redcap, several separated by "
+        "commas.",
+    ),
+]
 Seed = Annotated[int, in_advanced]
 Level = Annotated[float, Parameter(group=ADVANCED, help="Confidence level of intervals.")]
 Resamples = Annotated[int, in_advanced]

@@ -26,6 +26,7 @@ from .options import (
     ReferenceOptions,
     Resamples,
     Seed,
+    Tables,
     Template,
     flag,
     in_advanced,
@@ -134,6 +135,7 @@ def agree(
     exclude_group: ExcludeGroup = None,
     measure: Measure = MEASURES,
     tolerance: Tolerance = None,
+    tables: Tables = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -151,7 +153,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            measure=measure, tolerance=tolerance, level=level, seed=seed, jobs=output.jobs, progress=bar,
+            measure=measure, tolerance=tolerance, tables=tables or (), level=level, seed=seed, jobs=output.jobs,
+            progress=bar,
             **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -189,6 +192,7 @@ def fuse(
     distances: Distances = True,
     tolerance: Tolerance = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     seed: Seed = 0,
 ) -> int:
     """Estimate a consensus of the raters.
@@ -217,7 +221,7 @@ def fuse(
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
             map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
-            pictures=pictures, seed=seed,
+            pictures=pictures, tables=tables or (), seed=seed,
             jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -278,6 +282,7 @@ def evaluate(
     missing: Missing = "worst",
     further: FurtherEvaluation | None = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -313,7 +318,7 @@ def evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
             boundary_share=boundary_share, missing=missing, level=level, seed=seed,
-            pictures=pictures, jobs=output.jobs, progress=bar,
+            pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip
     screen = console(output.quiet)
@@ -342,6 +347,7 @@ def report(
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
     codes: Annotated[bool, in_output, flag] = False,
+    tables: Tables = None,
     browse: Annotated[bool, Parameter(name="--open", group=in_output.group, negative="")] = False,
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
@@ -384,7 +390,7 @@ def report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
             missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            show_images=show_images, viewer=viewer, codes=codes,
+            show_images=show_images, viewer=viewer, codes=codes, tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

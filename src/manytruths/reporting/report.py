@@ -13,6 +13,7 @@ from urllib.parse import quote
 import manytruths
 
 from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
+from ..analyses.paper_tables.formats import parse_formats, write_formats
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
@@ -130,6 +131,7 @@ def report(
     show_images: bool = True,
     viewer: bool = True,
     codes: bool = False,
+    tables: str | Sequence[str] = (),
     seed: int = 0,
     resamples: int = 1000,
     jobs: int = 1,
@@ -179,6 +181,9 @@ def report(
     codes : bool
         De-identify: replace the names of cases, subjects and raters by codes. The key is written beside the page
         (``report_key.csv``) and keeps the codes the same in the next report.
+    tables : str or sequence of str
+        Formats of tables for a paper, of all commands together, written to the folder beside the page: any
+        of ``xlsx``, ``latex``, ``docx``, ``html`` and ``redcap``; by default none.
     seed : int
         Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
     resamples : int
@@ -205,6 +210,7 @@ def report(
     >>> study = mt.Study.open("manytruths-demo/study")  # doctest: +SKIP
     >>> mt.report(study, to="report.html").tables["agree/pairs"].to_frame()  # doctest: +SKIP
     """
+    formats = parse_formats(tables, to, "report")
     if consensus is not None:
         parse_methods(consensus)  # refused before the study is opened
     study = open_study(study)
@@ -220,7 +226,7 @@ def report(
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
     settings = Settings(seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs)
-    return _write_report(study, _page_path(Path(to)), plan, settings, progress)
+    return _write_report(study, _page_path(Path(to)), plan, settings, progress, formats)
 
 
 def _page_path(to: Path) -> Path:
@@ -232,7 +238,9 @@ def _page_path(to: Path) -> Path:
     return to / "report.html"
 
 
-def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Report:
+def _write_report(
+    study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None, formats: Sequence[str]
+) -> Report:
     folder = path.with_name(f"{path.stem}_files")
     key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
     run: dict[str, Any] = {"jobs": settings.jobs}
@@ -243,6 +251,10 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), findings.claims.table().write(stage), *views]
+        if formats:
+            made = (findings.agreement, findings.fusion, findings.evaluation, findings.ranking, findings.plan)
+            every = [result.tabled() for result in made if result is not None]
+            files += write_formats(formats, every, stage, plan.title or "manytruths report")
         about = {"cases": len(study), "raters": list(study.rater_names), "settings": findings.settings}
         about["resamples"] = plan.resamples
         write_summary(stage, summary_of("report", (), **about), files)

@@ -24,6 +24,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
+from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
@@ -117,6 +118,12 @@ class Agreement(Result):
             consider_raters(log, raters, pairs, self.raters.facts)
         consider_given_references(log, self)
         return log.settle(primary=self.study.options.primary)
+
+    @property
+    def distance_unit(self) -> str:
+        """The unit of distances: mm, or pixels where the spacing is not known."""
+        known = all(tally.unit is not None for tally in self.tallies.values())
+        return "mm" if known else f"{self.pixel_word}s"
 
     @property
     def counted_suspicions(self) -> tuple[Suspicion, ...]:
@@ -223,6 +230,7 @@ def agree(
     measure: str | Sequence[str] = MEASURES,
     pictures: bool = True,
     tolerance: float | None = None,
+    tables: str | Sequence[str] = (),
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -255,6 +263,9 @@ def agree(
         Whether to make heatmaps, regions, image features and charts.
     tolerance : float, optional
         Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -278,6 +289,7 @@ def agree(
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
+    formats = parse_formats(tables, out, "agree")
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
@@ -288,7 +300,7 @@ def agree(
         into = folder / "heatmaps" if folder is not None and pictures else None
         result = compute_agreement(study, settings=settings, plan=replace(maps, folder=into), progress=progress)
         if folder is not None:
-            result.write_into(folder, result.map_files, pictures=pictures)
+            result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
     return result
 
 

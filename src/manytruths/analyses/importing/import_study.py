@@ -109,7 +109,7 @@ class ImportedStudy(Result):
             structures=list(readings.structures), statuses=dict(self.statuses), notes=list(self.notes),
         )  # fmt: skip
 
-    def write(self, out: str | Path = "", *, pictures: bool = True) -> list[Path]:
+    def write(self, out: str | Path = "", *, pictures: bool = True, tables: str | Sequence[str] = ()) -> list[Path]:
         """Not possible: an import is written when it is made."""
         raise CallError(f"an import is written when it is made: it lies in {self.folder}")
 
