@@ -127,6 +127,7 @@ from .fusion import (
     vote_without_outliers,
 )
 from .inference.intervals import Interval, confidence_interval
+from .inference.mrmc import MRMC, MRMCEstimate, MRMCTest, mrmc
 from .inference.rater_tests import (
     RaterGroupTest,
     RaterOutlierTest,
@@ -221,6 +222,7 @@ from .study.consensus import CaseConsensus, consensus
 __version__: str
 
 __all__ = [
+    "MRMC",
     "VOID",
     "Agreement",
     "AgreementCurve",
@@ -259,6 +261,8 @@ __all__ = [
     "Labels",
     "LesionRatings",
     "LevelSet",
+    "MRMCEstimate",
+    "MRMCTest",
     "MacroMean",
     "Majorities",
     "ManytruthsError",
@@ -386,6 +390,7 @@ __all__ = [
     "mean_precision",
     "mean_surface_distance",
     "metric_roc",
+    "mrmc",
     "negative_agreement",
     "nomogram",
     "nomogram_for_accuracy",
