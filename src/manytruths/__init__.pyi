@@ -126,6 +126,7 @@ from .fusion import (
     vote,
     vote_without_outliers,
 )
+from .inference.group_tests import GroupComparison, compare_case_groups, compare_rater_groups
 from .inference.intervals import Interval, confidence_interval
 from .inference.mrmc import MRMC, MRMCEstimate, MRMCTest, mrmc
 from .inference.rater_tests import (
@@ -251,6 +252,7 @@ __all__ = [
     "Grid",
     "GridError",
     "GroupClassifier",
+    "GroupComparison",
     "ImportedStudy",
     "InputError",
     "IntensityCurves",
@@ -339,6 +341,8 @@ __all__ = [
     "cluster_raters",
     "cohen_kappa",
     "common_heatmap",
+    "compare_case_groups",
+    "compare_rater_groups",
     "compare_task_complexity",
     "confidence_interval",
     "connected_raters",

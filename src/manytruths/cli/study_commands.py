@@ -14,6 +14,7 @@ from .options import (
     FURTHER,
     METHOD,
     RESULTS,
+    By,
     ExcludeGroup,
     Jobs,
     KappaScale,
@@ -122,6 +123,7 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    by: By = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -130,7 +132,7 @@ def agree(
     Parameters
     ----------
     seed
-        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+        Seed of the tests that permute raters or subjects: who differs from the others, and whether groups do.
     """
     import manytruths as mt
 
@@ -139,7 +141,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            level=level, seed=seed, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            by=parse_names(by) or (), level=level, seed=seed, jobs=output.jobs, progress=bar,
+            **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -321,6 +324,7 @@ def report(
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    by: By = None,
     title: Annotated[str, in_output] = "",
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
@@ -353,7 +357,7 @@ def report(
     browse
         Open the page in a browser.
     seed
-        Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
+        Seed of everything random: tests that permute raters or subjects, groups of cases by complexity, and resamples.
     resamples
         Number of resamples of the subjects, for the ranking of algorithms, and largest number of those of the raters,
         for the plan of more raters.
@@ -366,8 +370,8 @@ def report(
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
-            kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), show_images=show_images,
-            viewer=viewer, codes=codes,
+            kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), by=parse_names(by) or (),
+            show_images=show_images, viewer=viewer, codes=codes,
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

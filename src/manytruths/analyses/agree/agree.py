@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...agreement import SMYTH_LIMIT, case_condition
 from ...claims.agreement import AgreementFacts, consider_agreement
 from ...claims.claim import ClaimLog, Claims
+from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
@@ -28,6 +29,7 @@ from ..result import Result, Tables, console_or_stdout, open_study, results_fold
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import CaseAgreement, MapOptions, analyse_case
 from .edits import edit_notes, edited_pairs, edits_table
+from .groups import compare_groups, find_groups, parse_by
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
     Equal,
@@ -95,6 +97,8 @@ class Agreement(Result):
     """Given references that are a vote of the raters."""
     pixel_word: str = "pixel"
     """``pixel``, or ``voxel`` for volumes."""
+    groups: GroupFacts | None = None
+    """Groups of raters and cases that were compared."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -112,6 +116,8 @@ class Agreement(Result):
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
         consider_given_references(log, self)
+        if self.groups is not None:
+            consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))
         return log.settle(primary=self.study.options.primary)
 
     @property
@@ -157,6 +163,15 @@ class Agreement(Result):
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
             exchangeable=study.options.exchangeable,
         )  # fmt: skip
+
+    def _group_facts(self, groups: GroupFacts) -> GroupFacts:
+        """With what is known of raters whose masks are doubtful."""
+        groups = replace(groups, subject=subject_word(self.study))
+        if self.raters is None:
+            return groups
+        facts = self.raters.facts
+        copies = frozenset(rater for copy in facts.copies for rater in (copy.rater_a, copy.rater_b))
+        return replace(groups, copies=frozenset() if facts.all_alike else copies, broken=frozenset(facts.broken))
 
     @property
     def _without_overlap(self) -> tuple[list[str], list[str]]:
@@ -212,6 +227,7 @@ def agree(
     out: str | Path | None = None,
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     level: float = 0.95,
     seed: int = 0,
     pictures: bool = True,
@@ -236,10 +252,12 @@ def agree(
         Scale of the words for kappa.
     exclude_group : sequence of str
         Groups to leave out of additional means.
+    by : str or sequence of str
+        Columns of ``raters.csv`` (expertise) or ``cases.csv`` (scanner) whose groups are compared.
     level : float
         Confidence level of intervals.
     seed : int
-        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+        Seed of the tests that permute raters or subjects: who differs from the others, and whether groups do.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
     window, agreement_window : int
@@ -265,12 +283,14 @@ def agree(
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
-    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
+    columns = parse_by(by)
+    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs, columns)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
         base=rank_base, shift=rank_shift, largest=rank_largest,
     )  # fmt: skip
     study = open_study(study)
+    find_groups(study, columns)  # refused before anything is read
     with results_folder(out, "agree", jobs=jobs) as folder:
         into = folder / "heatmaps" if folder is not None and pictures else None
         result = compute_agreement(study, settings=settings, plan=replace(maps, folder=into), progress=progress)
@@ -312,6 +332,8 @@ def tabulate_agreement(
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
+    groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
+    tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
@@ -319,7 +341,7 @@ def tabulate_agreement(
     maps = maps or MapOptions()
     return Agreement(
         study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
-        find_equal_masks(given), find_votes(given), _pixel_word(cases),
+        find_equal_masks(given), find_votes(given), _pixel_word(cases), None if groups is None else groups[1],
     )  # fmt: skip
 
 

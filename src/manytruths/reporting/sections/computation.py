@@ -187,6 +187,8 @@ def _interval_settings(findings: Findings) -> Iterator[Line]:
     yield "words", "scale for kappa", scale_name(findings)
     if settings.exclude_group:
         yield "means", "also without groups", ", ".join(settings.exclude_group)
+    if settings.by:
+        yield "groups", "compared by", ", ".join(settings.by)
 
 
 def _consensus_settings(findings: Findings) -> Iterator[Line]:
