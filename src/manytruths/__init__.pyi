@@ -129,7 +129,9 @@ from .fusion import (
     vote,
     vote_without_outliers,
 )
+from .inference.group_tests import GroupComparison, compare_case_groups, compare_rater_groups
 from .inference.intervals import Interval, confidence_interval
+from .inference.mrmc import MRMC, MRMCEstimate, MRMCTest, mrmc
 from .inference.rater_tests import (
     RaterGroupTest,
     RaterOutlierTest,
@@ -240,6 +242,7 @@ from .study.consensus import CaseConsensus, consensus
 __version__: str
 
 __all__ = [
+    "MRMC",
     "VOID",
     "Agreement",
     "AgreementCurve",
@@ -269,6 +272,7 @@ __all__ = [
     "Grid",
     "GridError",
     "GroupClassifier",
+    "GroupComparison",
     "ImportedStudy",
     "InputError",
     "IntensityCurves",
@@ -286,6 +290,8 @@ __all__ = [
     "LesionVote",
     "LevelSet",
     "LimitsWithMean",
+    "MRMCEstimate",
+    "MRMCTest",
     "MacroMean",
     "Majorities",
     "ManytruthsError",
@@ -368,6 +374,8 @@ __all__ = [
     "cluster_raters",
     "cohen_kappa",
     "common_heatmap",
+    "compare_case_groups",
+    "compare_rater_groups",
     "compare_task_complexity",
     "confidence_interval",
     "connected_raters",
@@ -425,6 +433,7 @@ __all__ = [
     "mean_precision",
     "mean_surface_distance",
     "metric_roc",
+    "mrmc",
     "negative_agreement",
     "nomogram",
     "nomogram_for_accuracy",

@@ -54,6 +54,13 @@ KappaScale = Annotated[
 ExcludeGroup = Annotated[
     str | None, Parameter(group=METHOD, help="Also report means without these groups: CIN2,Unknown.")
 ]
+By = Annotated[
+    str | None,
+    Parameter(
+        group=METHOD,
+        help="Compare groups of raters or cases, by columns of raters.csv and cases.csv: expertise,scanner.",
+    ),
+]
 Prior = Annotated[
     str, Parameter(group=METHOD, help="Prior of STAPLE: prevalence, marked, estimated, or a number from 0 to 1.")
 ]

@@ -14,6 +14,7 @@ from .options import (
     FURTHER,
     METHOD,
     RESULTS,
+    By,
     ExcludeGroup,
     Jobs,
     KappaScale,
@@ -136,6 +137,7 @@ def agree(
     measure: Measure = MEASURES,
     tolerance: Tolerance = None,
     tables: Tables = None,
+    by: By = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -144,7 +146,7 @@ def agree(
     Parameters
     ----------
     seed
-        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+        Seed of the tests that permute raters or subjects: who differs from the others, and whether groups do.
     """
     import manytruths as mt
 
@@ -153,8 +155,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            measure=measure, tolerance=tolerance, tables=tables or (), level=level, seed=seed, jobs=output.jobs,
-            progress=bar,
+            by=parse_names(by) or (), measure=measure, tolerance=tolerance, tables=tables or (), level=level,
+            seed=seed, jobs=output.jobs, progress=bar,
             **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -343,6 +345,7 @@ def report(
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    by: By = None,
     title: Annotated[str, in_output] = "",
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
@@ -376,7 +379,7 @@ def report(
     browse
         Open the page in a browser.
     seed
-        Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
+        Seed of everything random: tests that permute raters or subjects, groups of cases by complexity, and resamples.
     resamples
         Number of resamples of the subjects, for the ranking of algorithms, and largest number of those of the raters,
         for the plan of more raters.
@@ -390,7 +393,7 @@ def report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
             missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            show_images=show_images, viewer=viewer, codes=codes, tables=tables or (),
+            show_images=show_images, viewer=viewer, codes=codes, by=parse_names(by) or (), tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))
