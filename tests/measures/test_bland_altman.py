@@ -101,6 +101,15 @@ def test_several_differences_a_subject():
     assert found.upper.high > mt.bland_altman(RV, IC).upper.high  # as if there were 60 subjects
 
 
+def test_one_repeated_subject_hardly_changes_the_interval():
+    """One degree of freedom within subjects tells nothing about that variance: it must not blow up the interval."""
+    rng = np.random.default_rng(0)
+    d = rng.normal(size=17)
+    found = mt.bland_altman(d, np.zeros(17), subjects=[0, *range(16)]).upper
+    alone = mt.bland_altman(d, np.zeros(17)).upper
+    assert 0.8 < (found.high - found.low) / (alone.high - alone.low) < 1.25
+
+
 @pytest.mark.parametrize("n", [5, 17, 85])
 def test_exact_intervals_by_integration(n):
     """The ends of the upper limit's interval are exceeded with the probability that the level says."""

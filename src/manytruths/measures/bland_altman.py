@@ -4,7 +4,8 @@ Two raters: the mean difference d̄ (bias) and d̄ ± 1.96 s hold 95% of the dif
 exact where each subject has one difference: (μ + 1.96 σ − d̄) √n / s has a noncentral t distribution (Carkeet 2015).
 Where subjects have several, d̄ is the mean over subjects, the variance is s²_d̄ + (1 − 1/m) s²_w, with the variance of
 the subjects' means, the pooled variance within subjects and the harmonic mean m of their numbers of differences; the
-intervals are recovered from those of d̄ and of the two variances (MOVER, Zou 2013).
+intervals are recovered from those of d̄ and of the two variances (MOVER, Zou 2013), or of their sum where fewer than ten
+differences are beyond the first of their subject.
 
 On a logarithmic scale, differences are those of logarithms, and what is given are ratios of the first to the second.
 
@@ -32,6 +33,9 @@ from ..inference.intervals import Interval
 from ..inference.quantiles import student_quantile
 from .intraclass import LIMIT
 from .variance_components import ROUNDING, Values, as_sizes, check_level, combine_variances, fit_sizes
+
+FEW_REPEATS = 10
+"""Fewer differences beyond the first of each subject do not have an interval of their own variance."""
 
 
 @dataclass(frozen=True)
@@ -197,11 +201,13 @@ def _limits(
     t = student_quantile((1 + level) / 2, n - 1)
     bias = Interval(mean, mean - t * error, mean + t * error, level, "t", n)
     if len(d) > n:
-        # the two sides by the interval of the variance, in which the mean of subjects and their spread have their own
-        shares = [(between, n - 1)]
-        if within > 0:
-            shares.append(((1 - float((1 / counts).mean())) * within, len(d) - n))
-        _, low, high = combine_variances(shares, level)
+        rest = variance - between
+        if len(d) - n < FEW_REPEATS:
+            # too few to know their variance by itself: degrees of freedom of the sum (Satterthwaite)
+            freedom = variance**2 / (between**2 / (n - 1) + rest**2 / (len(d) - n))
+            _, low, high = combine_variances([(variance, freedom)], level)
+        else:
+            _, low, high = combine_variances([(between, n - 1), (rest, len(d) - n)], level)
         near = math.hypot(t * error, factor * (sd - math.sqrt(max(low, 0.0))))
         far = math.hypot(t * error, factor * (math.sqrt(high) - sd))
         method = "mover"

@@ -115,7 +115,7 @@ class SizeModel:
         return value - reach, value + reach
 
 
-def combine_variances(terms: Sequence[tuple[float, int]], level: float) -> tuple[float, float, float]:
+def combine_variances(terms: Sequence[tuple[float, float]], level: float) -> tuple[float, float, float]:
     """A sum of independent variance estimates with their degrees of freedom, and its interval (Graybill & Wang 1980).
 
     >>> [round(v, 4) for v in combine_variances([(4.0, 10)], 0.95)]  # of one estimate: that by chi-square
