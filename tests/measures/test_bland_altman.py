@@ -264,3 +264,13 @@ def test_sessions_of_some():
     assert several.repeatability.low < several.repeatability.value < several.repeatability.high
     assert mt.repeatability(table[:, :, :1]).repeatability.value.code == "measured_once"
     assert mt.repeatability(np.repeat(table[:, :, :1], 2, axis=2)).repeatability.low.code == "no_spread"
+
+
+def test_one_subject_alone_differs():
+    """Without that subject there is no spread within raters, so that the jackknife has no interval."""
+    table = np.repeat(SYSTOLIC[:12, :2, None], 2, axis=2)
+    table[0, 0, 1] += 5
+    found = mt.repeatability(table, subjects=np.arange(12) // 2)
+    assert found.repeatability.low.code == "undefined_without_a_subject"
+    assert found.reproducibility.low.code == "undefined_without_a_subject"
+    assert mt.repeatability(table).repeatability.low > 0

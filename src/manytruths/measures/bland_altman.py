@@ -32,7 +32,16 @@ from ..core.undefined import Undefined
 from ..inference.intervals import Interval
 from ..inference.quantiles import student_quantile
 from .intraclass import LIMIT
-from .variance_components import ROUNDING, Values, as_sizes, check_level, combine_variances, fit_sizes
+from .variance_components import (
+    MOST,
+    ROUNDING,
+    Values,
+    as_sizes,
+    check_level,
+    combine_variances,
+    fit_sizes,
+    jackknife_interval,
+)
 
 FEW_REPEATS = 10
 """Fewer differences beyond the first of each subject do not have an interval of their own variance."""
@@ -175,7 +184,7 @@ def _exponential(interval: Interval) -> Interval:
 
 
 def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
+    return math.exp(min(value, MOST))
 
 
 def _limits(
@@ -463,23 +472,18 @@ def _session_variances(
         return within, (why, why, why)
     # means of several sessions have less error than one: what they lack is added
     harmonic = float(np.mean(1 / counts[counts > 0]))
-    rest = (1 - harmonic) * variance
-    value, low, high = fit.error_variance(True, level)
-    parts = [(value, low, high), (rest, (1 - harmonic) * within[1], (1 - harmonic) * within[2])]
-    return within, _add(parts)
+    lacking, low, high = (v if math.isnan(v) else (1 - harmonic) * v for v in within)
+    return within, _add([fit.error_variance(True, level), (lacking, low, high)])
 
 
 def _ratio_jackknife(left: NDArray[Any], freedom: NDArray[Any], level: float) -> Variance:
     """Σ left / Σ freedom with an interval over subjects, on the logarithm."""
-    value, n = float(left.sum() / freedom.sum()), len(left)
-    rest = freedom.sum() - freedom
-    if (rest == 0).any():
-        why = Undefined("undefined_without_a_subject")
-        return value, why, why
-    found = np.log(np.maximum((left.sum() - left) / rest, 1e-300))
-    error = math.sqrt((n - 1) / n * float(((found - found.mean()) ** 2).sum()))
-    reach = student_quantile((1 + level) / 2, n - 1) * error
-    return value, value * math.exp(-reach), value * math.exp(reach)
+    value, rest = float(left.sum() / freedom.sum()), freedom.sum() - freedom
+    without = np.divide(left.sum() - left, rest, out=np.zeros(len(left)), where=rest > 0)
+    found = np.log(without, out=np.full(len(left), np.nan), where=without > 0)
+    ends = jackknife_interval(math.log(value), found, level)
+    low, high = (end if math.isnan(end) else _exp(end) for end in ends)
+    return value, low, high
 
 
 def _add(parts: Sequence[Variance]) -> Variance:
