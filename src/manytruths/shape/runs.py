@@ -93,7 +93,7 @@ def _any_by_line(lines: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if lines.shape[1] % 8 == 0 and lines.flags.c_contiguous:
         words: NDArray[Any] = lines.view(np.uint64)
         return np.asarray(np.bitwise_or.reduce(words, axis=1) != 0)
-    return lines.any(axis=1)
+    return np.asarray(lines.any(axis=1))
 
 
 def _neighbours(keys: Integers, starts: Integers, stops: Integers, step: int, reach: int) -> tuple[Integers, Integers]:

@@ -28,6 +28,7 @@ from ..result import Result, Tables, console_or_stdout, open_study, results_fold
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .edits import edit_notes, edited_pairs, edits_table
+from .flow import flow_notes, flow_table
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
     Equal,
@@ -318,9 +319,9 @@ def tabulate_agreement(
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
     sizes = {name: case.sizes for name, case in cases.items()}
-    tables += size_tables(study, sizes, tallies, settings)
+    tables += [*size_tables(study, sizes, tallies, settings), flow_table(study, tallies)]
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
+    others = (*flow_notes(study), *_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     maps = maps or MapOptions()
