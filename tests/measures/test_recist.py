@@ -95,7 +95,8 @@ def test_targets_that_were_not_evaluated():
 def test_several_non_targets():
     visits = [Visit({"t": 50}, non_targets={"a": "present", "b": "present"})]
     for statuses, wanted in (
-        (("absent", "absent"), "CR"), (("absent", "present"), "PR"), (("absent", ""), "PR"), (("progression", ""), "PD"),
+        (("absent", "absent"), "CR"), (("absent", "present"), "PR"),
+        (("absent", ""), "PR"), (("progression", ""), "PD"),
     ):  # fmt: skip
         visit = Visit({"t": 0}, non_targets=dict(zip("ab", statuses, strict=True)))
         assert overall([visits[0], visit]) == [wanted]
