@@ -18,10 +18,12 @@ EXTRA = {
     "confusions": ["label_a", "label_b"],
     "curve": ["raters"],
     "features": ["feature"],
+    "flow": ["rater", "session", "why"],
     "masks": ["kind", "rater", "change", "other_case"],
     "pairs": ["rater_a", "rater_b", "relation"],
     "raters": ["rater"],
     "regions": ["rank", "centroid", "site"],
+    "sizes": ["rater", "session", "unit"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
 

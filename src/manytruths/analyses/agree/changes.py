@@ -120,8 +120,10 @@ def recist_table(study: Study, sizes: Sizes, tallies: Tallies) -> Table:
                     group, region = group_names(tallies, case.name), region_of_sizes(tallies[case.name])
                     for statistic, value, unit in _numbers(response):
                         new = "yes" if response.new_lesion else "no"
-                        extra = (subject, column.name, column.session, unit, response.overall, response.target)
-                        extra = (*extra, response.non_target, new)
+                        extra = (
+                            subject, column.name, column.session, unit,
+                            response.overall, response.target, response.non_target, new,
+                        )  # fmt: skip
                         table.append(Row("case", statistic, value, case.name, group, "", region, extra))
     return table
 

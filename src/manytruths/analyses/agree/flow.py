@@ -79,7 +79,7 @@ def _empty(tallies: Tallies) -> set[Reading]:
     found: set[Reading] = set()
     for case, table in tallies.items():
         rows = table.patterns[table.counts > 0]
-        marked = np.isin(rows, table.labels.marks).any(axis=0)
+        marked = np.asarray(np.isin(rows, table.labels.marks).any(axis=0))
         found |= {(case, column) for column, any_mark in zip(table.columns, marked, strict=True) if not any_mark}
     return found
 
