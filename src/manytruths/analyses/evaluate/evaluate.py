@@ -441,7 +441,8 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
     if study.coded or not study.options.masks:
         raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
     options = merged(study.options, predictions=predictions)
-    return Study(find_cases(options)[0], options, study.properties, left_out=study.left_out)
+    found, _, unused = find_cases(options)
+    return Study(found, options, study.properties, left_out=study.left_out, unused=unused)
 
 
 def _default_methods(study: Study) -> tuple[str, ...]:
