@@ -12,11 +12,11 @@ demo: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-# irrCAC pins an old SciPy, and nnU-Net a PyTorch, that they do not need
+# irrCAC pins an old SciPy, panoptica an old NumPy, and nnU-Net a PyTorch, that they do not need
 .venv/tested: .venv/installed requirements/test.txt requirements/torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -c requirements/torch.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC nnunetv2 batchgenerators acvl-utils
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC panoptica==2.1.7 nnunetv2 batchgenerators acvl-utils
 	touch $@
 
 # what takes minutes (fuzzing, attacks, simulations) is left to test-all

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, learning, polygons, ranking, reliability, report, surfaces
+from . import (
+    boundaries,
+    consensus,
+    evaluation,
+    foundation,
+    intraclass,
+    learning,
+    lesions,
+    polygons,
+    ranking,
+    reliability,
+    report,
+    sizes,
+    surfaces,
+)
 
 JOBS = (
     foundation.JOBS
     | consensus.JOBS
     | evaluation.JOBS
     | surfaces.JOBS
+    | sizes.JOBS
     | boundaries.JOBS
+    | lesions.JOBS
     | ranking.JOBS
     | reliability.JOBS
+    | intraclass.JOBS
     | report.JOBS
     | learning.JOBS
     | polygons.JOBS

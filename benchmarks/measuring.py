@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 def best(work: Callable[[], object], times: int = 5) -> float:
     """The shortest of several times, in seconds: what the machine can do when nothing else disturbs it."""
-    return min(_once(work) for _ in range(times))
+    return min(once(work) for _ in range(times))
 
 
-def _once(work: Callable[[], object]) -> float:
+def once(work: Callable[[], object]) -> float:
+    """The time of one call, in seconds."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -22,7 +23,7 @@ def _once(work: Callable[[], object]) -> float:
 
 def side_by_side(ours: Callable[[], object], peer: Callable[[], object], times: int = 5) -> tuple[float, float]:
     """Both in turn, so that a slow spell of the machine hits both; the shortest of each."""
-    pairs = [(_once(ours), _once(peer)) for _ in range(times)]
+    pairs = [(once(ours), once(peer)) for _ in range(times)]
     return min(a for a, _ in pairs), min(b for _, b in pairs)
 
 

@@ -53,6 +53,7 @@ from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
+from .analyses.sizes import Sizes, sizes
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -101,6 +102,7 @@ from .evaluation.responses import Responses, count_responses
 from .evaluation.second_look import SecondLook, SecondLookPlace, second_look
 from .fusion import (
     Consensus,
+    LesionVote,
     LevelSet,
     Plurality,
     Simple,
@@ -113,6 +115,7 @@ from .fusion import (
     gordon_f,
     inner_outer_ratio,
     inner_region,
+    lesion_vote,
     lsml,
     lsmlp,
     outer_region,
@@ -139,6 +142,21 @@ from .inference.rater_tests import (
     rater_size_tests,
 )
 from .io.tables import read_tally, write_tally
+from .lesions import Lesion, LesionMatch, LesionPair, RaterDetection, match_lesions
+from .measures import (
+    BlandAltman,
+    IntraclassCorrelation,
+    LimitsWithMean,
+    MethodLine,
+    Repeatability,
+    VarianceComponents,
+    bland_altman,
+    deming,
+    icc,
+    limits_with_mean,
+    passing_bablok,
+    repeatability,
+)
 from .raters import (
     RaterClustering,
     RaterDependence,
@@ -207,6 +225,7 @@ from .shape import (
     surface_distances,
     thin,
 )
+from .shape.diameters import LesionAxes, diameters
 from .shape.grid import Grid
 from .simulate import (
     EchoFrame,
@@ -228,6 +247,7 @@ __all__ = [
     "VOID",
     "Agreement",
     "AgreementCurve",
+    "BlandAltman",
     "BoundaryMatch",
     "BoundaryPoint",
     "BoundaryScores",
@@ -259,11 +279,18 @@ __all__ = [
     "IntensityCurves",
     "Interchangeability",
     "Interval",
+    "IntraclassCorrelation",
     "KappaWidth",
     "LabelError",
     "Labels",
+    "Lesion",
+    "LesionAxes",
+    "LesionMatch",
+    "LesionPair",
     "LesionRatings",
+    "LesionVote",
     "LevelSet",
+    "LimitsWithMean",
     "MRMCEstimate",
     "MRMCTest",
     "MacroMean",
@@ -273,6 +300,7 @@ __all__ = [
     "MaskRatings",
     "MaskReliability",
     "MeanPairwise",
+    "MethodLine",
     "MetricRoc",
     "ModalityComparison",
     "Nomogram",
@@ -291,6 +319,7 @@ __all__ = [
     "RaterAccuracy",
     "RaterClustering",
     "RaterDependence",
+    "RaterDetection",
     "RaterDifferences",
     "RaterFindings",
     "RaterGroupTest",
@@ -305,6 +334,7 @@ __all__ = [
     "ReferenceStandards",
     "Region",
     "Reliability",
+    "Repeatability",
     "Report",
     "ResponseCounts",
     "Responses",
@@ -314,6 +344,7 @@ __all__ = [
     "SecondLookPlace",
     "SigmaStatistic",
     "Simple",
+    "Sizes",
     "Staple",
     "Study",
     "StudyError",
@@ -327,6 +358,7 @@ __all__ = [
     "ThresholdCurve",
     "Undefined",
     "Unit",
+    "VarianceComponents",
     "Vote",
     "VoteStatistic",
     "WilliamsIndex",
@@ -335,6 +367,7 @@ __all__ = [
     "agreement_curve",
     "balanced_accuracy",
     "bias_index",
+    "bland_altman",
     "boundary_scores",
     "case_complexity",
     "case_condition",
@@ -355,6 +388,8 @@ __all__ = [
     "correlation_in_image",
     "correlation_in_object",
     "count_responses",
+    "deming",
+    "diameters",
     "dice",
     "dispute_heatmap",
     "evaluate",
@@ -374,6 +409,7 @@ __all__ = [
     "gwet_ac1",
     "hausdorff",
     "heatmap_score",
+    "icc",
     "image_feature_correlations",
     "import_study",
     "inner_outer_ratio",
@@ -385,6 +421,8 @@ __all__ = [
     "kappa_width",
     "krippendorff_alpha",
     "lesion_ratings",
+    "lesion_vote",
+    "limits_with_mean",
     "lsml",
     "lsmlp",
     "macro_mean",
@@ -393,6 +431,7 @@ __all__ = [
     "mask_intensity",
     "mask_ratings",
     "match_boundaries",
+    "match_lesions",
     "mean_pairwise",
     "mean_precision",
     "mean_surface_distance",
@@ -407,6 +446,7 @@ __all__ = [
     "pabak",
     "paint",
     "pairwise",
+    "passing_bablok",
     "percent_agreement",
     "plan",
     "plan_from_pilot",
@@ -442,6 +482,7 @@ __all__ = [
     "reason",
     "reference_standards",
     "reliability",
+    "repeatability",
     "report",
     "rho",
     "second_look",
@@ -450,6 +491,7 @@ __all__ = [
     "simple",
     "simulate_echo",
     "simulate_study",
+    "sizes",
     "slim_majority_share",
     "smyth_bound",
     "soft_accuracy",

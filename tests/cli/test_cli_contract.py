@@ -17,6 +17,8 @@ EXTRA = {
     "agreement": [],
     "confusions": ["label_a", "label_b"],
     "curve": ["raters"],
+    "detection": ["rater", "against"],
+    "detection_curve": ["rater", "against", "threshold"],
     "features": ["feature"],
     "masks": ["kind", "rater", "change", "other_case"],
     "pairs": ["rater_a", "rater_b", "relation"],
@@ -60,10 +62,13 @@ def test_every_table_has_its_columns(everything):
     found = {path.stem: path for path in (everything / "out1/agree").glob("*.csv")}
     claims = found.pop("claims").read_text(encoding="utf-8").splitlines()[0]
     assert claims == "claim,about,made,text,why_not,code,kind,p_value,alpha,numbers"
+    lesions = found.pop("lesions").read_text(encoding="utf-8").splitlines()[0]
+    assert lesions.startswith("case,group,label,lesion,found,rated,found_by,missed_by,not_rated_by,sizes,extent,unit,")
     assert set(found) == set(EXTRA)
     for name, path in found.items():
         with open(path, newline="", encoding="utf-8") as stream:
-            assert next(csv.reader(stream)) == [*HEAD, *EXTRA[name], *TAIL]
+            unit = ["unit"] * (name in ("agreement", "pairs"))  # of distances
+            assert next(csv.reader(stream)) == [*HEAD, *EXTRA[name], *TAIL, *unit]
     coverage = (everything / "out1/check/coverage.csv").read_text().splitlines()[0]
     assert coverage == ",".join([*HEAD, "rater", "size", *TAIL])
     problems = (everything / "out1/check/problems.csv").read_text().splitlines()[0]
@@ -95,7 +100,10 @@ def test_promised_statistics(everything):
     )
     assert set(promised.split()) <= names["agreement"]
     sizes = {"size_ratio", "log_size_ratio", "size_p_value", "size_p_holm", "same_label"}
-    assert sizes | {"cohen_kappa", "dice", "iou", "bias_index", "volume_difference"} == names["pairs"]
+    distances = {"hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice", "distances_one_empty"}
+    assert distances | {"surface_tolerance"} <= names["agreement"]
+    overlaps = {"cohen_kappa", "dice", "iou", "bias_index", "volume_difference"}
+    assert sizes | overlaps | distances == names["pairs"]
     assert {"sensitivity", "specificity", "ppv", "npv", "cohen_kappa", "mean_difference", "outlier",
             "sensitivity_against_others", "williams_index", "staple_sensitivity"} <= names["raters"]  # fmt: skip
 
@@ -158,4 +166,6 @@ def test_a_second_run_gives_the_same_files(everything):
 
 def test_charts(everything):
     charts = sorted(p.name for p in (everything / "out1/agree/charts").iterdir())
-    assert charts == ["agreement-curve.svg", "dendrogram.svg", "dice-between-raters.svg", "kappa-by-group.svg"]
+    assert charts == [
+        "agreement-curve.svg", "dendrogram.svg", "detection-curve.svg", "dice-between-raters.svg", "kappa-by-group.svg",
+    ]  # fmt: skip

@@ -37,8 +37,11 @@ TRUTHS = ["A", "B", "C", "gold", "vote:0.5", "staple"]
 WORDS = {
     "dice", "iou", "sensitivity", "specificity", "ppv", "cohen_kappa", "volume_difference", "hausdorff", "hausdorff_95",
     "mean_surface_distance", "surface_dice", "soft_accuracy", "gordon_f", "balanced_accuracy", "extended_dice",
-    "inner_outer_ratio", "dice_failed_cases", "dice_failures", "dice_without_failures",
+    "inner_outer_ratio", "dice_failed_cases", "dice_failures", "dice_without_failures", "size_difference",
+    "log_size_ratio",
 }  # fmt: skip
+WITH_UNITS = ("scores", "human", "beside_raters")
+"""Tables with distances, whose last column is their unit."""
 LIMITS = (("hard", HARD), ("grey", GREY))
 
 
@@ -96,7 +99,8 @@ def test_every_table_has_its_columns(everything, kind, tables):
     assert not (set(HARD) | set(GREY)) - set(tables) & set(found)
     for name, extra in tables.items():
         with open(found[name], newline="", encoding="utf-8") as stream:
-            assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL]
+            unit = ["unit"] * (kind == "hard" and name in WITH_UNITS)
+            assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL, *unit]
     assert found["orders"].read_text().splitlines()[0] == "label,metric,ranking,order,truths"
     assert not untidy(everything / f"{kind}1")
 

@@ -60,14 +60,15 @@ def test_every_table_has_its_columns(everything):
     assert set(found) == {*EXTRA, "claims", "convergence"}
     for name, extra in EXTRA.items():
         with open(found[name], newline="", encoding="utf-8") as stream:
-            assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL]
+            unit = ["unit"] * (name == "performance")  # of distances
+            assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL, *unit]
     assert found["convergence"].read_text().splitlines()[0] == "case,method,ended,iterations,left_out,tied,gaps,note"
 
 
 def test_rows(everything):
     for name in EXTRA:
         rows = table(everything / f"out1/fuse/{name}.csv")
-        keys = [tuple(v for k, v in row.items() if k not in TAIL or k == "statistic") for row in rows]
+        keys = [tuple(v for k, v in row.items() if k not in (*TAIL, "unit") or k == "statistic") for row in rows]
         assert len(keys) == len(set(keys)), name
         for row in rows:
             assert row["scope"] in ("case", "subject", "group", "pooled", "mean", "std"), row
@@ -87,7 +88,7 @@ def test_promised_rows(everything):
     hard = {"iou", "sensitivity", "specificity", "dice"}
     assert {row["statistic"] for row in rows} == hard | {
         "accuracy", "gordon_f", "balanced_accuracy", "dice_failed_cases", "dice_failures",
-        "dice_without_failures",
+        "dice_without_failures", "hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice",
     }  # fmt: skip
     for scope, number in (("case", 6), ("subject", 3), ("pooled", 1)):
         own = (scope, "staple", "A", "iou")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError, GridError
+from ..shape.grid import slice_axis
 from . import canvas
 from .canvas import INK, LONGEST, SHORTEST, Scale, background
 from .colours import colour_map, count_colours, rater_colours
@@ -172,8 +173,8 @@ def best_slice(heat: NDArray[Any], axis: int | None = None, spacing: Sequence[fl
             f"heat is {canvas.size_text(heat.shape) or 'a number'}; a volume has three axes and some voxels"
         )
     if axis is None:
-        coarse = [0.0] * 3 if spacing is None else [round(float(step), 6) for step in spacing]
-        axis = max(range(3), key=lambda a: (coarse[a], -heat.shape[a], a))
+        axis = slice_axis(heat.shape, spacing)
+        assert axis is not None
     return axis % 3, int(_marked_by_slice(heat, axis).argmax())
 
 

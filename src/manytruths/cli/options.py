@@ -36,6 +36,14 @@ Out = Annotated[Path, Parameter(help="Folder for the results, written to a folde
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
+Tables = Annotated[
+    str | None,
+    Parameter(
+        group=OUTPUT,
+        help="Write tables for a paper, too: xlsx (one workbook), latex, docx, html or redcap, several separated by "
+        "commas.",
+    ),
+]
 Seed = Annotated[int, in_advanced]
 Level = Annotated[float, Parameter(group=ADVANCED, help="Confidence level of intervals.")]
 Resamples = Annotated[int, in_advanced]
@@ -111,6 +119,13 @@ class StudyOptions:
     "Pixel size in mm, if the files do not contain it: 0.5,0.5."
     resample: Annotated[Literal["nearest"] | None, in_study] = None
     "Resample masks on a different grid (nearest neighbour) instead of rejecting them."
+    instances: Annotated[bool | None, in_study, flag] = None
+    "Values of the masks number lesions, each value one. Everything else takes what is not 0 as marked."
+    lesion_rule: Annotated[Literal["iou", "overlap", "distance"] | None, in_study] = None
+    """When two raters' lesions are the same: by intersection over union (default), the share of the smaller one that
+    both hold, or the distance of centres."""
+    lesion_threshold: Annotated[float | None, in_study] = None
+    "Threshold of --lesion-rule: 0.5 by default, and for distance the largest one, in mm (or pixels)."
     primary: Annotated[str | None, in_study] = None
     "The one claim that is tested without adjustment for the others, such as raters.larger."
 

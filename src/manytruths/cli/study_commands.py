@@ -27,6 +27,7 @@ from .options import (
     ReferenceOptions,
     Resamples,
     Seed,
+    Tables,
     Template,
     flag,
     in_advanced,
@@ -39,8 +40,8 @@ from .terminal import console, present, progress
 Consensus = Annotated[
     str | None,
     Parameter(
-        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, lsml, "
-        "lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
+        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, "
+        "lesions:0.5, lsml, lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
     ),
 ]
 Threshold = Annotated[
@@ -62,7 +63,15 @@ Margin = Annotated[
 ]
 Distances = Annotated[
     bool,
-    Parameter(group=METHOD, help="Measure Hausdorff and surface distances, which takes most of the time."),
+    Parameter(group=METHOD, help="Measure Hausdorff and surface distances; without them it is faster."),
+]
+Measure = Annotated[
+    str,
+    Parameter(
+        group=METHOD,
+        help="What to measure besides agreement: sizes of what raters marked, distances between their outlines, "
+        "lesions that they have in common; none for none.",
+    ),
 ]
 Missing = Annotated[
     Literal["worst", "exclude"],
@@ -71,6 +80,8 @@ Missing = Annotated[
         help="A missing prediction gets the worst score, or its case is left out for all algorithms.",
     ),
 ]
+
+MEASURES = "sizes,distances,lesions"
 
 
 def check(
@@ -123,6 +134,9 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    measure: Measure = MEASURES,
+    tolerance: Tolerance = None,
+    tables: Tables = None,
     by: By = None,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -141,7 +155,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            by=parse_names(by) or (), level=level, seed=seed, jobs=output.jobs, progress=bar,
+            by=parse_names(by) or (), measure=measure, tolerance=tolerance, tables=tables or (), level=level,
+            seed=seed, jobs=output.jobs, progress=bar,
             **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -176,7 +191,10 @@ def fuse(
     unanimous: Annotated[Literal["keep", "exclude"], in_method] = "keep",
     map_prior: Annotated[str | None, in_method] = None,
     smoothing: Annotated[float, in_method] = 0.0,
+    distances: Distances = True,
+    tolerance: Tolerance = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     seed: Seed = 0,
 ) -> int:
     """Estimate a consensus of the raters.
@@ -204,7 +222,8 @@ def fuse(
     with progress(output.quiet) as bar:
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
-            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, seed=seed,
+            map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
+            pictures=pictures, tables=tables or (), seed=seed,
             jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -265,6 +284,7 @@ def evaluate(
     missing: Missing = "worst",
     further: FurtherEvaluation | None = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -300,7 +320,7 @@ def evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
             boundary_share=boundary_share, missing=missing, level=level, seed=seed,
-            pictures=pictures, jobs=output.jobs, progress=bar,
+            pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip
     screen = console(output.quiet)
@@ -321,6 +341,7 @@ def report(
     tolerance: Tolerance = None,
     margin: Margin = None,
     distances: Distances = True,
+    measure: Measure = MEASURES,
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
@@ -329,6 +350,7 @@ def report(
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
     codes: Annotated[bool, in_output, flag] = False,
+    tables: Tables = None,
     browse: Annotated[bool, Parameter(name="--open", group=in_output.group, negative="")] = False,
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
@@ -369,9 +391,9 @@ def report(
     with progress(quiet) as bar:
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
-            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, missing=missing,
-            kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), by=parse_names(by) or (),
-            show_images=show_images, viewer=viewer, codes=codes,
+            threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
+            missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
+            show_images=show_images, viewer=viewer, codes=codes, by=parse_names(by) or (), tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

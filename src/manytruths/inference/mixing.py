@@ -262,7 +262,8 @@ def identified_ranges(table: VoteTable, targets: Sequence[Values], level: float 
 def possible_range(table: VoteTable, target: Values) -> tuple[float, float]:
     """The smallest and largest value of a target before any data: no mixture exceeds its value at a single p."""
     counted = table.given > 0
-    at_each = target[counted] / table.given[counted]
+    # targets are probabilities or differences of two; rounding may lead them beyond 1
+    at_each = np.clip(target[counted] / table.given[counted], -1.0, 1.0)
     return float(at_each.min()), float(at_each.max())
 
 

@@ -30,6 +30,7 @@ _NAMES: dict[Scale, str] = {
         extended_dice f1 fnr fpr gordon_f heatmap_score iou jaccard mean negative_agreement npv nsd pbar_area
         percent_agreement positive_agreement ppv pr_area precision prevalence prevalence_index ranking_heatmap_score
         recall rho roc_area sensitivity sigma smyth_bound soft_accuracy soft_sensitivity soft_specificity specificity
+        lesion_f1 lesion_pq lesion_precision lesion_rq lesion_sensitivity lesion_sq matched_dice pq rq sq
         surface_dice tied tnr tpr unanimous inner_outer_ratio
         slim_majority overwhelming_majority wrong_majority wrong_overwhelming_majority
     """,
@@ -38,8 +39,9 @@ _NAMES: dict[Scale, str] = {
         krippendorff_alpha_ordinal matthews_correlation mcc pabak
     """,
     "positive": """
-        added asd assd changed edited_volume entropy esm hausdorff hausdorff_95 hd hd95 lesions mae masd
-        mean_surface_distance msd mse mean_absolute relative_mean_absolute relative_rms removed rms rmse ssm std
+        added area asd assd changed diameter_3d edited_volume entropy esm false_marks hausdorff hausdorff_95 hd
+        hd95 lesions lesions_alone long_axis mae masd mean_absolute mean_surface_distance msd mse
+        relative_mean_absolute relative_rms removed rms rmse short_axis size_ratio ssm std sum_long_axes volume
         volume_difference
     """,
 }
@@ -58,6 +60,8 @@ def scale_of(statistic: str) -> Scale:
     name = statistic.partition("_without_")[0]
     for suffix in ("_against_others", "_both_marked", "_modified_background"):
         name = name.removesuffix(suffix)
+    if name.startswith("found_by_"):
+        return "share"  # of the lesions, by so many raters
     return SCALES.get(name.lower(), "plain")
 
 

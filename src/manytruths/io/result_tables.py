@@ -29,6 +29,10 @@ HEAD = ("scope", "case", "group", "label", "region")
 TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason", "code")
 
 
+UNIT = "unit"
+"""The last column of tables in which any number has a unit."""
+
+
 class DataTable(ABC):
     """Rows under a header, called as their file is."""
 
@@ -133,6 +137,8 @@ class Row:
     n_undefined: int | None = None
     mark: str = ""
     """What stands behind the region in the file: whether masks were resampled for it."""
+    unit: str = ""
+    """Of the value, as in ``mm``; empty for numbers without one."""
     columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The names of ``extra``, which the table sets."""
 
@@ -166,10 +172,17 @@ class Table(DataTable):
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of the file."""
-        return (*HEAD, *self.extra, *TAIL)
+        return (*HEAD, *self.extra, *TAIL, *([UNIT] if self.has_units else []))
+
+    @property
+    def has_units(self) -> bool:
+        """Whether any number has a unit."""
+        return any(row.unit for row in self.rows)
 
     def records(self) -> Iterator[list[object]]:
         """The cells of every row."""
+        if self.has_units:
+            return ([*row.cells(), row.unit] for row in self.rows)
         return (row.cells() for row in self.rows)
 
     def __len__(self) -> int:

@@ -283,11 +283,14 @@ def compute_findings(
     for method in plan.methods:
         estimator(method)
     clock, all_groups = _Clock(), replace(settings, exclude_group=())  # only agree leaves groups out
-    fusing, evaluating = FusePlan(plan.methods, plan.options, None, False), _evaluate_plan(study, plan)
+    distances = "distances" in plan.maps.measure
+    fusing = FusePlan(plan.methods, plan.options, None, False, distances=distances, tolerance=plan.maps.tolerance)
+    evaluating = _evaluate_plan(study, plan)
     with clock("reading, agreement, consensus and evaluation by case"):
         cases, views = _analyse_cases(study, plan, fusing, evaluating, folder, settings, progress)
     with clock("agreement: tables and intervals"):
-        agreement = tabulate_agreement(study, {name: case.agreement for name, case in cases.items()}, settings)
+        agreed = {name: case.agreement for name, case in cases.items()}
+        agreement = tabulate_agreement(study, agreed, settings, plan.maps)
     with clock("consensus: tables and intervals"):
         fusion = tabulate_fusion(study, {name: case.fusion for name, case in cases.items()}, fusing, all_groups)
     evaluation, ranking = None, None

@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 import manytruths
 
+from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
 from ..analyses.agree.groups import find_groups, parse_by
+from ..analyses.paper_tables.formats import parse_formats, write_formats
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
@@ -123,6 +125,7 @@ def report(
     tolerance: float | None = None,
     margin: float | None = None,
     distances: bool = True,
+    measure: str | Sequence[str] = MEASURES,
     missing: Literal["worst", "exclude"] = "worst",
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
@@ -130,6 +133,7 @@ def report(
     show_images: bool = True,
     viewer: bool = True,
     codes: bool = False,
+    tables: str | Sequence[str] = (),
     seed: int = 0,
     resamples: int = 1000,
     jobs: int = 1,
@@ -162,7 +166,10 @@ def report(
         Largest difference of Dice that does not matter, such as 0.05: within it, an algorithm agrees with a rater as
         another rater would. By default that of the study, and without any there is no verdict.
     distances : bool
-        Whether to compute distances between outlines, which take most of the time of an evaluation.
+        Whether to compute distances between outlines, of raters, consensuses and algorithms.
+    measure : str or sequence of str
+        What to measure besides agreement: any of ``sizes``, ``distances`` and ``lesions``, as a list or separated by
+        commas, or ``none``. By default all of them.
     missing : {"worst", "exclude"}
         Missing predictions get the worst score, or exclude their case for every algorithm.
     kappa_scale : {"landis_koch", "fleiss", "altman", "shrout"}
@@ -178,6 +185,9 @@ def report(
     codes : bool
         De-identify: replace the names of cases, subjects and raters by codes. The key is written beside the page
         (``report_key.csv``) and keeps the codes the same in the next report.
+    tables : str or sequence of str
+        Formats of tables for a paper, of all commands together, written to the folder beside the page: any
+        of ``xlsx``, ``latex``, ``docx``, ``html`` and ``redcap``; by default none.
     seed : int
         Seed of everything random: tests that permute raters or subjects, groups of cases by complexity, and resamples.
     resamples : int
@@ -204,6 +214,7 @@ def report(
     >>> study = mt.Study.open("manytruths-demo/study")  # doctest: +SKIP
     >>> mt.report(study, to="report.html").tables["agree/pairs"].to_frame()  # doctest: +SKIP
     """
+    formats = parse_formats(tables, to, "report")
     if consensus is not None:
         parse_methods(consensus)  # refused before the study is opened
     study = open_study(study)
@@ -211,15 +222,17 @@ def report(
     evaluate = {
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
     }  # fmt: skip
+    measures = tuple(name for name in parse_measures(measure) if distances or name != "distances")
     plan = ReportPlan(
         methods, options_by_name(prior=prior), evaluate,
+        MapOptions(measured=True, measure=measures, tolerance=tolerance),
         images=show_images, viewer=viewer, title=title, coded=codes, resamples=resamples,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
     columns = parse_by(by)
     find_groups(study, columns)  # refused before anything is read
     settings = Settings(seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs, by=columns)
-    return _write_report(study, _page_path(Path(to)), plan, settings, progress)
+    return _write_report(study, _page_path(Path(to)), plan, settings, progress, formats)
 
 
 def _page_path(to: Path) -> Path:
@@ -231,7 +244,9 @@ def _page_path(to: Path) -> Path:
     return to / "report.html"
 
 
-def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Report:
+def _write_report(
+    study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None, formats: Sequence[str]
+) -> Report:
     folder = path.with_name(f"{path.stem}_files")
     key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
     run: dict[str, Any] = {"jobs": settings.jobs}
@@ -242,6 +257,10 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), findings.claims.table().write(stage), *views]
+        if formats:
+            made = (findings.agreement, findings.fusion, findings.evaluation, findings.ranking, findings.plan)
+            every = [result.tabled() for result in made if result is not None]
+            files += write_formats(formats, every, stage, plan.title or "manytruths report")
         about = {"cases": len(study), "raters": list(study.rater_names), "settings": findings.settings}
         about["resamples"] = plan.resamples
         write_summary(stage, summary_of("report", (), **about), files)

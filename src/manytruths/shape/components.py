@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,78 @@ def find_components(mask: NDArray[Any], connectivity: int | None = None) -> Comp
     structure = ndimage.generate_binary_structure(marks.ndim, connectivity or marks.ndim)
     numbers, count = ndimage.label(marks[box], structure)
     return Components(numbers, box, count)
+
+
+def number_marked_pixels(marks: NDArray[np.bool_], connectivity: int | None = None) -> tuple[NDArray[np.int32], int]:
+    """The component of each marked pixel, from 0, in array order; and the number of components.
+
+    Marks are joined run by run along the last axis, without an array of the size of the mask; masks that have many
+    short runs are left to SciPy.
+
+    >>> number_marked_pixels(np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0]], bool))
+    (array([0, 0, 1], dtype=int32), 2)
+    """
+    marks = np.ascontiguousarray(marks)
+    starts, stops = _find_runs(marks)
+    if RUN_COST * len(starts) > marks.size:
+        found = find_components(marks, connectivity)
+        return found.numbers[marks[found.box]] - np.int32(1), found.count
+    count, owner = _join_runs(starts, stops, marks.shape, connectivity or marks.ndim)
+    return np.repeat(owner, stops - starts).astype(np.int32), count
+
+
+RUN_COST = 50
+"""Joining a run takes as long as SciPy takes for so many pixels."""
+
+
+def _find_runs(marks: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Flat positions of the first pixel of each run along the last axis, and behind its last."""
+    flat, width = marks.reshape(-1), marks.shape[-1]
+    edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    edges = np.concatenate([[0] if flat[:1].any() else [], edges, [flat.size] if flat[-1:].any() else []]).astype(int)
+    starts, stops = edges[::2], edges[1::2]
+    # a run that goes on in the next row is cut where the row ends
+    rows = (stops - 1) // width - starts // width + 1 if flat.size else starts
+    if (rows == 1).all():
+        return starts, stops
+    step = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
+    begin, end, first = np.repeat(starts, rows), np.repeat(stops, rows), np.repeat(starts // width, rows)
+    return np.maximum(begin, (first + step) * width), np.minimum(end, (first + step + 1) * width)
+
+
+def _join_runs(
+    starts: NDArray[np.int64], stops: NDArray[np.int64], shape: tuple[int, ...], reach: int
+) -> tuple[int, NDArray[np.int32]]:
+    """The number of components, and that of each run: runs of neighbouring rows that touch are joined."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    width, rows = shape[-1], shape[:-1]
+    row = starts // width
+    # rows are two pixels further apart, so that no run reaches into the next row
+    first, last = starts + 2 * row, stops + 2 * row
+    place = np.stack(np.unravel_index(row, rows)) if rows else np.zeros((0, len(row)), np.int64)
+    one, other = [], []
+    for offset in product((-1, 0, 1), repeat=len(rows)):
+        axes = sum(map(abs, offset))
+        if offset >= (0,) * len(rows) or axes > reach:
+            continue  # the other half of the neighbours finds the same pairs
+        inside = np.ones(len(row), bool)
+        for at, step, length in zip(place, offset, rows, strict=True):
+            inside &= (at + step >= 0) & (at + step < length)
+        here = np.flatnonzero(inside)
+        moved = (width + 2) * sum(step * int(np.prod(rows[k + 1 :])) for k, step in enumerate(offset))
+        corner = int(axes < reach)
+        low = np.searchsorted(last, first[here] + moved - corner, side="right")
+        high = np.searchsorted(first, last[here] + moved + corner, side="left")
+        touching = np.maximum(high - low, 0)
+        one.append(np.repeat(here, touching))
+        other.append(np.repeat(low - np.cumsum(touching) + touching, touching) + np.arange(touching.sum()))
+    count = len(starts)
+    at, to = (np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in (one, other))
+    links = coo_array((np.ones(len(at), bool), (at, to)), shape=(count, count))
+    found, owner = connected_components(links, directed=False) if count else (0, np.empty(0, np.int32))
+    return found, owner
 
 
 def _marked_box(marks: NDArray[np.bool_]) -> Box:

@@ -182,3 +182,17 @@ def longest(vectors: NDArray[np.float64]) -> float:
 def times(numbers: Sequence[float]) -> str:
     """``2×2×5``."""
     return "×".join(f"{x:.8g}" for x in numbers)
+
+
+def slice_axis(shape: Sequence[int], spacing: Sequence[float] | None = None) -> int | None:
+    """The axis across which the slices of a volume lie: the one sampled most coarsely; None of an image of two axes.
+
+    By the spacing where that is known, then the one with the fewest slices; the last where that leaves a choice.
+
+    >>> slice_axis((512, 512, 40)), slice_axis((40, 512, 512)), slice_axis((512, 40, 512), (0.7, 0.7, 5.0))
+    (2, 0, 2)
+    """
+    if len(shape) != 3:
+        return None
+    coarse = [0.0] * 3 if spacing is None else [round(float(step), 6) for step in spacing]
+    return max(range(3), key=lambda axis: (coarse[axis], -shape[axis], axis))

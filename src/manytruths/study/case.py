@@ -25,6 +25,7 @@ from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_st
 from .options import Options
 
 if TYPE_CHECKING:
+    from .outlines import Outlines
     from .reading_log import Edit
 
 Array = NDArray[Any]
@@ -323,6 +324,13 @@ class Reading:
         return self.case.region(self.grid)
 
     @cached_property
+    def outlines(self) -> Outlines:
+        """The surfaces of the masks, and the distances between them, whoever asks for them."""
+        from .outlines import Outlines
+
+        return Outlines(self)
+
+    @cached_property
     def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:
         """The table of the ranks that raters gave, and the rank maps."""
         return self.case.rank_tally(self.grid)
@@ -347,7 +355,8 @@ class Reading:
             raise self._explained(error) from None
         except ManytruthsError as error:
             raise type(error)(f"case {case.name}: {error}") from None
-        if options.foreground or (case.labels is None and len(table.labels) > _MANY):
+        numbered = options.instances
+        if not numbered and (options.foreground or (case.labels is None and len(table.labels) > _MANY)):
             for column, array in self.masks.items():
                 refuse_compressed(array, f"case {case.name}, rater {column}: ")
         return table

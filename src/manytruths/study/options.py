@@ -13,6 +13,7 @@ from ..core.errors import ManytruthsError, StudyError
 from ..core.labels import MACRO, Labels
 from ..core.tally import REGIONS
 from ..io.tables import read_toml
+from ..lesions.rules import RULES, Rule
 
 PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", "cases", "raters", "reads")
 
@@ -23,6 +24,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "overlap": ("smaller", "union"),
     "edited": ("exclude", "keep"),
     "resample": (None, "nearest"),
+    "lesion_rule": RULES,
 }
 """The words that an option can be."""
 
@@ -66,6 +68,9 @@ class Options:
     session: str = ""
     primary: str = ""
     trained_on: Mapping[str, str] = field(default_factory=dict)
+    instances: bool = False
+    lesion_rule: str = "iou"
+    lesion_threshold: float | None = None
 
     def __post_init__(self) -> None:
         for name in CHOICES:
@@ -83,8 +88,16 @@ class Options:
             raise StudyError(f"limits are {self.limits}; they are two numbers, the smaller first")
         if self.roi is not None and self.region != "whole":
             raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
-        if self.overlap == "union":
+        if self.instances:
+            _check_instances(self)
+        if self.overlap == "union" or self.instances:
             object.__setattr__(self, "foreground", "any")
+        self.lesions  # noqa: B018  refuses thresholds that are none
+
+    @property
+    def lesions(self) -> Rule:
+        """When the lesions of two raters are the same."""
+        return Rule.of(self.lesion_rule, self.lesion_threshold)
 
     def _settle_background(self) -> None:
         """Without background every value is a label; which ones there are has to be declared."""
@@ -100,6 +113,15 @@ def _check_choice(name: str, value: object) -> None:
     if value not in CHOICES[name]:
         shown = ", ".join(choice for choice in CHOICES[name] if choice)
         raise StudyError(f"{name} must be one of {shown}; got {value!r}")
+
+
+def _check_instances(options: Options) -> None:
+    """Refuse labels where values are numbers of lesions."""
+    if options.labels is not None or options.background is not None:
+        raise StudyError(
+            "instances means that values of the masks number lesions, so that they are no labels; "
+            "leave out labels and background"
+        )
 
 
 def _check_void(options: Options) -> None:
@@ -158,7 +180,7 @@ def _typed(key: str, value: Any) -> Any:
         raise StudyError(f"{key} is written as {example}; got {value!r}") from None
 
 
-_KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
+_KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "labels": (dict, '{ 1 = "gland" }', lambda table: Labels.of({int(v): str(name) for v, name in table.items()})),
     "spacing": (list, "[0.5, 0.5]", lambda numbers: tuple(float(s) for s in numbers)),
     "exclude": (dict, '{ B = ["p07"] }', lambda table: {rater: _names(cases) for rater, cases in table.items()}),
@@ -168,6 +190,8 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "exchangeable": (bool, "true", bool),
     "probability": (bool, "true", bool),
     "margin": (float, "0.05", float),
+    "instances": (bool, "true", bool),
+    "lesion_threshold": ((int, float), "0.5", float),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""

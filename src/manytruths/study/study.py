@@ -91,6 +91,9 @@ class Study:
         session: str | None = None,
         primary: str | None = None,
         trained_on: Mapping[str, str] | None = None,
+        instances: bool | None = None,
+        lesion_rule: str | None = None,
+        lesion_threshold: float | None = None,
         complain: Complain = raise_error,
     ) -> Study:
         """Find the files of a study.
@@ -153,6 +156,13 @@ class Study:
         trained_on : mapping of str to str, optional
             Algorithms that were trained on cases of this study, and on which reference standard, such as
             ``{"unet": "staple"}``. They are scored, but it is not concluded that they do well.
+        instances : bool, optional
+            Whether values of the masks number lesions: each value is one. For everything but lesions, what is not 0 is
+            marked.
+        lesion_rule : {"iou", "overlap", "distance"}, optional
+            When two raters' lesions are the same, as in :func:`manytruths.match_lesions`; by default ``"iou"``.
+        lesion_threshold : float, optional
+            Threshold of this rule, by default 0.5; of ``"distance"`` in mm (or pixels), and without a default.
         complain : callable
             Called with each problem that does not keep the other files from being found; raises it by default. Give a
             list's ``append`` to collect them.
@@ -183,6 +193,7 @@ class Study:
             session=session,
             primary=primary,
             trained_on=None if trained_on is None else dict(trained_on),
+            instances=instances, lesion_rule=lesion_rule, lesion_threshold=lesion_threshold,
         )  # fmt: skip
         found_cases, left_out = find_cases(given, complain)
         _need_labels(given, found_cases)

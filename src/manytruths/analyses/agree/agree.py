@@ -25,11 +25,14 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
+from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import CaseAgreement, MapOptions, analyse_case
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
+from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
 from .groups import compare_groups, find_groups, parse_by
+from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
     Equal,
@@ -40,6 +43,8 @@ from .references import (
     pool_by_reference,
     reference_table,
 )
+from .size_agreement import size_agreement_tables
+from .sizes import size_notes, size_tables
 from .tables import (
     agreement_table,
     confusion_table,
@@ -83,7 +88,7 @@ class Agreement(Result):
     study: Study
     tallies: Tallies
     settings: Settings
-    tables: Tables[Table]
+    tables: Tables[Any]
     raters: RaterAnalysis | None = None
     notes: tuple[str, ...] = ()
     suspicions: tuple[Suspicion, ...] = ()
@@ -121,6 +126,12 @@ class Agreement(Result):
         return log.settle(primary=self.study.options.primary)
 
     @property
+    def distance_unit(self) -> str:
+        """The unit of distances: mm, or pixels where the spacing is not known."""
+        known = all(tally.unit is not None for tally in self.tallies.values())
+        return "mm" if known else f"{self.pixel_word}s"
+
+    @property
     def counted_suspicions(self) -> tuple[Suspicion, ...]:
         """Suspicions about masks that enter the numbers: of the session that counts."""
         return _counted(self.study, self.tallies, self.suspicions)
@@ -128,12 +139,14 @@ class Agreement(Result):
     @property
     def agreement(self) -> Table:
         """The table ``agreement``."""
-        return self.tables["agreement"]
+        table: Table = self.tables["agreement"]
+        return table
 
     @property
     def curve(self) -> Table:
         """The table ``curve``."""
-        return self.tables["curve"]
+        table: Table = self.tables["curve"]
+        return table
 
     @property
     def charts(self) -> dict[str, str]:
@@ -193,7 +206,7 @@ class Agreement(Result):
         """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
         return summary_of(
             "agree",
-            self.tables.values(),
+            [table for table in self.tables.values() if isinstance(table, Table)],
             cases=len(self.study),
             subjects=len(self.study.subjects),
             raters=list(self.study.rater_names),
@@ -230,7 +243,10 @@ def agree(
     by: str | Sequence[str] = (),
     level: float = 0.95,
     seed: int = 0,
+    measure: str | Sequence[str] = MEASURES,
     pictures: bool = True,
+    tolerance: float | None = None,
+    tables: str | Sequence[str] = (),
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -258,8 +274,16 @@ def agree(
         Confidence level of intervals.
     seed : int
         Seed of the tests that permute raters or subjects: who differs from the others, and whether groups do.
+    measure : str or sequence of str
+        What to measure besides agreement: ``"sizes"`` of what raters marked (area or volume, lesions, diameters),
+        ``"distances"`` between raters' outlines, ``"lesions"`` that raters have in common; ``"none"`` for none.
     pictures : bool
         Whether to make heatmaps, regions, image features and charts.
+    tolerance : float, optional
+        Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -283,11 +307,12 @@ def agree(
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
+    formats = parse_formats(tables, out, "agree")
     columns = parse_by(by)
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs, columns)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
-        base=rank_base, shift=rank_shift, largest=rank_largest,
+        base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure), tolerance=tolerance,
     )  # fmt: skip
     study = open_study(study)
     find_groups(study, columns)  # refused before anything is read
@@ -295,7 +320,7 @@ def agree(
         into = folder / "heatmaps" if folder is not None and pictures else None
         result = compute_agreement(study, settings=settings, plan=replace(maps, folder=into), progress=progress)
         if folder is not None:
-            result.write_into(folder, result.map_files, pictures=pictures)
+            result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
     return result
 
 
@@ -315,32 +340,42 @@ def tabulate_agreement(
     study: Study, cases: Mapping[str, CaseAgreement], settings: Settings, maps: MapOptions | None = None
 ) -> Agreement:
     """The tables of cases that were analysed one by one."""
+    maps = maps or MapOptions()
     tallies = study.gathered({name: case.tally for name, case in cases.items()})
+    distances = StudyDistances.of({name: case.distances for name, case in cases.items()}, maps.tolerance)
     agreement = agreement_table(tallies, settings, {name: case.ranking_score for name, case in cases.items()})
+    agreement.add(mean_distance_rows(distances, tallies, settings))
     tables = [agreement, curve_table(tallies)]
     suspicions = find_suspicions(study, {name: case.review for name, case in cases.items()})
     raters = None
     if not study.options.exchangeable:
         raters = _analyse_raters(study, cases, tallies, settings, suspicions)
-        pairs = pairs_table(tallies, settings)
+        pairs = pairs_table(tallies, settings, distances)
         pairs.add(raters.pair_rows)
         tables += [pairs, raters.table]
     if next(iter(tallies.values())).labels.several:
         tables.append(confusion_table(tallies))
     given = {name: case.references for name, case in cases.items()}
-    tables += [t for t in [reference_table(study, given, settings, methods=False)] if t.rows]
+    scores = reference_table(study, given, settings, methods=False, distances=distances, item=_pixel_word(cases))
+    tables += [scores] if scores.rows else []
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
+    sizes = {name: case.sizes for name, case in cases.items()}
+    tables += size_tables(study, sizes, tallies, settings)
+    tables += size_agreement_tables(tables, study, settings)
+    touched = mark_resampled(study, ()).cases
+    found = {name: case.lesions for name, case in cases.items()}
+    plain, detection = lesion_tables(found, tallies, settings, touched)
+    tables += detection
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *_without_image(study, cases))
+    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
-    maps = maps or MapOptions()
     return Agreement(
-        study, tallies, settings, Tables(tables), raters, notes, suspicions, moved, maps, files,
+        study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
         find_equal_masks(given), find_votes(given), _pixel_word(cases), None if groups is None else groups[1],
     )  # fmt: skip
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,26 @@ from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
 from ...study.suspicions import review_reading
+from .distances import CaseDistances, check_tolerance, measure_distances
 from .edits import Edit, edits_of
-from .references import count_references
+from .lesions import CaseLesions, measure_lesions
+from .references import count_references, label_values
+from .sizes import CaseSizes, measure_sizes
 
 Array = NDArray[Any]
+
+MEASURES = ("sizes", "distances", "lesions")
+"""What is measured of each case besides agreement, unless it is left out."""
+
+
+def parse_measures(measure: str | Sequence[str]) -> tuple[str, ...]:
+    """The measures named, each once, in their usual order; ``none`` names none of them."""
+    names = measure.split(",") if isinstance(measure, str) else measure
+    named = [name.strip() for name in names if name.strip()]
+    unknown = [name for name in named if name not in (*MEASURES, "none")]
+    if unknown or ("none" in named and len(named) > 1):
+        raise CallError(f"measure is none, or any of {', '.join(MEASURES)}; got {', '.join(named)}")
+    return tuple(name for name in MEASURES if name in named)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,10 @@ class MapOptions:
     base: float = 0.77
     shift: float = 13
     largest: int = 10
+    measure: tuple[str, ...] = MEASURES
+    """What to measure, of :data:`MEASURES`."""
+    tolerance: float | None = None
+    """Of surface Dice; by default from the raters' own distances."""
 
     @property
     def looks(self) -> bool:
@@ -55,6 +75,7 @@ class MapOptions:
         return self.folder is not None if self.measured is None else self.measured
 
     def __post_init__(self) -> None:
+        check_tolerance(self.tolerance)
         for name in ("window", "agreement_window"):
             if getattr(self, name) < 1 or getattr(self, name) % 2 == 0:
                 raise CallError(f"{name} must be an odd number of pixels; got {getattr(self, name)}")
@@ -78,6 +99,12 @@ class CaseAgreement:
     """Raters and given references, by label; empty without references."""
     axes: int = 2
     """Of its masks."""
+    distances: CaseDistances | None = None
+    """Between the raters, and to given references; None where they are not measured."""
+    sizes: CaseSizes | None = None
+    """Of what raters marked; None where they are not measured."""
+    lesions: CaseLesions | None = None
+    """Which ones raters have in common; None where they are not measured."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -91,8 +118,16 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     review, axes = review_reading(reading, whole), len(reading.grid.shape)
+    named = label_values(reading, table) if references else None
+    distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
+    sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
+    lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
+    measured = CaseAgreement(
+        table, review=review, edits=edits, references=references, axes=axes, distances=distances, sizes=sizes,
+        lesions=lesions,
+    )  # fmt: skip
     if not plan.looks:
-        return CaseAgreement(table, review=review, edits=edits, references=references, axes=axes)
+        return measured
     several = whole.labels.several
     heat = np.asarray(reading.paint(dispute_heatmap(whole) if several else common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
@@ -107,7 +142,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     features: Mapping[str, Correlation] = {}
     if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
-    return CaseAgreement(table, regions, features, score, note, files, review, edits, references, axes)
+    return replace(measured, regions=regions, features=features, ranking_score=score, note=note, files=files)
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:

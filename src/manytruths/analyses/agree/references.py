@@ -6,8 +6,9 @@ are those of a rater's mask, or of a consensus, this is found and said.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,12 +28,13 @@ from ...core.labels import VOID, Labels
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined
 from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
-from ...io.result_tables import Table
+from ...io.result_tables import Row, Table
 from ...study import Study
 from ...study.case import Reading
 from ...study.consensus import binary_mask
 from ...study.mask_values import about, find_wrong_references, raise_first
 from ..tables import Series, Settings, summarise
+from .distances import StudyDistances, Values
 
 if TYPE_CHECKING:
     from .agree import Agreement
@@ -45,6 +47,10 @@ By label; of one label also under ``""``, whatever value a reference has for it.
 """
 Equal = dict[tuple[str, str], EqualMasks]
 """Given references that are the same as masks, by reference and rater or method."""
+SIZE_DIFFERENCE, LOG_RATIO = "size_difference", "log_size_ratio"
+SIZES = (SIZE_DIFFERENCE, LOG_RATIO)
+"""What was marked, less what the reference has, and the natural logarithm of the ratio of the two."""
+MM3_PER_ML = 1000
 Voted = dict[str, tuple[int, int]]
 """References that are, in every case, what at least so many of so many raters marked."""
 
@@ -76,7 +82,7 @@ def count_references(
             labels=Labels((0, 1)), region=region, unit=reading.grid.item_size,
         )  # fmt: skip
 
-    named = _label_values(reading, table)
+    named = label_values(reading, table)
     with about(f"case {case.name}"):
         if len(named) > 1:
             return {label: count(value) for label, value in named.items()}
@@ -84,7 +90,7 @@ def count_references(
         return {"": together, **dict.fromkeys(named, together)}
 
 
-def _label_values(reading: Reading, table: Tally) -> dict[str, int]:
+def label_values(reading: Reading, table: Tally) -> dict[str, int]:
     """The labels that raters or references have, and their values; none where all labels are united.
 
     A reference may have another value for the only label.
@@ -185,10 +191,19 @@ def _vote_range(table: Tally, reference: Column) -> tuple[int, int]:
     return most, int(votes[marked].min(initial=len(table.raters) + 1))
 
 
-def reference_table(study: Study, cases: Mapping[str, LabelTallies], settings: Settings, *, methods: bool) -> Table:
+def reference_table(
+    study: Study,
+    cases: Mapping[str, LabelTallies],
+    settings: Settings,
+    *,
+    methods: bool,
+    distances: StudyDistances | None = None,
+    item: str = "pixel",
+) -> Table:
     """Raters, and with ``methods`` consensuses, against every given reference: by case, and means over subjects.
 
-    With several labels, rows without a label are the mean Dice over labels that either of the two has.
+    Overlap, differences of size and, where they were measured, distances. With several labels, rows without a label
+    are the mean Dice over labels that either of the two has.
     """
     table = Table("reference_scores", ("method", "rater", "against") if methods else ("rater", "against"))
     known = {name: tables for name, tables in cases.items() if tables}
@@ -196,7 +211,11 @@ def reference_table(study: Study, cases: Mapping[str, LabelTallies], settings: S
         return table
     labels = label_names(list(known.values()))
     judged = _judged(known, exchangeable=study.options.exchangeable)
-    scored = {name: {label: _overlaps(t) for label, t in tables.items()} for name, tables in known.items()}
+    scored = {
+        name: {label: score_references(name, label, t, distances) for label, t in tables.items()}
+        for name, tables in known.items()
+    }
+    units = size_units((next(iter(tables.values())) for tables in known.values()), item)
     for reference in reference_names(known):
         own = [name for name, tables in known.items() if any(_has(t, reference) for t in tables.values())]
         first = {name: next(iter(known[name].values())) for name in own}
@@ -206,8 +225,73 @@ def reference_table(study: Study, cases: Mapping[str, LabelTallies], settings: S
             if method and not methods:
                 continue
             series = list(_series(scored, own, labels, columns, reference, extra))
-            table.add(summarise(series, tallies, settings))
+            rows = summarise(series, tallies, settings)
+            table.add(_with_units(rows, distances, {name: size_unit(t, item) for name, t in first.items()}, units))
     return table
+
+
+def _with_units(
+    rows: Sequence[Row], distances: StudyDistances | None, by_case: Mapping[str, str], units: str
+) -> Iterator[Row]:
+    for row in rows if distances is None else distances.with_units(rows):
+        if row.statistic == SIZE_DIFFERENCE:
+            row.unit = by_case[row.case] if row.scope == "case" else units
+            if not row.unit:
+                row.value, row.low, row.high = Undefined("mixed_units"), None, None
+        yield row
+
+
+# -- the scores of a case ----------------------------------------------------------------------------
+
+
+def score_references(
+    case: str, label: str, table: Tally, distances: StudyDistances | None = None
+) -> dict[tuple[Column, Column], Values]:
+    """The statistics of every rater and consensus of a case against every given reference, for one label.
+
+    To add some, update the dictionary of a pair.
+    """
+    found = _overlaps(table)
+    scores: dict[tuple[Column, Column], Values] = {}
+    for i, who in enumerate(found.judged):
+        for j, reference in enumerate(found.against):
+            values = {s.__name__: found.value(who, reference, s) for s in OVERLAPS}
+            values |= size_values(found.tables[i, j], table)
+            if distances is not None and case in distances.cases:
+                values |= distances.values(case, label, who, reference)
+            scores[who, reference] = values
+    return scores
+
+
+def size_values(counts: NDArray[np.float64], table: Tally) -> Values:
+    """By how much more was marked than the reference has, and the logarithm of how many times as much."""
+    judged, reference = float(counts[1:].sum()), float(counts[:, 1:].sum())
+    if not counts.sum():
+        return dict.fromkeys(SIZES, Undefined("no_item_rated_by_both"))
+    both, none = judged and reference, Undefined("one_empty" if judged or reference else "both_empty")
+    return {
+        SIZE_DIFFERENCE: (judged - reference) * _item_size(table),
+        LOG_RATIO: math.log(judged / reference) if both else none,
+    }
+
+
+def _item_size(table: Tally) -> float:
+    if table.unit is None:
+        return 1.0
+    return table.unit.size / (MM3_PER_ML if table.unit.name == "mm³" else 1)
+
+
+def size_unit(table: Tally, item: str = "pixel") -> str:
+    """``mm²`` or ``ml``; pixels or voxels where their size is not known."""
+    if table.unit is None:
+        return f"{item}s"
+    return "ml" if table.unit.name == "mm³" else table.unit.name
+
+
+def size_units(tables: Iterable[Tally], item: str = "pixel") -> str:
+    """The unit of sizes that all tables share; empty where they differ."""
+    units = {size_unit(table, item) for table in tables}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _select(study: Study, tables: Mapping[str, Tally]) -> Tallies:
@@ -234,27 +318,29 @@ def _overlaps(table: Tally) -> Overlaps:
 
 
 def _series(
-    scored: Mapping[str, Mapping[str, Overlaps]], cases: Sequence[str], labels: Sequence[str],
-    columns: Sequence[Column], reference: str, extra: tuple[object, ...],
+    scored: Mapping[str, Mapping[str, Mapping[tuple[Column, Column], Values]]], cases: Sequence[str],
+    labels: Sequence[str], columns: Sequence[Column], reference: str, extra: tuple[object, ...],
 ) -> Iterator[Series]:  # fmt: skip
-    for statistic in OVERLAPS:
+    names = dict.fromkeys(n for case in cases for pairs in scored[case].values() for v in pairs.values() for n in v)
+    for name in names:
         by_label = []
         for label in labels:
-            values = [_mean(scored[n].get(label), columns, reference, statistic.__name__) for n in cases]
+            values = [_mean(scored[case].get(label), columns, reference, name) for case in cases]
             by_label.append(values)
-            yield Series(statistic.__name__, values, label, extra)
-        if len(labels) > 1 and statistic.__name__ == "dice":
+            yield Series(name, values, label, extra)
+        if len(labels) > 1 and name == "dice":
             yield Series("dice", [_mean_of(values) for values in zip(*by_label, strict=True)], "", extra)
 
 
-def _mean(found: Overlaps | None, columns: Sequence[Column], reference: str, name: str) -> float:
-    statistic = next(s for s in OVERLAPS if s.__name__ == name)
+def _mean(
+    found: Mapping[tuple[Column, Column], Values] | None, columns: Sequence[Column], reference: str, name: str
+) -> float:
     if found is None:
         return Undefined("both_empty")  # a label that nobody has in this case
-    against = next((c for c in found.against if c.name == reference), None)
-    if against is None:
+    pairs = [pair for pair in found if pair[1].name == reference]
+    if not pairs:
         return Undefined("reference_absent")
-    values = [found.value(c, against, statistic) for c in columns if c in found.judged]
+    values = [found[pair][name] for pair in pairs if pair[0] in columns and name in found[pair]]
     return _mean_of(values) if len(values) != 1 else values[0]
 
 

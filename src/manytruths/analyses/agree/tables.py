@@ -25,6 +25,7 @@ from ...inference.intervals import confidence_interval
 from ...io.result_tables import Row, Table
 from ..label_rows import label_users, macro_rows, pooled_label_rows, pooled_macro_rows
 from ..tables import Series, Settings, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise
+from .distances import StudyDistances, pair_distance_rows
 from .populations import macro_over_both, over_both
 
 if TYPE_CHECKING:
@@ -298,10 +299,11 @@ def features_table(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Tabl
 # -- pairs of raters -------------------------------------------------------------------------------
 
 
-def pairs_table(tallies: Tallies, settings: Settings) -> Table:
+def pairs_table(tallies: Tallies, settings: Settings, distances: StudyDistances | None = None) -> Table:
     """Pair statistics by case, pooled, mean and deviation; between raters, and within one between sessions.
 
     Of several labels, Dice and its relatives are macro means; those of each label are pooled, and means over subjects.
+    Distances between outlines have no pooled rows.
     """
     table = Table("pairs", ("rater_a", "rater_b", "relation"))
     whole, region = pool(tallies, mixed=True), region_of(tallies)
@@ -321,6 +323,9 @@ def pairs_table(tallies: Tallies, settings: Settings) -> Table:
         for k, pair in enumerate(pairs):
             for s in of_labels:
                 table.add(_label_pair_rows(s, counts[:, k], whole.labels, _pair_names(pair), tallies, settings))
+    if distances is not None:
+        named = [(pair, _pair_names(pair)) for pair in pairs]
+        table.add(pair_distance_rows(distances, tallies, named, settings))
     return table
 
 

@@ -25,9 +25,11 @@ from ...evaluation.ranking.scores import best_value, describes_the_case, directi
 from ...evaluation.references import PatternEstimate
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
-from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances
-from ...shape.surfaces import no_distances
-from .marks import Array, CaseMarks, LabelMarks, Missing
+from ...shape import Surface, SurfaceDistances, surface_distances
+from ...study.outlines import NOT_THERE
+from ..agree.distances import DISTANCES, distance_values
+from ..agree.references import SIZES, size_values
+from .marks import CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]
 """Who is scored, and against whom."""
@@ -37,8 +39,7 @@ SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy
 """Gordon's measures against a probability."""
 EVERYBODY = Column("all raters", "reference")
 """What extended Dice is against: what all raters marked, and what any did."""
-DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice")
-STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
+STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES)
 """In the order in which they are written."""
 NAMES = {
     "dice": "Dice",
@@ -57,6 +58,8 @@ NAMES = {
     "balanced_accuracy": "balanced accuracy",
     "extended_dice": "extended Dice",
     "inner_outer_ratio": "|I|/|O|",
+    "size_difference": "difference of sizes",
+    "log_size_ratio": "logarithm of the ratio of sizes",
     "pbar_area": "P̄-R area",
     "pr_area": "P-R area",
     "roc_area": "ROC area",
@@ -67,7 +70,6 @@ UNMARKED = "one_empty"
 """The code of a distance that is undefined and counts as bad."""
 AGAINST_ALL = "undefined_against_all"
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
-NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class LabelCounts:
     notes: tuple[str, ...] = ()
     axes: int = 2
     """Of the image."""
+    given: frozenset[Column] = frozenset()
+    """Given references, against which sizes are compared too."""
 
 
 def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
@@ -109,36 +113,40 @@ def _count(label: LabelMarks) -> LabelCounts:
     case, grid = whole.case, whole.reading.grid
     distances: dict[Key, SurfaceDistances] = {}
     if whole.plan.distances:
-        distances = _surface_distances(whole, label.marks | label.maps | label.consensus_maps(), label.joint)
+        distances = _surface_distances(label)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
         label.joint, distances, _soft_scores(label.base, label.estimates), absent, first_readings(whole.table),
         diagonal, min(grid.spacing or (1.0,)), tuple(label.notes), len(grid.shape),
+        frozenset((*case.references, *case.missing_references)),
     )  # fmt: skip
 
 
-def _surface_distances(whole: CaseMarks, marks: Mapping[Column, Array], joint: Tally) -> dict[Key, SurfaceDistances]:
-    """Distances of all that are compared; what was not rated is not marked, and nothing is outside of a region.
+def _surface_distances(label: LabelMarks) -> dict[Key, SurfaceDistances]:
+    """Distances of all that are compared; those between raters and given references are shared with other analyses.
 
-    Nor is anything in the area that an algorithm is not judged by, in it or in what it is compared with.
+    Nothing counts in the area that an algorithm is not judged by, in its mask or in what it is compared with.
     """
-    grid, region = whole.reading.grid, whole.reading.region
-    inside = True if isinstance(region, str) else region.astype(bool)
+    whole, definition = label.whole, label.whole.plan.definition
+    outlines, marks = whole.reading.outlines, label.marks | label.maps | label.consensus_maps()
 
     @cache
     def make_surface(column: Column, judged: Column | None) -> Surface:
-        mask = np.ma.filled(marks[column], False).astype(bool) & inside
-        counts = mask if judged is None else mask & ~whole.areas[judged]
-        return extract_surface(counts, grid.spacing, definition=whole.plan.definition)
+        if judged is None and column in outlines:
+            return outlines.of(column, label.value, definition).surface
+        counts = marks[column] if judged is None else np.ma.filled(marks[column], False) & ~whole.areas[judged]
+        return outlines.make(counts, definition).surface
 
     def measure(a: Column, b: Column) -> SurfaceDistances:
         area = a if a in whole.areas else None
         if a not in marks or b not in marks:
             return NOT_THERE
+        if area is None and a in outlines and b in outlines:
+            return outlines.distances(a, b, label.value, definition)
         return surface_distances(make_surface(a, area), make_surface(b, area))
 
-    return {(a, b): measure(a, b) for a, b in _pairs_to_measure(joint, whole.reading.references)}
+    return {(a, b): measure(a, b) for a, b in _pairs_to_measure(label.joint, whole.reading.references)}
 
 
 def _pairs_to_measure(joint: Tally, given: Collection[Column]) -> Iterator[Key]:
@@ -173,13 +181,11 @@ def _soft_scores(
 
 def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
     """Scores of every algorithm against every reference, of every rater against every other and against the others."""
-    scores = _overlap_scores(counts.tally)
+    scores = _overlap_scores(counts.tally, counts.given)
     for (who, whom), values in scores.items():
         distances = counts.distances.get((who, whom)) or counts.distances.get((whom, who))
         if distances is not None:
-            within = Undefined("no_tolerance") if np.isnan(tolerance) else distances.dice(tolerance)
-            measured = distances.hausdorff(), distances.hausdorff(95), distances.mean(), within
-            values |= dict(zip(DISTANCES, measured, strict=True))
+            values |= distance_values(distances, tolerance)
     for (who, whom, name), value in counts.soft.items():
         scores[who, whom][name] = value
     scores |= _extended_dice_scores(counts.tally, counts.absent)
@@ -191,12 +197,14 @@ def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
     return scores
 
 
-def _overlap_scores(table: Tally) -> dict[Key, Values]:
+def _overlap_scores(table: Tally, given: Collection[Column]) -> dict[Key, Values]:
+    """Overlaps and, with what was given, differences of size."""
     raters = rater_columns(table)
     counts = overlaps(table, [*table.role("algorithm"), *raters], [*raters, *table.role("reference")])
     values = {s: counts.values(s) for s in OVERLAPS}
     return {
         (a, b): {s.__name__: counts.value(a, b, s) if np.isnan(v[i, j]) else float(v[i, j]) for s, v in values.items()}
+        | (size_values(counts.tables[i, j], table) if b in given else {})
         for i, a in enumerate(counts.judged)
         for j, b in enumerate(counts.against)
         if a != b and _is_scored(a, b)

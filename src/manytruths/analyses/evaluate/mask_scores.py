@@ -40,8 +40,9 @@ from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ...raters.broken_masks import pixel_name
-from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
+from ..agree.distances import default_tolerance
+from ..agree.references import SIZE_DIFFERENCE, SIZES, size_unit, size_units
 from ..tables import Series, Settings, mean_rows, region_of, summarise
 from .case_scores import (
     AGAINST_ALL,
@@ -215,13 +216,29 @@ def tabulate_masks(
     ranges: dict[tuple[str, str, str], HumanRange] = {}
     for part in parts:
         for reference in [*part.references, MEAN]:
-            scores.add(_score_rows(part, reference, missing, settings))
+            scores.add(_with_units(part, _score_rows(part, reference, missing, settings)))
         raters = [] if study.options.exchangeable else part.raters
-        human.add(summarise(list(_human_series(part, raters)), part.tallies, settings))
-        beside.add(_beside_rows(part, raters, missing, settings, ranges))
+        human.add(_with_units(part, summarise(list(_human_series(part, raters)), part.tallies, settings)))
+        beside.add(_with_units(part, _beside_rows(part, raters, missing, settings, ranges)))
     differences = Table("differences", ("algorithm", "rater", "against"))
-    differences.add(_difference_rows(ranges, region_of(parts[0].tallies)))
+    units = {part.label: part for part in parts}
+    for row in _difference_rows(ranges, region_of(parts[0].tallies)):
+        differences.add(_with_units(units[row.label], [row]))
     return MaskScores(parts, scores, human, beside, differences, ranges)
+
+
+def _with_units(part: LabelScores, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows with the unit of distances and of differences of size."""
+    items = {case: size_unit(t, pixel_name(part.axes)) for case, t in part.tallies.items()}
+    of_all = size_units(part.tallies.values(), pixel_name(part.axes))
+    for row in rows:
+        if is_distance(row.statistic):
+            row.unit = part.unit
+        elif row.statistic == SIZE_DIFFERENCE:
+            row.unit = items[row.case] if row.scope == "case" else of_all
+            if not row.unit:
+                row.value, row.low, row.high = Undefined("mixed_units"), None, None
+        yield row
 
 
 def score_masks(
@@ -270,6 +287,7 @@ def _mean_scores(by_label: Sequence[Mapping[Key, Values]], diagonal: float) -> d
         key: {
             name: average_labels([values[name] for values in each if name in values], name, diagonal)
             for name in dict.fromkeys(name for values in each for name in values)
+            if name not in SIZES  # of several labels, a mean size is nobody's
         }
         for key, each in found.items()
     }
@@ -314,16 +332,8 @@ def _score_label(
 
 
 def _tolerance(cases: Sequence[LabelCounts], half_width: float) -> float:
-    """The median, over cases and pairs of raters, of the median distance between their outlines.
-
-    At most half the width of what they mark, beyond which any outline inside would match; but at least a pixel, as
-    masks are no finer. Percentiles near 100 would be set by what one rater marked and the other did not.
-    """
-    pairs = [d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater"]
-    medians = [m for m in (rater_tolerance([d], 50) for d in pairs) if not math.isnan(m)]
-    if not medians:
-        return Undefined("no_two_raters_marked")
-    return max(min(float(np.median(medians)), half_width), float(np.median([counts.pixel for counts in cases])))
+    pairs = (d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater")
+    return default_tolerance(pairs, half_width, [counts.pixel for counts in cases])
 
 
 def _half_width(cases: Iterable[LabelCounts]) -> float:

@@ -32,13 +32,16 @@ from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
 from ..agree.case import draw_map
-from ..agree.references import count_references
+from ..agree.distances import CaseDistances, check_tolerance, measure_distances
+from ..agree.distances import from_json as distances_from_json
+from ..agree.distances import to_json as distances_to_json
+from ..agree.references import count_references, label_values
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
 
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
-"""Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
+"""Formats that a consensus can be written in; MetaImage is .mha; others become PNG, or NPY where there is no file."""
 
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
@@ -61,6 +64,13 @@ class FusePlan:
     """Estimates from the whole study's table, where rates are pooled; painted case by case."""
     pooled_cut: Mapping[str, Consensus] = field(default_factory=dict)
     """The same from the modified background of every case."""
+    distances: bool = True
+    """Whether to measure the distances between raters and consensuses."""
+    tolerance: float | None = None
+    """Of surface Dice; by default from the raters' own distances."""
+
+    def __post_init__(self) -> None:
+        check_tolerance(self.tolerance)
 
     def options_of(self, method: str) -> dict[str, Any]:
         """What an estimator is called with."""
@@ -108,6 +118,8 @@ class CaseFusion:
     """Raters, consensuses and given references, by label; empty without references."""
     axes: int = 2
     """Of its masks."""
+    distances: CaseDistances | None = None
+    """Between raters, consensuses (as algorithms) and given references; None where they are not measured."""
 
 
 @dataclass(frozen=True)
@@ -176,9 +188,11 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     regions = tuple(row for method in plan.methods for row in _regions(table, method, plan))
     complexity, by_label = _complexity(readings)
     references = count_references(reading, table, decided)
+    named = label_values(reading, table) if references else None
     kept = CaseFusion(
         _joint(readings, decided), tuple(convergence), soft, regions, complexity, by_label, references=references,
         axes=len(reading.grid.shape),
+        distances=measure_distances(reading, table, decided, named) if plan.distances else None,
     )  # fmt: skip
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
@@ -196,7 +210,8 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     # visible in the masks themselves, or of no effect
     elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
-    settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
+    asked = (plan.methods, plan.options, plan.pictures, plan.distances)
+    settings = (manytruths.__version__, *asked, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
@@ -231,11 +246,13 @@ def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
 
 
 def suffixes(case: Case) -> tuple[str, str]:
-    """The suffixes of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
+    """The suffixes of the hard map (that of the masks) and of the probability (TIFF, NIfTI or MetaImage)."""
     source = next(iter(next(iter(case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".npy"
     if isinstance(source, Location) and source.member is not None:
         suffix = ".npy"
+    if suffix in (".mha", ".mhd"):
+        return ".mha", ".mha"
     hard = suffix if suffix in SAME_SUFFIX else ".png"
     return hard, ".nii.gz" if suffix.startswith(".nii") else ".tif"
 
@@ -366,6 +383,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
         "references": {label: table.to_csv() for label, table in result.references.items()},
         "axes": result.axes,
+        "distances": distances_to_json(result.distances),
     }
 
 
@@ -390,6 +408,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
         files,
         {label: Tally.from_csv(text) for label, text in kept["references"].items()},
         int(kept.get("axes", 2)),
+        distances_from_json(kept.get("distances")),
     )
 
 

@@ -33,10 +33,11 @@ from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, join_names
 from ...claims.sessions import session_notes
 from ...complexity import STATISTICS, Complexity, GroupClassifier, fit_complexity_groups
+from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...core.labels import MACRO, VOID, Labels
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import Note, Undefined, code_of, ratio, reason
+from ...core.undefined import Note, Undefined, code, code_of, ratio, reason
 from ...evaluation.ranking.standings import fractional_ranks
 from ...fusion import Consensus, estimate
 from ...fusion.registry import estimator, options_by_name, parse_methods
@@ -48,8 +49,11 @@ from ...raters import rater_dependence, rater_performance
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.consensus import default_methods
+from ...study.outlines import NOT_THERE
+from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
+from ..paper_tables.formats import parse_formats
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import (
     NOTHING_MOVED,
@@ -81,6 +85,8 @@ COMPLEXITY = "complexity"
 UNJUDGED = "unjudged_cases"
 """The code of a note about cases in which no rater is judged."""
 
+ABSENT = NOT_THERE.undefined
+"""The code of a distance to a mask that is not there."""
 BETWEEN: tuple[PairStatistic, ...] = (dice, iou, volume_difference)
 """One consensus against another."""
 
@@ -206,7 +212,7 @@ class Fusion(Result):
         sizes = {"method": len(self.methods), "case": len(self.study), "rater": len(self.study.rater_names)}
         return ", ".join(counted(count, thing) for thing, count in sizes.items())
 
-    def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
+    def write(self, out: str | Path = OUT, *, pictures: bool = True, tables: str | Sequence[str] = ()) -> list[Path]:
         """Write the files that the command writes, into ``out/fuse/``; the cases are read again for the maps.
 
         Parameters
@@ -215,19 +221,21 @@ class Fusion(Result):
             Folder for the results.
         pictures : bool
             Whether to write pictures and charts beside masks, probability maps and tables.
+        tables : str or sequence of str
+            Formats of tables for a paper, as in ``["xlsx", "docx"]``: xlsx, latex, docx, html, redcap.
 
         Returns
         -------
         list of Path
             The files, ``summary.json`` last. Files from earlier runs that this one did not write are removed.
         """
-        folder = Path(out) / self.command
+        folder, formats = Path(out) / self.command, parse_formats(tables, out, self.command)
         with results_folder(out, self.command, jobs=self.settings.jobs, goes_on=True) as stage:
             assert stage is not None
             plan = replace(self.plan, folder=stage, earlier=folder, pictures=pictures)
             cases = _fuse_cases(self.study, plan, self.settings, None)
             maps = [path for case in cases.values() for path in case.files]
-            paths = self.write_into(stage, maps, pictures=pictures)
+            paths = self.write_into(stage, maps, pictures=pictures, tables=formats)
         return [folder / path.relative_to(stage) for path in paths]
 
     def write_more(self, folder: Path) -> list[Path]:
@@ -257,7 +265,10 @@ def fuse(
     smoothing: float = 0.0,
     simple_alpha: float = 1.5,
     length_penalty: float = 2.0,
+    distances: bool = True,
+    tolerance: float | None = None,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -290,8 +301,15 @@ def fuse(
         SIMPLE drops raters who score below the mean minus so many standard deviations.
     length_penalty : float
         Length penalty of the level-set methods.
+    distances : bool
+        Whether to measure the distances of raters to each consensus.
+    tolerance : float, optional
+        Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
     pictures : bool
         Whether to write pictures of the probability maps, and charts.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     seed : int
         Seed of k-means, which groups the cases by complexity.
     jobs : int
@@ -314,6 +332,7 @@ def fuse(
     >>> print(f"{result.tables['differences'].find('dice', 'pooled').value:.3f}")
     0.857
     """
+    formats = parse_formats(tables, out, "fuse")
     if consensus is not None:
         parse_methods(consensus, smoothing=smoothing)  # refused before the study is opened
     options = options_by_name(
@@ -322,15 +341,16 @@ def fuse(
     )  # fmt: skip
     if rates not in ("case", "pooled"):
         raise CallError(f"rates is 'case' or 'pooled'; got {rates!r}")
+    check_tolerance(tolerance)
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
-        plan = FusePlan(methods, options, folder, pictures, earlier)
+        plan = FusePlan(methods, options, folder, pictures, earlier, distances=distances, tolerance=tolerance)
         result = compute_fusion(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=progress)
         if folder is not None:
-            result.write_into(folder, result.map_files, pictures=pictures)
+            result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
     return result
 
 
@@ -358,7 +378,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     """The tables of cases that were fused one by one."""
     tallies = study.gathered({name: case.tally for name, case in cases.items()})
     complexity, groups = _complexity(cases, tallies, settings)
-    performance = _performance(cases, tallies, plan.methods, settings)
+    distances = StudyDistances.of({name: case.distances for name, case in cases.items()}, plan.tolerance)
+    performance = _performance(cases, tallies, plan.methods, settings, distances)
     differences = _differences(cases, tallies, plan.methods, settings)
     left_out = _left_out(cases, tallies, plan.methods)
     moved = mark_resampled(study, (performance, differences, complexity, left_out))
@@ -370,7 +391,7 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     header = ("case", "method", "ended", "iterations", "left_out", "tied", "gaps", "note")
     convergence = PlainTable("convergence", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
     given = {name: case.references for name, case in cases.items()}
-    scores = reference_table(study, given, settings, methods=True)
+    scores = reference_table(study, given, settings, methods=True, distances=distances, item=_pixel_word(cases))
     more = [table for table in (left_out, scores) if table.rows]
     tables = Tables([performance, differences, complexity, *more, convergence])
     notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,
@@ -399,7 +420,11 @@ def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
 
 
 def _performance(
-    cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
+    cases: Mapping[str, CaseFusion],
+    tallies: Tallies,
+    methods: Sequence[str],
+    settings: Settings,
+    distances: StudyDistances,
 ) -> Table:
     """Each rater against each consensus; where raters are exchangeable, their mean in each case."""
     table, whole = Table("performance", ("method", "rater")), pool(tallies, mixed=True)
@@ -408,14 +433,18 @@ def _performance(
     judged = [not lacks_common_mark(t) for t in tallies.values()]
     for method in methods:
         by_label = {
-            label: _without_unjudged(_performance_series(part, method, label), judged) for label, part in parts.items()
+            label: _without_unjudged(
+                [*_performance_series(part, method, label), *_distance_series(part, method, label, distances)], judged
+            )
+            for label, part in parts.items()
         }
         if whole.labels.several:
-            table.add(macro_rows(by_label, tallies, settings))
+            table.add(distances.with_units(macro_rows(by_label, tallies, settings)))
             table.add(_pooled_performance(parts, method, judged))
         for label, series in by_label.items():
             soft = [] if whole.exchangeable or label else _soft_series(cases, method, whole.rater_names)
-            table.add(summarise([*series, *_without_unjudged(soft, judged)], tallies, settings))
+            rows = summarise([*series, *_without_unjudged(soft, judged)], tallies, settings)
+            table.add(distances.with_units(rows))
             table.add(_pooled_performance({label: parts[label]}, method, judged))
     if "staple" in methods and not whole.exchangeable:
         table.add(_dependence(first_readings(whole)))
@@ -447,6 +476,25 @@ def _performance_series(tallies: Tallies, method: str, label: str) -> list[Serie
         Series(s.__name__, [p.value(r, s) if r in p.raters else absent for p in by_case], label, (method, r))
         for r in raters
         for s in HARD
+    ]
+
+
+def _distance_series(tallies: Tallies, method: str, label: str, distances: StudyDistances) -> list[Series]:
+    """The distances of each rater to a consensus by case; the raters' mean where they are exchangeable."""
+    if not distances.cases:
+        return []
+    whole, column = pool(tallies, mixed=True), Column(method, "algorithm")
+    raters = [whole.columns[i] for i in whole.raters]
+    found = {r: [distances.values(case, label, r, column) for case in tallies] for r in raters}
+    if whole.exchangeable:
+        slots = list(zip(*found.values(), strict=True))
+        means = {s: [mean_of([v[s] for v in each if code(v[s]) != ABSENT]) for each in slots] for s in DISTANCES}
+        return [Series(name, values, label, (method, "")) for name, values in means.items()]
+    gap = Undefined("absent")
+    return [
+        Series(s, [gap if code(v[s]) == ABSENT else v[s] for v in by_case], label, (method, rater.name))
+        for rater, by_case in found.items()
+        for s in DISTANCES
     ]
 
 

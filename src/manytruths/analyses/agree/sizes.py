@@ -1,0 +1,156 @@
+"""Sizes of what raters marked: ``sizes.csv``, by case, rater, session and label, and their means over subjects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.columns import Column
+from ...core.tally import Tallies, Tally
+from ...core.undefined import Note, Undefined
+from ...io.result_tables import Row, Table
+from ...measures.sizes import LENGTHS, MarkSize, SizeUnits, measure_marks
+from ...study import Study
+from ...study.case import Reading
+from ..tables import Series, Settings, group_names, mean_rows
+
+Array = NDArray[Any]
+
+EXTRA = ("rater", "session", "unit")
+"""The columns of ``sizes.csv``."""
+AVERAGED = ("area", "volume", "lesions", *LENGTHS)
+"""Statistics that have means over subjects."""
+MEASURED_AXES = (2, 3)
+"""Of masks whose sizes are measured."""
+
+
+@dataclass(frozen=True)
+class CaseSizes:
+    """The sizes of all marks of a case."""
+
+    units: SizeUnits
+    marks: Mapping[Column, Mapping[str, MarkSize]] = field(default_factory=dict)
+    """By rater and session, and by the name of the label; a label that is not there was not marked."""
+
+    def of(self, column: Column, label: str) -> MarkSize:
+        """The size of one mark."""
+        return self.marks[column].get(label) or MarkSize.nothing(self.units.axes)
+
+
+def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
+    """The sizes of the marks of a case; None where masks have one or more than three axes, or hold ratings."""
+    labels, options = table.labels, reading.case.options
+    ratings = labels.background is None and options.background is None
+    if len(reading.grid.shape) not in MEASURED_AXES or ratings:
+        return None
+    units, inside = SizeUnits.of(reading.grid), _inside(reading)
+    values = {labels.names[mark]: None if options.foreground else labels.values[mark] for mark in labels.marks}
+    keys = [(column, label) for column in reading.masks for label in values]
+    marks = [find_marks(reading.masks[column], values[label], options.void) for column, label in keys]
+    cuts = [False] * len(marks)
+    if inside is not None:
+        cuts = [bool((mark & ~inside).any()) for mark in marks]
+        marks = [mark & inside for mark in marks]
+    result: dict[Column, dict[str, MarkSize]] = {column: {} for column in reading.masks}
+    for (column, label), size in zip(keys, measure_marks(marks, reading.grid, cuts) if marks else (), strict=True):
+        result[column][label] = size
+    return CaseSizes(units, result)
+
+
+def _inside(reading: Reading) -> NDArray[np.bool_] | None:
+    """The region of interest; None where there is none."""
+    return None if isinstance(reading.region, str) else np.asarray(reading.region) != 0
+
+
+def find_marks(array: Array, value: int | None, void: int | None) -> NDArray[np.bool_]:
+    """Where a mask has a label, or any where it is None; what was not rated is not marked."""
+    data = np.ma.getdata(array)
+    marked = data != 0 if value is None else data == value
+    if void is not None and void != value:
+        marked = marked & (data != void)
+    hidden = np.ma.getmask(array)
+    return np.asarray(marked if hidden is np.ma.nomask else marked & ~hidden)
+
+
+def label_names(tallies: Tallies) -> dict[str, str]:
+    """What the column ``label`` says of each label: its name, or nothing where there is only one."""
+    labels = next(iter(tallies.values())).labels
+    names = [labels.names[mark] for mark in labels.marks]
+    return {name: name for name in names} if labels.several else {names[0] if names else "": ""}
+
+
+def sizes_table(
+    cases: Mapping[str, CaseSizes | None], tallies: Tallies, settings: Settings, *, exchangeable: bool = False
+) -> Table:
+    """Sizes by case; means over subjects by rater and session, each over cases whose sizes have the same unit."""
+    table, labels = Table("sizes", EXTRA), label_names(tallies)
+    measured = {name: sizes for name, sizes in cases.items() if sizes is not None}
+    for name, sizes in measured.items():
+        group, region = group_names(tallies, name), region_of_sizes(tallies[name])
+        for column in sizes.marks:
+            for key, label in labels.items():
+                mark = sizes.of(column, key)
+                for statistic, value in mark.statistics().items():
+                    extra = (column.name, column.session, sizes.units.of_statistic(statistic))
+                    table.append(Row("case", statistic, value, name, group, label, region, extra, n=mark.pixels))
+    if not exchangeable:
+        table.add(_means(measured, tallies, labels, settings))
+    return table
+
+
+def size_tables(
+    study: Study, cases: Mapping[str, CaseSizes | None], tallies: Tallies, settings: Settings
+) -> list[Table]:
+    """``sizes``; nothing where nothing was measured."""
+    tables = [sizes_table(cases, tallies, settings, exchangeable=study.options.exchangeable)]
+    return [table for table in tables if table.rows]
+
+
+def region_of_sizes(tally: Tally) -> str:
+    """Sizes are of whole masks, or of what lies in the region of interest; other regions do not cut marks."""
+    return tally.region if tally.region == "mask" else "whole"
+
+
+def _means(
+    cases: Mapping[str, CaseSizes], tallies: Tallies, labels: Mapping[str, str], settings: Settings
+) -> Iterator[Row]:
+    columns = sorted({column for sizes in cases.values() for column in sizes.marks}, key=lambda c: c.order)
+    by_unit: dict[tuple[int, str], list[str]] = {}
+    for name, sizes in cases.items():
+        by_unit.setdefault((sizes.units.axes, sizes.units.size), []).append(name)
+    for chosen in by_unit.values():
+        here = tallies.select(chosen)
+        units, series = cases[chosen[0]].units, list[Series]()
+        for column in columns:
+            for key, label in labels.items():
+                series += _series(column, key, label, [cases[name] for name in chosen], units)
+        region = region_of_sizes(next(iter(here.values())))
+        for row in mean_rows(series, here, chosen, "", settings):
+            row.region = region
+            yield row
+
+
+def _series(column: Column, key: str, label: str, cases: list[CaseSizes], units: SizeUnits) -> Iterator[Series]:
+    marks = [sizes.of(column, key) if column in sizes.marks else None for sizes in cases]
+    if not any(marks):
+        return
+    numbers = [None if mark is None else mark.statistics() for mark in marks]
+    gap = Undefined("not_read")
+    for statistic in next(each for each in numbers if each is not None):
+        if statistic in AVERAGED:
+            values = [gap if each is None else each[statistic] for each in numbers]
+            yield Series(statistic, values, label, (column.name, column.session, units.of_statistic(statistic)))
+
+
+def size_notes(cases: Mapping[str, CaseSizes | None]) -> Iterator[Note]:
+    """What a reader of sizes should know: units that are mixed, and marks that are cut by the border."""
+    units = Counter(sizes.units.size for sizes in cases.values() if sizes is not None)
+    if len(units) > 1:
+        each = ", ".join(f"{unit} in {count}" for unit, count in units.items())
+        text = f"sizes have different units ({each} cases), since the pixel size of some is unknown: means are apart"
+        yield Note("mixed_size_units", text)

@@ -1,0 +1,128 @@
+"""A mask as runs of marked pixels, and its connected components found from the runs alone.
+
+A lesion of 20 × 20 × 10 voxels is 200 runs: what needs only the ends of rows, as diameters do, is far faster on runs
+than on voxels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs of marked pixels in the rows of a volume, in the order of slices, rows and columns.
+
+    ``stops`` are the columns after the last ones. ``pieces`` are what hangs together within a slice, ``components``
+    what hangs together at all; both are numbered from 0 in the order of the runs, and pixels that share a corner hang
+    together.
+    """
+
+    slices: Integers
+    rows: Integers
+    starts: Integers
+    stops: Integers
+    pieces: Integers
+    components: Integers
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def lengths(self) -> Integers:
+        return self.stops - self.starts
+
+
+def find_runs(marks: NDArray[np.bool_]) -> Runs:
+    """The runs of a volume of shape (slices, rows, columns).
+
+    >>> runs = find_runs(np.array([[[1, 1, 0, 1], [0, 0, 0, 1]]], bool))
+    >>> runs.starts.tolist(), runs.stops.tolist(), runs.components.tolist()
+    ([0, 3, 3], [2, 4, 4], [0, 1, 1])
+    """
+    depth, height, width = marks.shape
+    lines, starts, stops = _scan(marks.reshape(-1, width))
+    slices, rows = np.divmod(lines, height)
+    return _connect(slices, rows, starts, stops, marks.shape, through=depth > 1)
+
+
+def find_runs_of_images(images: Sequence[NDArray[np.bool_]]) -> Runs:
+    """The runs of several images of one size, as slices of which none hangs together with another."""
+    found = [_scan(image) for image in images]
+    slices = np.repeat(np.arange(len(found)), [len(lines) for lines, _, _ in found])
+    rows, starts, stops = (np.concatenate(part) for part in zip(*found, strict=True))
+    return _connect(slices, rows, starts, stops, (len(images), *images[0].shape), through=False)
+
+
+def _scan(lines: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+    """The line, the first column and the column after the last one of every run."""
+    width = lines.shape[1]
+    marked = np.flatnonzero(_any_by_line(lines))
+    padded = np.zeros((len(marked), width + 2), np.bool_)
+    padded[:, 1:-1] = lines[marked]
+    flat = padded.reshape(-1)
+    changes = np.flatnonzero(flat[1:] != flat[:-1])
+    line, starts = np.divmod(changes[::2], width + 2)
+    return marked[line], starts, changes[1::2] - line * (width + 2)
+
+
+def _connect(
+    slices: Integers, rows: Integers, starts: Integers, stops: Integers, shape: tuple[int, ...], *, through: bool
+) -> Runs:
+    """Runs with the numbers of their pieces and components; slices hang together where they go ``through``."""
+    # a row before the first and after the last one, so that neighbours do not wrap around
+    height, reach = shape[1] + 2, shape[2] + 2
+    keys = slices * height + rows + 1
+    within = _neighbours(keys, starts, stops, 1, reach)
+    pieces = components = _number(len(starts), [within])
+    if through:
+        between = [_neighbours(keys, starts, stops, height + step, reach) for step in (-1, 0, 1)]
+        components = _number(len(starts), [within, *between])
+    return Runs(slices, rows, starts, stops, pieces, components)
+
+
+def _any_by_line(lines: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which lines have a mark; eight pixels at a time where their number allows."""
+    if lines.shape[1] % 8 == 0 and lines.flags.c_contiguous:
+        words: NDArray[Any] = lines.view(np.uint64)
+        return np.asarray(np.bitwise_or.reduce(words, axis=1) != 0)
+    return np.asarray(lines.any(axis=1))
+
+
+def _neighbours(keys: Integers, starts: Integers, stops: Integers, step: int, reach: int) -> tuple[Integers, Integers]:
+    """Every two runs that touch, of which the second lies ``step`` lines after the first."""
+    first = np.searchsorted(keys * reach + stops, (keys + step) * reach + starts, side="left")
+    last = np.searchsorted(keys * reach + starts, (keys + step) * reach + stops, side="right")
+    counts = np.maximum(last - first, 0)
+    own = np.repeat(np.arange(len(keys)), counts)
+    return own, expand(first, counts)
+
+
+def expand(first: Integers, counts: Integers) -> Integers:
+    """``first[k], first[k] + 1, …``, ``counts[k]`` of them, one k after the other."""
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - first, counts)
+
+
+def _number(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:
+    """Numbers of what hangs together, from 0 in order."""
+    own, other = pairs[0] if len(pairs) == 1 else (np.concatenate(side) for side in zip(*pairs, strict=True))
+    if not count:
+        return np.zeros(0, np.int64)
+    if (other - own == 1).all():
+        # one run in every row, as in most drawings: they break where two do not follow each other
+        new = np.ones(count, np.int64)
+        new[other] = 0
+        return np.cumsum(new) - 1
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(own), np.int8), (own, other)), shape=(count, count))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)

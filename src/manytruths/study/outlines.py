@@ -1,0 +1,78 @@
+"""The outlines of a case: the surface of every mask, extracted once, and the distances of two, measured once.
+
+``agree``, ``fuse`` and ``evaluate`` compare the same masks. In a report, all three share one reading of the case, and
+with it these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.columns import Column
+from ..shape import Surface, SurfaceDistances, extract_surface, surface_distances
+from ..shape.surfaces import Definition, no_distances
+from .consensus import binary_mask
+
+if TYPE_CHECKING:
+    from .case import Reading
+
+Array = NDArray[Any]
+NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
+"""The distances of a mask that is not there."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The surface of a mask, and how many pixels it encloses."""
+
+    surface: Surface
+    items: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outlines:
+    """Of the raters and given references of a case, by label; of other masks on request."""
+
+    reading: Reading
+    _made: dict[tuple[Column, int | None, Definition], Outline] = field(default_factory=dict)
+    _measured: dict[tuple[Column, Column, int | None, Definition], SurfaceDistances] = field(default_factory=dict)
+
+    def __contains__(self, column: Column) -> bool:
+        return column in self.reading.masks or column in self.reading.case.references
+
+    def make(self, marked: Array, definition: Definition = "elements") -> Outline:
+        """The outline of any mask of the case; what was not rated, or lies outside of a region, is not marked."""
+        region = self.reading.region
+        mask = np.ma.filled(marked, False).astype(bool, copy=False)
+        mask = mask if isinstance(region, str) else mask & (np.asarray(region) != 0)
+        return Outline(
+            extract_surface(mask, self.reading.grid.spacing, definition=definition), int(np.count_nonzero(mask))
+        )
+
+    def of(self, column: Column, value: int | None = None, definition: Definition = "elements") -> Outline:
+        """The outline of what a rater or given reference marked with one label's value, or with any."""
+        key = column, value, definition
+        if key not in self._made:
+            reading = self.reading
+            array = reading.masks[column] if column in reading.masks else reading.references[column]
+            self._made[key] = self.make(binary_mask(array, value, reading.case.options.void), definition)
+        return self._made[key]
+
+    def distances(
+        self, a: Column, b: Column, value: int | None = None, definition: Definition = "elements"
+    ) -> SurfaceDistances:
+        """Between two raters, or a rater and a given reference; without numbers where one is not there."""
+        if a not in self or b not in self:
+            return NOT_THERE
+        key, turned = (a, b, value, definition), (b, a, value, definition)
+        if turned in self._measured:
+            there = self._measured[turned]
+            return SurfaceDistances(there.b_to_a, there.a_to_b)
+        if key not in self._measured:
+            first, second = (self.of(column, value, definition).surface for column in (a, b))
+            self._measured[key] = surface_distances(first, second)
+        return self._measured[key]

@@ -1,0 +1,170 @@
+"""The tables of lesions: detection.csv, lesions.csv, detection_curve.csv."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from data_folder import data
+from real_studies import lidc
+from study_folders import run, table, write_png
+
+
+def line(*spans: tuple[int, int, int]) -> np.ndarray:
+    """Lesions on a line: first pixel, behind the last, value."""
+    mask = np.zeros((5, 40), np.uint8)
+    for start, stop, value in spans:
+        mask[2, start:stop] = value
+    return mask
+
+
+CASES = {
+    "p1": {
+        "A": line((2, 6, 1), (10, 20, 1), (25, 28, 1)),
+        "B": line((2, 6, 1), (10, 14, 1), (15, 20, 1)),
+        "C": line((2, 5, 1), (10, 20, 1)),
+    },
+    "p2": {"A": line((2, 6, 1)), "B": line((3, 6, 1)), "C": line()},
+    "p3": {"A": line(), "B": line()},
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return mt.agree(mt.Study.from_arrays(CASES, spacing=(2, 0.5)), pictures=False, measure="lesions")
+
+
+def value(result, statistic, rater="", against="", case="p1", scope="case"):
+    return result.tables["detection"].find(statistic, scope, rater=rater, against=against, case=case).value
+
+
+def test_a_row_a_lesion(result):
+    rows = result.tables["lesions"].to_frame()
+    assert rows.columns.tolist()[:8] == ["case", "group", "label", "lesion", "found", "rated", "found_by", "missed_by"]
+    first = rows[rows.case == "p1"].set_index("lesion")
+    assert first.found_by.tolist() == ["A; B; C", "B", "A; B; C", "A"]
+    assert first.sizes.tolist() == ["4; 4; 3", "4", "10; 5; 10", "3"]
+    assert first.merged_by.tolist() == ["", "A; C", "A; C", ""]
+    assert first.split_by.tolist() == ["", "", "B", ""]
+    assert (first.unit.iloc[0], first.extent.iloc[1], first.centroid.iloc[1]) == ("mm²", 4.0, "2.0 11.5")
+    assert first.dice.iloc[0] == pytest.approx((1 + 6 / 7 + 6 / 7) / 3)
+    # C read p2 and marked nothing; nobody asked C about p3
+    assert rows[rows.case == "p2"][["found", "rated", "missed_by"]].values.tolist() == [[2, 3, "C"]]
+
+
+def test_numbers_of_a_case(result):
+    assert value(result, "lesions") == 4
+    assert [value(result, f"found_by_{k}") for k in (1, 2, 3)] == [0.5, 0, 0.5]
+    assert value(result, "positive_agreement") == 12 / 16
+    assert value(result, "false_marks", "A", "others") == 1
+    assert value(result, "sensitivity", "C", "others") == 2 / 4
+    found = mt.match_lesions(CASES["p1"])
+    for pair in found.pairs():
+        for name in ("pq", "sq", "rq"):
+            assert value(result, name, pair.rater_a, pair.rater_b) == getattr(pair, name)
+    assert value(result, "pq") == pytest.approx(np.mean([pair.pq for pair in found.pairs()]))
+
+
+def test_absent_raters_and_empty_cases_are_undefined(result):
+    codes = {
+        (s, r, a): value(result, s, r, a, "p3").code
+        for s, r, a in [("sensitivity", "C", "others"), ("pq", "A", "C"), ("pq", "A", "B"), ("found_by_1", "", "")]
+    }
+    assert list(codes.values()) == ["rater_absent", "one_absent", "both_empty", "no_lesion"]
+    assert value(result, "lesions", case="p3") == 0
+    assert value(result, "false_marks", "A", "others", "p3") == 0
+    mean = result.tables["detection"].find("pq", "mean", rater="A", against="B")
+    assert (mean.n, mean.n_undefined) == (2, 1)
+
+
+def test_curves_hold_the_numbers_of_the_threshold(result):
+    curve, detection = result.tables["detection_curve"], result.tables["detection"]
+    thresholds = sorted({row["threshold"] for row in curve.rows})
+    assert thresholds == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    for row in detection.rows:
+        if row.scope == "mean" and not row.group:
+            here = curve.find(row.statistic, "mean", rater=row["rater"], against=row["against"], threshold=0.5)
+            assert repr(here.value) == repr(row.value)
+    assert "detection-curve" in result.charts
+    assert "detection" not in mt.agree(result.study, pictures=False, measure="none").tables
+
+
+def test_slots_are_nobody():
+    one = mt.agree(mt.Study.from_arrays(CASES, raters="exchangeable"), pictures=False)
+    swapped = {case: dict(zip(masks, list(masks.values())[::-1], strict=True)) for case, masks in CASES.items()}
+    two = mt.agree(mt.Study.from_arrays(swapped, raters="exchangeable"), pictures=False)
+    for name in ("detection", "detection_curve"):
+        assert {row.extra[:2] for row in one.tables[name].rows} == {("", "")}
+    for name in ("lesions", "detection", "detection_curve"):
+        assert repr(list(one.tables[name].records())) == repr(list(two.tables[name].records()))
+    assert "A" not in str(one.tables["lesions"].records())
+
+
+def test_labels_are_not_united():
+    cases = {
+        "p1": {"A": line((2, 6, 1), (6, 12, 2)), "B": line((2, 6, 2), (6, 12, 2))},
+        "p2": {"A": line(), "B": line()},
+    }
+    found = mt.agree(mt.Study.from_arrays(cases), pictures=False)
+    rows = found.tables["lesions"].to_frame()
+    assert rows[["label", "found_by", "sizes"]].values.tolist() == [["1", "A", "4"], ["2", "A; B", "6; 10"]]
+    assert {row.label for row in found.tables["detection"].rows} == {"1", "2"}
+
+
+def test_values_that_number_lesions(tmp_path, capsys):
+    masks = {"A": line((2, 6, 1), (6, 12, 2), (30, 32, 77)), "B": line((2, 6, 9), (6, 12, 4))}
+    for rater, mask in masks.items():
+        for case in ("p1", "p2"):
+            write_png(tmp_path / "masks" / rater / f"{case}.png", mask)
+    template = tmp_path / "masks/{rater}/{case}.png"
+    options = ("--no-pictures", "--jobs", 1, "--out", tmp_path / "out")
+    assert run(capsys, "agree", template, "--instances", *options).status == 0
+    rows = table(tmp_path / "out/agree/lesions.csv")
+    assert [row["sizes"] for row in rows if row["case"] == "p1"] == ["4; 4", "6; 6", "2"]
+    pairs = [r for r in table(tmp_path / "out/agree/pairs.csv") if r["statistic"] == "dice" and r["scope"] == "pooled"]
+    assert float(pairs[0]["value"]) == pytest.approx(2 * 10 / 22)
+    (tmp_path / "study.toml").write_text(
+        'masks = "masks/{rater}/{case}.png"\ninstances = true\nlesion_rule = "distance"\nlesion_threshold = 30\n'
+    )
+    assert run(capsys, "agree", tmp_path, *options).status == 0
+    assert [r["found_by"] for r in table(tmp_path / "out/agree/lesions.csv")][:2] == ["A; B", "A; B"]
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "text"),
+    [
+        (("--lesion-threshold", "0"), 2, "above 0 and at most 1; got 0"),
+        (("--lesion-threshold", "1.5"), 2, "above 0 and at most 1; got 1.5"),
+        (("--lesion-rule", "distance"), 2, "needs a threshold"),
+        (("--measure", "sizes,lesion"), 2, "any of sizes, distances, lesions"),
+        (("--instances", "--labels", "1=tumour"), 1, "they are no labels"),
+    ],
+)
+def test_refusals_are_one_line(options, status, text, tmp_path, capsys):
+    for rater in "AB":
+        write_png(tmp_path / rater / "p1.png", line((2, 6, 1)))
+    done = run(capsys, "agree", tmp_path / "{rater}/{case}.png", *options, "--out", tmp_path / "out")
+    assert (done.status, text in done.err, done.err.count("\n")) == (status, True, 1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_lesions_than_can_be_matched_leave_the_rest(monkeypatch):
+    import manytruths.lesions.matching as matching
+
+    monkeypatch.setattr(matching.match_lesions, "__kwdefaults__", matching.match_lesions.__kwdefaults__ | {"most": 4})
+    found = mt.agree(mt.Study.from_arrays(CASES), pictures=False)
+    assert value(found, "pq").code == "too_many_lesions"
+    assert value(found, "lesions", case="p2") == 1
+    assert "p1" not in found.tables["lesions"].to_frame().case.tolist()
+
+
+@pytest.mark.slow
+def test_nodules_of_lidc_by_four_slots():
+    masks = lidc(data())
+    study = mt.Study.from_arrays(dict(list(masks.items())[:60]), raters="exchangeable")
+    found = mt.agree(study, pictures=False, measure="lesions")
+    shares = [found.tables["detection"].find(f"found_by_{k}", "mean").value for k in range(1, 5)]
+    assert sum(shares) == pytest.approx(1)
+    assert {row.extra for row in found.tables["detection"].rows} == {("", "")}
+    assert set(found.tables["lesions"].to_frame().found_by) == {""}

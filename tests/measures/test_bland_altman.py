@@ -1,0 +1,257 @@
+"""Limits of agreement: Bland and Altman's own data, exact intervals against integration, and laws."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+import manytruths as mt
+
+WRIGHT = np.array(
+    [[494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427],
+     [490, 397, 512, 401, 470, 611, 415, 431, 638, 429, 420, 633, 275, 492, 165, 372, 421]], float).T  # fmt: skip
+MINI = np.array(
+    [[512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451],
+     [525, 415, 508, 444, 500, 625, 460, 390, 642, 432, 420, 605, 227, 467, 268, 370, 443]], float).T  # fmt: skip
+"""Peak expiratory flow rate (l/min) of 17 people, twice with each meter (Bland & Altman 1986, table 1)."""
+SYSTOLIC = np.genfromtxt(Path(__file__).parent / "systolic.csv", delimiter=",", skip_header=1)
+"""Systolic blood pressure of 85 people, three times by observer J and by machine S (Bland & Altman 1999, table 1)."""
+CARDIAC = """
+1 7.83 6.57 1 7.42 5.62 1 7.89 6.90 1 7.12 6.57 1 7.88 6.35 2 6.16 4.06 2 7.26 4.29 2 6.71 4.26 2 6.54 4.09 3 4.75 4.71
+3 5.24 5.50 3 4.86 5.08 3 4.78 5.02 3 6.05 6.01 3 5.42 5.67 4 4.21 4.14 4 3.61 4.20 4 3.72 4.61 4 3.87 4.68 4 3.92 5.04
+5 3.13 3.03 5 2.98 2.86 5 2.85 2.77 5 3.17 2.46 5 3.09 2.32 5 3.12 2.43 6 5.92 5.90 6 6.42 5.81 6 5.92 5.70 6 6.27 5.76
+7 7.13 5.09 7 6.62 4.63 7 6.58 4.61 7 6.93 5.09 8 4.54 4.72 8 4.81 4.61 8 5.11 4.36 8 5.29 4.20 8 5.39 4.36 8 5.57 4.20
+9 4.48 3.17 9 4.92 3.12 9 3.97 2.96 10 4.22 4.35 10 4.65 4.62 10 4.74 3.16 10 4.44 3.53 10 4.50 3.53 11 6.78 7.20
+11 6.07 6.09 11 6.52 7.00 11 6.42 7.10 11 6.41 7.40 11 5.76 6.80 12 5.06 4.50 12 4.72 4.20 12 4.90 3.80 12 4.80 3.80
+12 4.90 4.20 12 5.10 4.50
+"""
+"""Subject, and two measurements of cardiac ejection at a time (Bland & Altman 1999, table 4; 2007, table 1)."""
+SUBJECT, RV, IC = np.array(CARDIAC.split(), float).reshape(-1, 3).T
+
+
+def test_peak_flow_1986():
+    """The paper goes on from rounded numbers: bias −2.1, SD 38.8, limits at 2 SD, standard errors of 9.4 and 16.3."""
+    found = mt.bland_altman(WRIGHT[:, 0], MINI[:, 0], factor=2, interval="approximate")
+    bias, sd, t = round(found.bias.value, 1), round(found.sd, 1), 2.12
+    assert (bias, sd) == (-2.1, 38.8)
+    limits = bias - 2 * sd, bias + 2 * sd
+    assert [round(v, 1) for v in limits] == [-79.7, 75.5]
+    assert [found.lower.value, found.upper.value] == pytest.approx(limits, abs=0.1)
+    errors = round(sd / math.sqrt(17), 1), round(math.sqrt(3 * sd**2 / 17), 1)
+    assert errors == (9.4, 16.3)
+    printed = {"bias": (-22.0, 17.8), "lower": (-114.3, -45.1), "upper": (40.9, 110.1)}
+    for name, ends in printed.items():
+        interval = getattr(found, name)
+        error, middle = errors[name != "bias"], {"bias": bias, "lower": limits[0], "upper": limits[1]}[name]
+        assert [round(middle - t * error, 1), round(middle + t * error, 1)] == list(ends)
+        assert (interval.low, interval.high) == pytest.approx(ends, abs=0.2)
+    # "coefficient of repeatability": twice the SD of the differences, 43.2 and 56.4 l/min
+    for meter, coefficient in ((WRIGHT, 43.2), (MINI, 56.4)):
+        assert round(2 * math.sqrt(2) * mt.repeatability(meter).within_sd, 0) == pytest.approx(coefficient, abs=0.7)
+
+
+def test_systolic_pressure_1999():
+    j, s = SYSTOLIC[:, 0], SYSTOLIC[:, 3]
+    found = mt.bland_altman(j, s, interval="approximate")
+    assert (round(found.bias.value, 2), round(found.sd, 2)) == (-16.29, 19.61)
+    assert (round(found.lower.value, 1), round(found.upper.value, 1)) == (-54.7, 22.1)
+    assert (round(found.bias.low, 1), round(found.bias.high, 1)) == (-20.5, -12.1)
+    # the paper's are made from the rounded limits and 1.99 × 3.64
+    assert (found.lower.low, found.lower.high) == pytest.approx((-61.9, -47.5), abs=0.07)
+    assert (found.upper.low, found.upper.high) == pytest.approx((14.9, 29.3), abs=0.08)
+    kept = ~np.isin(np.arange(1, 86), (78, 80))
+    without = mt.bland_altman(j[kept], s[kept])
+    assert (round(without.lower.value, 1), round(without.upper.value, 1)) == (-43.6, 15.0)
+
+
+def test_repeatability_1999():
+    """Within-subject variances 37.408 and 83.141 mmHg², repeatability coefficients 17 and 25 mmHg."""
+    for columns, variance, coefficient in ((slice(0, 3), 37.408, 17), (slice(3, 6), 83.141, 25)):
+        found = mt.repeatability(SYSTOLIC[:, columns])
+        assert round(found.within_sd**2, 3) == variance
+        assert round(found.repeatability.value) == coefficient
+        assert found.freedom == 170
+        assert found.reproducibility.value.code == "one_rater"
+
+
+def test_several_differences_a_subject():
+    """Bland & Altman 2007 print the mean and variance of the subjects' means, and the residual mean square."""
+    found = mt.bland_altman(RV, IC, subjects=SUBJECT)
+    assert found.bias.value == pytest.approx(0.7092361, abs=1e-7)
+    counts = np.unique(SUBJECT, return_counts=True)[1]
+    share = 1 - np.mean(1 / counts)
+    assert found.sd**2 == pytest.approx(0.91269114 + share * 0.170714026, abs=1e-7)
+    assert (found.n, found.n_subjects, found.lower.method) == (60, 12, "mover")
+    # Zou's formulas, written out
+    q = stats.chi2.ppf
+    terms = [(0.91269114, 11), (share * 0.170714026, 48)]
+    high = found.sd**2 + math.sqrt(sum((v * (df / q(0.025, df) - 1)) ** 2 for v, df in terms))
+    low = found.sd**2 - math.sqrt(sum((v * (1 - df / q(0.975, df))) ** 2 for v, df in terms))
+    around = stats.t.ppf(0.975, 11) ** 2 * 0.91269114 / 12
+    far = math.sqrt(around + 1.96**2 * (math.sqrt(high) - found.sd) ** 2)
+    near = math.sqrt(around + 1.96**2 * (found.sd - math.sqrt(low)) ** 2)
+    upper = found.bias.value + 1.96 * found.sd
+    assert (found.upper.low, found.upper.high) == pytest.approx((upper - near, upper + far), abs=1e-5)
+    assert found.upper.high > mt.bland_altman(RV, IC).upper.high  # as if there were 60 subjects
+
+
+@pytest.mark.parametrize("n", [5, 17, 85])
+def test_exact_intervals_by_integration(n):
+    """The ends of the upper limit's interval are exceeded with the probability that the level says."""
+    d = np.sin(np.arange(n) * 12.9898) * 3 + 1
+    found = mt.bland_altman(d, np.zeros(n), level=0.9)
+    mean, sd = d.mean(), d.std(ddof=1)
+
+    def probability(end):
+        # of mean + k sd, with the k of this end, to lie above μ + 1.96 σ, given the chi-square of the variance
+        k = (end - mean) / sd
+        df = n - 1
+
+        def inner(v):
+            z = math.sqrt(n) * (1.96 - k * math.sqrt(v / df))
+            return stats.norm.sf(z) * stats.chi2.pdf(v, df)
+
+        return integrate.quad(inner, 0, df + 60 * math.sqrt(df), limit=400, epsabs=1e-10)[0]
+
+    assert probability(found.upper.low) == pytest.approx(0.05, abs=1e-6)
+    assert probability(found.upper.high) == pytest.approx(0.95, abs=1e-6)
+    assert found.lower.high - found.lower.low == pytest.approx(found.upper.high - found.upper.low)
+
+
+def test_nist_tolerance_factors():
+    """One-sided normal tolerance factors are the same distribution: k = 2.911, 2.396, 2.220 (NIST 7.2.6.3)."""
+    z = stats.norm.ppf(0.95)
+    for n, k in ((10, 2.911), (20, 2.396), (30, 2.220)):
+        d = np.cos(np.arange(n) * 7.77)
+        found = mt.bland_altman(d, np.zeros(n), factor=z, level=0.9)
+        assert (found.upper.high - d.mean()) / d.std(ddof=1) == pytest.approx(k, abs=6e-4)
+
+
+def test_log_scale_gives_ratios_and_counts_zeros():
+    a = np.array([10, 22, 31, 0, 55, 0, np.nan, 80.0])
+    b = np.array([9, 20, 33, 4, 50, 0, 7, 70.0])
+    found = mt.bland_altman(a, b, log=True)
+    assert (found.n, found.n_zero, found.n_missing) == (5, 2, 1)
+    plain = mt.bland_altman(np.log(a[[0, 1, 2, 4, 7]]), np.log(b[[0, 1, 2, 4, 7]]))
+    for name in ("bias", "lower", "upper"):
+        ratio, difference = getattr(found, name), getattr(plain, name)
+        assert [ratio.value, ratio.low, ratio.high] == pytest.approx(
+            [math.exp(v) for v in (difference.value, difference.low, difference.high)]
+        )
+    assert found.differences == pytest.approx(a[[0, 1, 2, 4, 7]] / b[[0, 1, 2, 4, 7]])
+    nothing = mt.bland_altman([0, 0, 1], [1, 0, 0], log=True)
+    assert (nothing.bias.value.code, nothing.n_zero) == ("no_size_above_zero", 3)
+    with pytest.raises(mt.CallError, match="sizes below 0"):
+        mt.bland_altman([-1, 2], [1, 2], log=True)
+
+
+def test_too_little_to_say():
+    assert mt.bland_altman([1.0], [2.0]).lower.value.code == "fewer_than_two_subjects"
+    assert mt.bland_altman([1.0], [2.0]).bias.value == -1
+    same = mt.bland_altman([1.1, 2.1, 3.1], [1.0, 2.0, 3.0])
+    assert same.upper.value == pytest.approx(0.1)
+    assert same.upper.low.code == "no_spread"
+    two = mt.bland_altman([1, 2, 3, 4], [1, 2, 2, 5], subjects="aabb")
+    assert two.lower.low < two.lower.value < two.upper.value < two.upper.high
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: mt.bland_altman([1, 2], [1, 2, 3]), "a has 2 sizes and b 3"),
+        (lambda: mt.bland_altman([1, 2], [1, np.inf]), "infinite size"),
+        (lambda: mt.bland_altman([1, 2], [1, 2], subjects="a"), "subjects names 1 pairs"),
+        (lambda: mt.bland_altman([1, 2], [1, 2], factor=0), "factor must be above 0"),
+        (lambda: mt.bland_altman([1, 2], [1, 2], interval="t"), "'exact' or 'approximate'"),
+        (lambda: mt.repeatability([1, 2]), r"\(subjects, raters, sessions\)"),
+        (lambda: mt.limits_with_mean([[1, -2]], log=True), "sizes below 0"),
+    ],
+)
+def test_wrong_calls(call, words):
+    with pytest.raises(mt.CallError, match=words):
+        call()
+
+
+@given(st.integers(0, 10_000), st.floats(0.1, 100))
+@settings(max_examples=30, deadline=None)
+def test_laws(seed, scale):
+    """Swapping raters turns limits round; a unit scales them; ratios do not depend on it."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(1, 5, (2, 12))
+    there, back, larger = mt.bland_altman(a, b), mt.bland_altman(b, a), mt.bland_altman(scale * a, scale * b)
+    assert back.lower.low == pytest.approx(-there.upper.high)
+    assert larger.upper.high == pytest.approx(scale * there.upper.high)
+    ratios = mt.bland_altman(a, b, log=True), mt.bland_altman(scale * a, scale * b, log=True)
+    assert ratios[0].upper.high == pytest.approx(ratios[1].upper.high)
+    assert ratios[0].upper.value == pytest.approx(1 / mt.bland_altman(b, a, log=True).lower.value)
+    names = rng.integers(0, 5, 12)
+    first, second = mt.bland_altman(a, b, subjects=names), mt.bland_altman(a, b, subjects=[f"p{s}" for s in names])
+    assert first.upper == second.upper
+
+
+def test_limits_with_the_mean():
+    """±1.96 √((SSR + SSE)/N), and Christensen's interval written out."""
+    table = SYSTOLIC[:, [0, 3]]
+    table = np.column_stack([table, SYSTOLIC[:, 1] + 3])
+    n, k = table.shape
+    rater = n * ((table.mean(axis=0) - table.mean()) ** 2).sum()
+    error = ((table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()) ** 2).sum()
+    found = mt.limits_with_mean(table)
+    assert found.limit.value == pytest.approx(1.96 * math.sqrt((rater + error) / (n * k)))
+    df, q = (k - 1, (n - 1) * (k - 1)), stats.chi2.ppf
+    below = math.hypot(*(ss * (1 - d / q(0.975, d)) for ss, d in zip((rater, error), df, strict=True)))
+    above = math.hypot(*(ss * (d / q(0.025, d) - 1) for ss, d in zip((rater, error), df, strict=True)))
+    ends = [1.96 * math.sqrt((rater + error + move) / (n * k)) for move in (-below, above)]
+    assert [found.limit.low, found.limit.high] == pytest.approx(ends)
+    # about what deviations from the mean show
+    away = np.abs(table - table.mean(axis=1, keepdims=True))
+    assert 0.9 < (away < found.limit.value).mean() < 0.99
+    one_way = mt.limits_with_mean(table, exchangeable=True)
+    assert one_way.limit.value == pytest.approx(1.96 * math.sqrt(((away**2).sum() / n / (k - 1)) * (k - 1) / k))
+    some = table.copy()
+    some[3, 1] = np.nan
+    assert mt.limits_with_mean(some).limit.value == pytest.approx(found.limit.value, rel=0.02)
+    zero = table.copy()
+    zero[:2, 0] = 0
+    ratio = mt.limits_with_mean(zero, log=True)
+    assert (ratio.n_zero, ratio.n_subjects) == (2, 83)
+    assert ratio.limit.value > 1
+    several = mt.limits_with_mean(np.repeat(table, 2, axis=0), subjects=np.repeat(np.arange(n), 2))
+    assert several.limit.value == pytest.approx(found.limit.value, rel=0.01)
+    assert mt.limits_with_mean(np.zeros((4, 3)), log=True).limit.value.code == "no_size_above_zero"
+
+
+def test_reproducibility_from_the_mean_squares_of_sessions():
+    """Complete: σ²_rater + σ²_subject×rater + σ²_error by the three-way analysis of variance."""
+    table = np.stack([SYSTOLIC[:, :3], SYSTOLIC[:, 3:]], axis=1)
+    n, k, m = table.shape
+    cells, subjects, raters = table.mean(axis=2), table.mean(axis=(1, 2)), table.mean(axis=(0, 2))
+    error = ((table - cells[:, :, None]) ** 2).sum() / (n * k * (m - 1))
+    both = m * ((cells - subjects[:, None] - raters + table.mean()) ** 2).sum() / ((n - 1) * (k - 1))
+    rater = n * m * ((raters - table.mean()) ** 2).sum() / (k - 1)
+    parts = (rater - both) / (n * m), (both - error) / m, error
+    found = mt.repeatability(table)
+    assert found.reproducibility.value == pytest.approx(1.96 * math.sqrt(2) * math.sqrt(sum(parts)))
+    assert found.repeatability.value == pytest.approx(1.96 * math.sqrt(2 * error))
+    assert found.reproducibility.low < found.reproducibility.value < found.reproducibility.high
+    assert (found.n_subjects, found.n_raters) == (85, 2)
+
+
+def test_sessions_of_some():
+    table = np.stack([SYSTOLIC[:12, :2], SYSTOLIC[:12, 3:5]], axis=1)
+    table[6:, 1, 1] = np.nan
+    table[:2, 0, 1] = np.nan
+    found = mt.repeatability(table, log=True)
+    assert (found.freedom, found.n_subjects, found.n_raters) == (16, 12, 2)
+    assert 1 < found.repeatability.low < found.repeatability.value < found.reproducibility.value
+    several = mt.repeatability(table, subjects=np.arange(12) // 2)
+    assert several.within_sd == pytest.approx(mt.repeatability(table).within_sd)
+    assert several.repeatability.low < several.repeatability.value < several.repeatability.high
+    assert mt.repeatability(table[:, :, :1]).repeatability.value.code == "measured_once"
+    assert mt.repeatability(np.repeat(table[:, :, :1], 2, axis=2)).repeatability.low.code == "no_spread"

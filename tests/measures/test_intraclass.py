@@ -1,0 +1,267 @@
+"""Intraclass correlation: published tables, R's psych and lme4 (numbers from oracles.R), and laws."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import manytruths as mt
+from manytruths.measures.variance_components import _fit_reml, fit_sizes
+
+KINDS = ("1", "A,1", "C,1", "k", "A,k", "C,k")
+SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
+
+
+def made(n, k, rater):
+    i, j = np.arange(1, n + 1)[:, None], np.arange(1, k + 1)[None]
+    return 40 + 12 * np.sin(1.7 * i) + rater * np.cos(2.3 * j) + 2 * np.sin(12.9898 * i + 78.233 * j)
+
+
+def gaps(table):
+    i, j = np.indices(table.shape) + 1
+    return np.where((7 * i + 3 * j) % 10 < 3, np.nan, table)
+
+
+def few():
+    table = SHROUT.copy()
+    table[0, 1] = table[3, 2] = table[5, 0] = np.nan
+    return table
+
+
+def once():
+    table = made(8, 3, 3)
+    table[1:, 2] = np.nan
+    return table
+
+
+def test_the_six_of_shrout_and_fleiss():
+    assert [round(float(mt.icc(SHROUT, kind)), 2) for kind in KINDS] == [0.17, 0.29, 0.71, 0.44, 0.62, 0.91]
+    r = mt.icc(SHROUT)
+    assert (round(r.low, 3), round(r.high, 3)) == (0.019, 0.761)  # their interval of (2,1)
+    assert r.name == "two-way random, absolute agreement, single rater"
+    assert mt.icc(SHROUT, "A,k").name == "two-way random, absolute agreement, mean of 4 raters"
+    assert (r.n_subjects, r.n_raters, r.method, r.level) == (6, 4, "F", 0.95)
+
+
+PSYCH = {
+    "shrout": [
+        (0.165741768405, -0.1329323248748, 0.722560062328), (0.289763779528, 0.0187865133747, 0.761084369649),
+        (0.714840714841, 0.3424647650339, 0.945858259955), (0.442797133679, -0.8844421552381, 0.912415420341),
+        (0.620050547599, 0.0711368153025, 0.927232040168), (0.909315542377, 0.6756747138163, 0.985891678169),
+    ],
+    "made(12, 3, 3)": [
+        (0.922629376029, 0.815018844357, 0.974719277346), (0.923871880037, 0.604502706679, 0.980644767120),
+        (0.970634482126, 0.924701473995, 0.990689539118), (0.972807174773, 0.929665967740, 0.991428632200),
+        (0.973267215600, 0.820961374323, 0.993463917440), (0.990016037897, 0.973573928511, 0.996877129463),
+    ],
+    "made(40, 5, 0.5)": [
+        (0.968695993746, 0.951014051352, 0.981548384974), (0.968699131697, 0.950993893888, 0.981555923957),
+        (0.969184892882, 0.951695451686, 0.981856358359), (0.993578380824, 0.989803210755, 0.996254386906),
+        (0.993579041067, 0.989798843616, 0.996255940213), (0.993681207154, 0.989950750782, 0.996317825224),
+    ],
+}  # fmt: skip
+"""psych::ICC in the order of KINDS: value, lower and upper bound."""
+
+
+@pytest.mark.parametrize("name", PSYCH)
+def test_psych(name):
+    table = SHROUT if name == "shrout" else eval(name)
+    found = [mt.icc(table, kind) for kind in KINDS]
+    np.testing.assert_allclose([(float(r), r.low, r.high) for r in found], PSYCH[name], rtol=0, atol=1e-9)
+
+
+LME4 = {
+    "few()": ([2.526598688627, 5.016223729349, 0.821139064804], [1.89478585750, 5.55073852354]),
+    "gaps(made(20, 5, 3))": ([75.56505107964, 5.34248177967, 2.51111513646], [69.98034731862, 7.58653910785]),
+    "gaps(made(30, 4, 0))": ([74.6464136332, 0.0, 2.69141581725], [74.64641798483, 2.69141573466]),
+    "once()": ([89.18816775589, 11.18129819819, 1.07974077156], [90.26475127337, 9.62012088975]),
+}
+"""lme4::lmer: variances of subjects, raters and errors; of subjects and errors in the one-way model."""
+
+
+@pytest.mark.parametrize("name", LME4)
+def test_lme4_on_tables_with_gaps(name):
+    two, one = mt.icc(eval(name)), mt.icc(eval(name), "1")
+    parts = two.components
+    np.testing.assert_allclose([parts.subject, parts.rater, parts.error], LME4[name][0], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose([one.components.subject, one.components.error], LME4[name][1], rtol=1e-6)
+    assert float(two) == pytest.approx(LME4[name][0][0] / sum(LME4[name][0]), abs=1e-7)
+    assert two.method == "bootstrap"
+    assert 0 <= two.low < two < two.high <= 1
+
+
+@pytest.mark.parametrize("one_way", [True, False])
+def test_reml_of_a_complete_table_is_the_analysis_of_variance(one_way):
+    table = made(15, 4, 3)
+    whole = fit_sizes(table, one_way=one_way)
+    fitted = _fit_reml(table, np.ones(table.shape, bool), np.arange(15), one_way, 40_000, 0)
+    np.testing.assert_allclose(fitted.components, whole.components, rtol=1e-7)
+    np.testing.assert_allclose(fitted.squares[[0, 2]], whole.squares[[0, 2]], rtol=1e-9)
+    # and simulated intervals are those by F
+    from manytruths.measures.intraclass import icc_of_model
+
+    for kind in ("1", "k") if one_way else ("C,1", "C,k"):
+        exact, drawn = icc_of_model(whole, kind), icc_of_model(fitted, kind)
+        assert (drawn.low, drawn.high) == pytest.approx((exact.low, exact.high), abs=0.006)
+
+
+def test_simulated_squares_have_the_moments_of_whole_tables():
+    """Drawn by patterns of raters, mean squares are distributed as those of tables that are drawn size by size."""
+    from manytruths.measures.variance_components import _Design
+
+    there = ~np.isnan(gaps(made(12, 4, 1)))
+    design, rng, (s, r, e) = _Design(there, False), np.random.default_rng(1), (2.0, 0.5, 1.0)
+    drawn = design.draw(np.array([s, r, e]), 40_000, 0)
+    y = np.sqrt(e) * rng.standard_normal((40_000, *there.shape)) + np.sqrt(s) * rng.standard_normal((40_000, 12, 1))
+    y = np.where(there, y + np.sqrt(r) * rng.standard_normal((40_000, 1, 4)), 0.0)
+    rows, numbers = y.sum(axis=2), there.sum(axis=1)
+    sums = y.sum(axis=1), (rows / numbers) @ there, (y**2).sum(axis=(1, 2)), (rows**2 / numbers).sum(axis=1)
+    slow = design.squares(*sums)
+    expected = [e + design.per_subject * s, e + design.per_rater * r, e]
+    np.testing.assert_allclose(drawn.mean(axis=0), expected, rtol=0.02)
+    np.testing.assert_allclose(slow.mean(axis=0), expected, rtol=0.02)
+    np.testing.assert_allclose(drawn.std(axis=0), slow.std(axis=0), rtol=0.03)
+
+
+def test_standard_errors_of_measurement():
+    r, c, one = (mt.icc(SHROUT, kind) for kind in ("A,1", "C,1", "1"))
+    between, error = (32.4861111 - 1.0194444) / 6, 1.0194444  # from the mean squares of the paper
+    assert r.sem_agreement == pytest.approx(math.sqrt(between + error), rel=1e-6)
+    assert r.sem_consistency == pytest.approx(math.sqrt(error), rel=1e-6)
+    assert r.smallest_detectable_change == pytest.approx(1.96 * math.sqrt(2) * r.sem_agreement)
+    assert c.smallest_detectable_change == pytest.approx(1.96 * math.sqrt(2) * r.sem_consistency)
+    assert one.sem_agreement == pytest.approx(math.sqrt(6.2638889), rel=1e-6)
+    assert mt.reason(one.sem_consistency) == "in a one-way model, differences between raters are part of the error"
+
+
+def test_a_float_with_more_to_it():
+    r = mt.icc(SHROUT)
+    assert isinstance(r, float)
+    assert f"{r:.2f}" == "0.29"
+    for other in (pickle.loads(pickle.dumps(r)), copy.deepcopy(r)):
+        assert (float(other), other.low, other.kind, other.components) == (float(r), r.low, r.kind, r.components)
+    assert mt.icc(SHROUT, "A,k", k=4) == mt.icc(SHROUT, "A,k") > mt.icc(SHROUT, "A,k", k=2) > r
+    assert mt.icc(SHROUT, level=0.8).high < r.high
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "code"),
+    [
+        (np.full((5, 3), 0.1), "A,1", "constant_sizes"),
+        ([[1.0, 2.0]], "A,1", "fewer_than_two_subjects"),
+        ([[1.0, np.nan], [2.0, np.nan]], "A,1", "fewer_than_two_raters"),
+        ([[1.0, np.nan], [np.nan, 2.0]], "1", "no_size_given_twice"),
+        ([[1.0, 2.0], [3.0, np.nan]], "A,1", "errors_not_separable"),
+        ([[1.0, np.inf], [3.0, 2.0]], "A,1", "infinite_size"),
+        ([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]], "C,1", "subjects_do_not_differ"),
+        (np.empty((0, 3)), "A,1", "fewer_than_two_subjects"),
+    ],
+)
+def test_undefined_with_a_code(table, kind, code):
+    r = mt.icc(table, kind)
+    assert isinstance(r, mt.Undefined)
+    assert math.isnan(r)
+    assert (r.code, mt.reason(r.low)) == (code, mt.reason(r))
+    assert (r.kind, pickle.loads(pickle.dumps(r)).code, copy.deepcopy(r).code) == (kind, code, code)
+    assert mt.reason(r.sem_agreement) or code == "subjects_do_not_differ"
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_raters_without_error_have_no_interval(gap):
+    table = np.array([0.1, 0.7, 1.9, 3.3, 8.2])[:, None] + np.array([0.0, 0.3, 0.1])
+    table[0, 0] = np.nan if gap else table[0, 0]
+    agreement, consistency = mt.icc(table), mt.icc(table, "C,1")
+    assert consistency == 1
+    assert 0.98 < agreement < 1
+    assert agreement.low.code == consistency.high.code == "raters_identical"
+    same = np.repeat(table[:, 2:], 3, axis=1)
+    same[0, 0] = np.nan if gap else same[0, 0]
+    assert mt.icc(same) == pytest.approx(1, abs=1e-12)
+    assert mt.icc(same, "1").low.code == "raters_identical"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: mt.icc(SHROUT, "2,1"), "kind must be one of '1', 'A,1'"),
+        (lambda: mt.icc(SHROUT, "C,k", exchangeable=True), r"ICC\(C,k\) needs to know who is who"),
+        (lambda: mt.icc([1, 2, 3]), r"an array \(subjects, raters\); got an array of shape \(3,\)"),
+        (lambda: mt.icc([["a", "b"]]), "must be numbers"),
+        (lambda: mt.icc(SHROUT, level=95), "level must be between 0 and 1"),
+        (lambda: mt.icc(SHROUT, "A,k", k=0), "k must be a number of raters"),
+        (lambda: mt.icc(SHROUT, resamples=0), "resamples must be from 1"),
+        (lambda: mt.icc(SHROUT, subjects=[1, 2]), "subjects names 2 rows, and there are 6"),
+    ],
+)
+def test_wrong_calls(call, words):
+    with pytest.raises(mt.CallError, match=words):
+        call()
+
+
+def test_exchangeable_raters_one_way_whatever_their_order():
+    rng, table = np.random.default_rng(0), gaps(made(20, 5, 1))
+    value = mt.icc(table, "1", exchangeable=True)
+    shuffled = rng.permuted(table, axis=1)
+    assert mt.icc(shuffled, "1", exchangeable=True) == pytest.approx(float(value), abs=1e-9)
+    assert mt.icc(table, "k", exchangeable=True).name == "one-way random, mean of 5 raters"
+
+
+def test_several_rows_of_a_subject_count_as_one_subject():
+    """Every row twice: nearly the same value, and an interval that is not that of twice as many subjects."""
+    rng = np.random.default_rng(3)
+    once_each = 2 * rng.normal(size=(80, 1)) + rng.normal(size=(80, 3))
+    twice, names = np.repeat(once_each, 2, axis=0), np.repeat(np.arange(80), 2)
+    for kind in ("A,1", "C,1", "1", "k"):
+        alone, paired, naive = mt.icc(once_each, kind), mt.icc(twice, kind, subjects=names), mt.icc(twice, kind)
+        assert paired == float(naive) == pytest.approx(float(alone), abs=0.01)
+        assert paired.method == "jackknife"
+        assert 0.75 < (paired.high - paired.low) / (alone.high - alone.low) < 1.35
+        assert naive.high - naive.low < 0.75 * (alone.high - alone.low)
+    assert mt.icc(once_each, subjects=range(80)).method == "F"
+    some = np.where(np.arange(160)[:, None] == np.arange(3), np.nan, twice)
+    r = mt.icc(some, "C,1", subjects=names)
+    assert r.method == "jackknife"
+    whole = mt.icc(twice, "C,1", subjects=names)
+    assert [float(r), r.low, r.high] == pytest.approx([float(whole), whole.low, whole.high], abs=0.01)
+
+
+def test_jackknife_of_a_table_with_gaps_is_refitting_it():
+    table, names = gaps(made(24, 4, 2)), np.arange(24) // 2
+    model = fit_sizes(table, subjects=[f"{name:02}" for name in names])
+    for subject in (0, 5, 11):
+        without = fit_sizes(table[names != subject])
+        np.testing.assert_allclose(model.replicates[subject], without.components, rtol=1e-6, atol=1e-8)
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 100), st.floats(-1000, 1000), st.sampled_from(KINDS))
+@settings(max_examples=40, deadline=None)
+def test_laws(seed, scale, shift, kind):
+    """Order of subjects and raters, unit and origin do not matter; the interval holds the value."""
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(4, 12), rng.integers(2, 5)
+    table = rng.normal(size=(n, 1)) * 2 + rng.normal(size=(1, k)) + rng.normal(size=(n, k))
+    table[rng.random((n, k)) < (0.15 if seed % 2 else 0)] = np.nan
+    r = mt.icc(table, kind)
+    moved = mt.icc(shift + scale * table[rng.permutation(n)][:, rng.permutation(k)], kind)
+    if isinstance(r, mt.Undefined):
+        assert moved.code == r.code
+        return
+    assert float(moved) == pytest.approx(float(r), rel=1e-5, abs=1e-5)
+    if r.method == "F":
+        assert (moved.low, moved.high) == pytest.approx((r.low, r.high), rel=1e-5, abs=1e-5)
+        assert r.low <= r <= r.high
+
+
+def test_nobody_waits_for_sixty_thousand():
+    rng = np.random.default_rng(0)
+    table = 2 * rng.normal(size=(60_000, 1)) + rng.normal(size=(60_000, 2))
+    assert mt.icc(table) == pytest.approx(0.8, abs=0.01)
+    table[::1000, 0] = np.nan
+    r = mt.icc(table)
+    assert r.low < 0.8 < r.high
