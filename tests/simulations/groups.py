@@ -81,7 +81,7 @@ def case_group_rate(sizes: tuple[int, int], spread: float, studies: int, *, lowe
     return made / studies
 
 
-EQUAL = {
+EQUAL: dict[str, dict[str, float]] = {
     "equal groups": {},
     "groups of raters who differ in care": {"care": 0.4},
     "groups with ways of their own, raters who differ in care": {"care": 0.4, "apart": 2.0},
