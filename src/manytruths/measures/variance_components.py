@@ -476,7 +476,7 @@ def _separable(products: _Products) -> NDArray[np.bool_]:
     raters, y, subjects = inside[:, :-2, :-2], inside[:, :-2, -1], products.subjects.sum(axis=1)
     rank, explained = np.zeros(len(inside)), np.zeros(len(inside))
     if raters.shape[1]:
-        rank = np.linalg.matrix_rank(raters, hermitian=True, tol=1e-9 * products.sizes[:, None])
+        rank = np.linalg.matrix_rank(raters, hermitian=True, tol=1e-9 * products.sizes)
         explained = np.einsum("bp,bpq,bq->b", y, np.linalg.pinv(raters, rcond=1e-10, hermitian=True), y)
     freedom = np.rint(products.sizes - subjects) - rank
     return np.asarray((subjects > 1) & (freedom > 0) & (inside[:, -1, -1] - explained > 1e-12 * products.sizes))
