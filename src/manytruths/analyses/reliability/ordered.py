@@ -166,11 +166,11 @@ class _Table:
         def disagreement(u: Values) -> Values:
             """Σ_{i≠j} (u_i − u_j)² / (m − 1) of every case, with the numbers of its labels."""
             v = np.where(given, u, 0)
-            return 2 * (m * (v**2).sum(axis=1) - v.sum(axis=1) ** 2) / (m - 1)
+            return np.asarray(2 * (m * (v**2).sum(axis=1) - v.sum(axis=1) ** 2) / (m - 1))
 
         def expected(counts: Values, u: Values) -> Values:
             n = counts.sum(axis=-1)
-            return 2 * (n * (counts * u**2).sum(axis=-1) - (counts * u).sum(axis=-1) ** 2)
+            return np.asarray(2 * (n * (counts * u**2).sum(axis=-1) - (counts * u).sum(axis=-1) ** 2))
 
         if not ranked:
             apart = self._by_subject(disagreement(self.numbers[filled]), owner)
