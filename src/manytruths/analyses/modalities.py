@@ -202,9 +202,9 @@ def _read_table(sheet: Sheet, columns: Mapping[str, str]) -> _Ratings:
     for role in ("case", "rater", "label", "modality"):
         if role not in roles:
             option = "--modality" if role == "modality" else f"--columns {role}="
-            names = " or ".join(map(repr, ROLES[role]))
+            known_as = " or ".join(map(repr, ROLES[role]))
             raise FormatError(
-                f"{sheet.path}: has no column {names} among {few(sheet.header)}; name it with {option}"
+                f"{sheet.path}: has no column {known_as} among {few(sheet.header)}; name it with {option}"
                 f"{' COLUMN' if role == 'modality' else 'COLUMN'}"
             )
     cells = {role: sheet[name] for role, name in roles.items()}
@@ -252,7 +252,7 @@ def _complete_cases(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None, list[str] | None, str, list[str]]:
     """Ratings and references of complete cases, their subjects, the positive label, and notes on the others."""
     notes: list[str] = []
-    complete = np.isfinite(table.values).all(axis=(0, 1))
+    complete = np.asarray(np.isfinite(table.values).all(axis=(0, 1)))
     if not complete.any():
         raise InputError(
             f"{table.path}: no case has a rating by every reader with every modality, which the analysis needs; leave "

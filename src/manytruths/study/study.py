@@ -288,7 +288,8 @@ class Study:
             absent = tuple(c for c in columns if c not in by_rater)
             settings = merged(base, spacing=None if size is None else tuple(size))
             in_groups = (own,) if isinstance(own, str) else tuple(own)
-            known = dict(group.split("=", 1) if "=" in group else ("group", group) for group in in_groups)
+            parts = [group.partition("=") for group in in_groups]
+            known = {column if equal else "group": value if equal else column for column, equal, value in parts}
             case = Case(
                 name, patients[name], in_groups, by_rater, absent, settings, order=places.get(name), properties=known
             )
