@@ -73,5 +73,6 @@ class Outlines:
             there = self._measured[turned]
             return SurfaceDistances(there.b_to_a, there.a_to_b)
         if key not in self._measured:
-            self._measured[key] = surface_distances(*(self.of(c, value, definition).surface for c in (a, b)))
+            first, second = (self.of(column, value, definition).surface for column in (a, b))
+            self._measured[key] = surface_distances(first, second)
         return self._measured[key]
