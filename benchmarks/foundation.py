@@ -124,11 +124,15 @@ def files() -> Iterator[Result]:
 
         agree = [sys.executable, "-m", "manytruths", "agree", str(root / "masks/{rater}/{case}.png"), "--no-pictures"]
         agree += ["--jobs", "2", "--quiet", "--out", str(root / "out")]
-        ours, peer = side_by_side(lambda: command(agree), decode, 3)
+        alone = [*agree, "--measure", "none"]
+        ours, peer = side_by_side(lambda: command(alone), decode, 3)
         _check_written(root)
         times = f"{ours:.2f} s, decoding {peer:.2f} s"
-        job = "agree --no-pictures, 200 cases × 5 × 1024² PNG, 2 jobs"
+        job = "agree of 200 cases × 5 × 1024² PNG, 2 jobs, no pictures"
         yield at_most(job, "decoding the PNGs in 2 processes", ours / peer, 1.5, times)
+        more, less = side_by_side(lambda: command(agree), lambda: command(alone), 3)
+        times = f"{more:.2f} s, without {less:.2f} s"
+        yield at_most("  with sizes, distances and lesions", "agree without", more / less, 1.5, times)
 
 
 def _check_written(root: Path) -> None:
