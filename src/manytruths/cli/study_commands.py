@@ -63,6 +63,10 @@ Distances = Annotated[
     bool,
     Parameter(group=METHOD, help="Measure Hausdorff and surface distances, which takes most of the time."),
 ]
+Lesions = Annotated[
+    bool,
+    Parameter(group=METHOD, help="Match lesions: sensitivity, precision, F1 and PQ of lesions, and FROC curves."),
+]
 Measure = Annotated[
     str,
     Parameter(
@@ -266,6 +270,7 @@ def evaluate(
     surfaces: Annotated[Literal["elements", "pixels"], in_method] = "elements",
     tolerance: Tolerance = None,
     margin: Margin = None,
+    lesions: Lesions = True,
     boundaries: Annotated[Literal["outlines", "lines"] | None, in_method] = None,
     boundary_share: Annotated[float, in_method] = 0.0075,
     missing: Missing = "worst",
@@ -304,8 +309,8 @@ def evaluate(
     with progress(output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
-            distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
-            boundary_share=boundary_share, missing=missing, level=level, seed=seed,
+            distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, lesions=lesions,
+            boundaries=boundaries, boundary_share=boundary_share, missing=missing, level=level, seed=seed,
             pictures=pictures, jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip

@@ -211,6 +211,7 @@ def report(
     methods = parse_methods(default_methods(study) if consensus is None else consensus)
     evaluate = {
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
+        "lesions": "lesions" in parse_measures(measure),
     }  # fmt: skip
     plan = ReportPlan(
         methods, options_by_name(prior=prior), evaluate, MapOptions(measured=True, measure=parse_measures(measure)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
 
@@ -25,8 +25,10 @@ from ...evaluation.ranking.scores import best_value, describes_the_case, directi
 from ...evaluation.references import PatternEstimate
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
+from ...lesions import LesionPair
 from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances
 from ...shape.surfaces import no_distances
+from .lesions import LESIONS, lesion_pairs, lesion_scores
 from .marks import Array, CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]
@@ -38,7 +40,7 @@ SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy
 EVERYBODY = Column("all raters", "reference")
 """What extended Dice is against: what all raters marked, and what any did."""
 DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice")
-STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
+STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio")
 """In the order in which they are written."""
 NAMES = {
     "dice": "Dice",
@@ -52,6 +54,12 @@ NAMES = {
     "hausdorff_95": "95% Hausdorff",
     "mean_surface_distance": "mean surface distance",
     "surface_dice": "surface Dice",
+    "lesion_sensitivity": "lesions found",
+    "lesion_precision": "lesions that are true",
+    "lesion_f1": "F1 of lesions",
+    "lesion_pq": "PQ",
+    "lesion_sq": "SQ",
+    "lesion_rq": "RQ",
     "soft_accuracy": "soft accuracy",
     "gordon_f": "Gordon's F",
     "balanced_accuracy": "balanced accuracy",
@@ -63,8 +71,8 @@ NAMES = {
 }
 """How statistics are called in print."""
 NO_PREDICTION = "no_prediction"
-UNMARKED = "one_empty"
-"""The code of a distance that is undefined and counts as bad."""
+UNMARKED = ("one_empty", "no_lesion_matched")
+"""Codes of scores that are undefined and count as bad: distances to nothing, and the SQ of no matched lesion."""
 AGAINST_ALL = "undefined_against_all"
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
 NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
@@ -90,6 +98,8 @@ class LabelCounts:
     notes: tuple[str, ...] = ()
     axes: int = 2
     """Of the image."""
+    lesions: Mapping[Key, LesionPair | None] = field(default_factory=dict)
+    """Matched lesions, of those who are scored against those whom they are scored against."""
 
 
 def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
@@ -110,11 +120,13 @@ def _count(label: LabelMarks) -> LabelCounts:
     distances: dict[Key, SurfaceDistances] = {}
     if whole.plan.distances:
         distances = _surface_distances(whole, label.marks | label.maps | label.consensus_maps(), label.joint)
+    pairs = _pairs_to_measure(label.joint, whole.reading.references) if whole.plan.lesions else ()
+    lesions = lesion_pairs(label, pairs)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
         label.joint, distances, _soft_scores(label.base, label.estimates), absent, first_readings(whole.table),
-        diagonal, min(grid.spacing or (1.0,)), tuple(label.notes), len(grid.shape),
+        diagonal, min(grid.spacing or (1.0,)), tuple(label.notes), len(grid.shape), lesions,
     )  # fmt: skip
 
 
@@ -180,6 +192,12 @@ def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
             within = Undefined("no_tolerance") if np.isnan(tolerance) else distances.dice(tolerance)
             measured = distances.hausdorff(), distances.hausdorff(95), distances.mean(), within
             values |= dict(zip(DISTANCES, measured, strict=True))
+        if (who, whom) in counts.lesions:
+            values |= lesion_scores(counts.lesions[who, whom])
+        elif (whom, who) in counts.lesions:
+            values |= lesion_scores(counts.lesions[whom, who], turned=True)
+        elif counts.lesions and (who in counts.absent or whom in counts.absent):
+            values |= dict.fromkeys(LESIONS, Undefined("one_absent"))
     for (who, whom, name), value in counts.soft.items():
         scores[who, whom][name] = value
     scores |= _extended_dice_scores(counts.tally, counts.absent)
@@ -257,7 +275,8 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
     perfect = all(c in PERFECT for c in codes)
     if not perfect:
         top = best_value(statistic)
-        replacements = {UNMARKED: worst_score(statistic, diagonal), **dict.fromkeys(PERFECT, top)}
+        worst = worst_score(statistic, diagonal)
+        replacements = {**dict.fromkeys(UNMARKED, worst), **dict.fromkeys(PERFECT, top)}
         counted = [replacements.get(c, v) for c, v in zip(codes, values, strict=True)]
         defined = [v for v in counted if v is not None and not math.isnan(v)]
         if defined:
@@ -276,7 +295,7 @@ def average_labels(values: Iterable[float], statistic: str, diagonal: float) -> 
     if NO_PREDICTION in codes:
         return Undefined(NO_PREDICTION)
     worst = worst_score(statistic, diagonal)
-    counted = [worst if c == UNMARKED else v for c, v in zip(codes, values, strict=True)]
+    counted = [worst if c in UNMARKED else v for c, v in zip(codes, values, strict=True)]
     defined = [v for v in counted if not math.isnan(v)]
     return float(np.mean(defined)) if defined else undefined_like(values[0])
 
@@ -299,7 +318,7 @@ def fill_missing(
     def count(case: int, value: float) -> float:
         if case in excluded:
             return math.nan
-        return worst[case] if code(value) in (NO_PREDICTION, UNMARKED) else value
+        return worst[case] if code(value) in (NO_PREDICTION, *UNMARKED) else value
 
     return [[count(case, value) for case, value in enumerate(row)] for row in values]
 
