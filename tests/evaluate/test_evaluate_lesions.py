@@ -122,25 +122,25 @@ MAPS = {
 
 def test_free_response_curves_by_hand():
     study = mt.Study.from_arrays(RATERS, predictions=MAPS, probability=True)
-    found = mt.evaluate(study, consensus="vote:0.5", second_look=False)
+    found = mt.evaluate(study, consensus="vote:0.5", second_look=False, threshold=0.1)
     table = found.tables["froc"]
 
-    def at(threshold, against):
-        rows = [
-            table.find(s, "pooled", algorithm="unet", against=against, threshold=threshold)
-            for s in ("lesion_sensitivity", "false_positives")
-        ]
-        return [row.value for row in rows], rows[0].n
+    def curve(against):
+        rows = [row for row in table.rows if row["against"] == against]
+        assert {row.n for row in rows[::2]} == {3 if against != "vote:0.5" else 2}
+        return [(a["threshold"], a.value, b.value) for a, b in zip(rows[::2], rows[1::2], strict=True)]
 
-    # of A's three lesions the third is never found; of C's three, all are, the last one only below 0.2
-    assert at(0.8, "A") == ([1 / 3, 0], 3)
-    assert at(0.7, "A") == ([1 / 3, 1 / 2], 3)
-    assert at(0.5, "A") == ([2 / 3, 1 / 2], 3)
-    assert at(0.1, "A") == ([2 / 3, 3 / 2], 3)
-    assert at(0.1, "C") == ([1, 1], 3)
-    assert at(0.25, "vote:0.5") == ([1, 1], 2)
-    assert len(table.rows) == 2 * 19 * 4
+    # of A's three lesions the third is never found; of C's three all are, the last one with the lowest score
+    assert curve("A") == [
+        (np.inf, 0, 0), (0.9, 1 / 3, 0), (0.72, 1 / 3, 1 / 2), (0.6, 2 / 3, 1 / 2), (0.3, 2 / 3, 1),
+        (0.2, 2 / 3, 3 / 2),
+    ]  # fmt: skip
+    assert curve("C")[-1] == (0.2, 1, 1)
+    assert curve("vote:0.5")[-3:] == [(0.6, 1, 1 / 2), (0.3, 1, 1), (0.2, 1, 3 / 2)]
     assert len([name for name in found.charts if name.startswith("froc-")]) == 1
+    # cut in the middle of the range, lesions below are none
+    half = mt.evaluate(study, consensus="vote:0.5", pictures=False).tables["froc"]
+    assert min(row["threshold"] for row in half.rows) == 0.6
 
 
 def test_responses_without_a_range_have_no_curve():
@@ -155,5 +155,5 @@ def test_a_missing_map_finds_nothing():
     predictions = {"p1": {**MAPS["p1"], "net": MAPS["p1"]["unet"]}, "p2": MAPS["p2"]}
     study = mt.Study.from_arrays(RATERS, predictions=predictions, probability=True)
     table = mt.evaluate(study, pictures=False).tables["froc"]
-    row = table.find("lesion_sensitivity", "pooled", algorithm="net", against="C", threshold=0.1)
+    row = table.find("lesion_sensitivity", "pooled", algorithm="net", against="C", threshold=0.6)
     assert (row.value, row.n) == (2 / 3, 3)

@@ -1,15 +1,15 @@
 """Lesions of algorithms, raters and reference standards: one-to-one matches of every two that are scored, and FROC.
 
 Scores are of lesions that are matched greedily by falling IoU, under the rule of the study. A free-response curve
-(FROC) goes over thresholds of a probability map: at each, the components of what lies above it are the algorithm's
-lesions.
+(FROC) is of a probability map that is cut once: the components are the algorithm's lesions, each with its largest
+response as score, and the curve goes over the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isnan
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from .marks import Array, CaseMarks, LabelMarks
 
 Key = tuple[Column, Column]
 LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
-LEVELS = 19
-"""Thresholds of a free-response curve, evenly spaced inside the range of the probability map."""
+POINTS = 100
+"""Of a free-response curve, at most."""
 
 
 def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPair | None]:
@@ -102,49 +102,84 @@ def lesion_scores(pair: LesionPair | None, *, turned: bool = False) -> dict[str,
 
 
 @dataclass(frozen=True)
-class FreeResponses:
-    """Lesions of one case at every threshold: hits, lesions of the reference standard, and false positives."""
+class FreeResponse:
+    """The lesions of an algorithm in one case against a reference standard: their scores, and how many there were."""
 
-    thresholds: tuple[float, ...] = ()
-    counts: Mapping[tuple[str, str], Sequence[tuple[int, int, int]]] = field(default_factory=dict)
-    """By algorithm and reference standard, one for each threshold."""
+    hits: tuple[float, ...]
+    false: tuple[float, ...]
+    lesions: int
+    """Of the reference standard."""
+
+
+@dataclass(frozen=True)
+class FreeResponses:
+    """What is kept of one case."""
+
+    by_pair: Mapping[tuple[str, str], FreeResponse] = field(default_factory=dict)
+    """By algorithm and reference standard."""
     too_many: bool = False
 
 
 def count_free_responses(whole: CaseMarks) -> FreeResponses | None:
-    """Of every algorithm against every rater, consensus and given reference; None where no range is known.
+    """Of every algorithm against every rater, consensus and given reference; None where it is not known where to cut.
 
     A missing prediction finds nothing.
     """
-    options, reading = whole.case.options, whole.reading
-    responses = reading.predictions
-    unit = all(v.min(initial=0) >= 0 and v.max(initial=0) <= 1 for v in responses.values())
-    if options.limits is None and not unit:
+    reading, options = whole.reading, whole.case.options
+    cut = _cut(whole)
+    if cut is None:
         return None
-    low, high = options.limits or (0.0, 1.0)
-    thresholds = tuple(round(low + (high - low) * k / (LEVELS + 1), 12) for k in range(1, LEVELS + 1))
     label = whole.without_predictions().together
     every = _masks(label)
-    shown = {c.name: c for c in every if _is_reference(c, label)}
-    counts: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    shown = {f"of {c.name}": c for c in every if _is_reference(c, label)}
+    found: dict[tuple[str, str], FreeResponse] = {}
+    nothing = np.zeros(reading.grid.shape, bool)
+    judged = CaseMarks(reading, whole.plan, {}, whole.table, reading.training_areas)
     try:
-        for column, values in responses.items():
-            cut = {f"at {k}": values >= t for k, t in enumerate(thresholds)}
-            if options.instances:
-                cut = {name: _number(mask) for name, mask in cut.items()}
+        for column in (*reading.predictions, *whole.case.missing):
+            values = reading.predictions.get(column)
+            mask = nothing if values is None else np.asarray(values >= cut)
+            own = {"own": _number(mask) if options.instances else mask}
             area = column if column in reading.training_areas else None
-            judged = CaseMarks(reading, whole.plan, {}, whole.table, reading.training_areas)
-            match = _marks({**{f"of {name}": every[c] for name, c in shown.items()}, **cut}, judged, area)
-            for name in shown:
-                found = [match.pair(f"of {name}", at) for at in cut]
-                counts[column.name, name] = [(p.matched, p.count_a, p.count_b - p.matched) for p in found]
+            match = _marks({name: every[c] for name, c in shown.items()} | own, judged, area)
+            top = _highest(match, values)
+            for name, c in shown.items():
+                found[column.name, c.name] = _free_response(match, name, top)
     except TooManyLesions:
-        return FreeResponses(thresholds, too_many=True)
-    for column in whole.case.missing:
-        for name, c in shown.items():
-            lesions = _marks({"a": every[c], "b": np.zeros(reading.grid.shape, bool)}, label.whole).pair("a", "b")
-            counts[column.name, name] = [(0, lesions.count_a, 0)] * LEVELS
-    return FreeResponses(thresholds, counts)
+        return FreeResponses(too_many=True)
+    return FreeResponses(found)
+
+
+def _cut(whole: CaseMarks) -> float | None:
+    """Where lesions of a probability map are outlined: at the threshold given, or in the middle of its range."""
+    limits = whole.case.options.limits
+    if whole.plan.threshold is not None or limits is not None:
+        return whole.plan.threshold if limits is None or whole.plan.threshold is not None else sum(limits) / 2
+    maps = whole.reading.predictions.values()
+    return 0.5 if all(v.min(initial=0) >= 0 and v.max(initial=0) <= 1 for v in maps) else None
+
+
+def _highest(match: LesionMatch, values: Array | None) -> Array:
+    """The largest response in each mark of the algorithm, which comes last; nan for the marks of others."""
+    marks, top = match.marks, np.full(len(match.marks), np.nan)
+    row = marks.numbers[-1]
+    here = np.flatnonzero(row >= 0)
+    if values is not None and len(here):
+        top[np.unique(row[here])] = -np.inf
+        np.maximum.at(top, row[here], values.reshape(-1)[marks.pixels[here]].astype(np.float64))
+    return top
+
+
+def _free_response(match: LesionMatch, reference: str, top: Array) -> FreeResponse:
+    number, count = match.raters.index(reference), len(match.raters)
+    own = np.flatnonzero(match.marks.owner == count - 1)
+    hit = match.matched_marks(reference, "own")
+    scores = top[own].tolist()
+    return FreeResponse(
+        tuple(score for mark, score in zip(own.tolist(), scores, strict=True) if mark in hit),
+        tuple(score for mark, score in zip(own.tolist(), scores, strict=True) if mark not in hit),
+        int(match.marks.counts[number]),
+    )
 
 
 def _is_reference(column: Column, label: LabelMarks) -> bool:
@@ -154,28 +189,37 @@ def _is_reference(column: Column, label: LabelMarks) -> bool:
 
 
 def froc_table(study: Study, cases: Mapping[str, FreeResponses]) -> Table:
-    """Sensitivity over all lesions, and false positives per case, at every threshold; without cases of too many."""
+    """Sensitivity over all lesions, and false positives per case, at every score; without cases of too many lesions."""
     table = Table("froc", ("algorithm", "against", "threshold"))
-    counted = {name: case for name, case in cases.items() if not case.too_many}
-    keys = dict.fromkeys(key for case in counted.values() for key in case.counts)
+    keys = dict.fromkeys(key for case in cases.values() for key in case.by_pair)
     slots = set(study.rater_names) if study.options.exchangeable else set()
     for key in (key for key in keys if key[1] not in slots):
-        here = [case for case in counted.values() if key in case.counts]
-        total = np.array([case.counts[key] for case in here]).sum(axis=0)
-        for threshold, (hits, lesions, false) in zip(here[0].thresholds, total.tolist(), strict=True):
-            extra, left_out = (*key, threshold), len(cases) - len(here)
-            found = ratio(hits, lesions, "no_lesion")
+        here = [case.by_pair[key] for case in cases.values() if key in case.by_pair]
+        hits = np.array([score for each in here for score in each.hits])
+        false = np.array([score for each in here for score in each.false])
+        lesions, left_out = sum(each.lesions for each in here), len(cases) - len(here)
+        for threshold in _points(np.concatenate([hits, false])):
+            found = ratio(int((hits >= threshold).sum()), lesions, "no_lesion")
+            rate = float((false >= threshold).sum() / len(here))
+            extra = (*key, threshold)
             table.append(Row("pooled", "lesion_sensitivity", found, extra=extra, n=lesions, n_undefined=left_out))
-            rate = float(false / len(here))
             table.append(Row("pooled", "false_positives", rate, extra=extra, n=len(here), n_undefined=left_out))
     return table
+
+
+def _points(scores: Array) -> list[float]:
+    """All scores, falling, or some of them, evenly spaced; before them, one that nothing reaches."""
+    falling = np.unique(scores)[::-1]
+    if len(falling) > POINTS:
+        falling = falling[np.unique(np.linspace(0, len(falling) - 1, POINTS).round().astype(int))]
+    return [math.inf, *falling.tolist()]
 
 
 def froc_charts(table: Table, study: Study) -> dict[str, str]:
     """A chart for each consensus and given reference: sensitivity over false positives per case, by algorithm."""
     lines: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for sensitivity, false in zip(table.rows[::2], table.rows[1::2], strict=True):
-        if sensitivity["against"] not in study.rater_names and not isnan(sensitivity.value):
+        if sensitivity["against"] not in study.rater_names and not math.isnan(sensitivity.value):
             of = lines.setdefault(sensitivity["against"], {}).setdefault(sensitivity["algorithm"], ([], []))
             of[0].append(false.value)
             of[1].append(sensitivity.value)
