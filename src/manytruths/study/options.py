@@ -194,10 +194,16 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "probability": (bool, "true", bool),
     "margin": (float, "0.05", float),
     "instances": (bool, "true", bool),
-    "lesion_threshold": ((int, float), "0.5", float),
+    "lesion_threshold": (object, "0.5", lambda value: _number(value)),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
 
 
 def _two(low: Any, high: Any) -> tuple[float, float]:
