@@ -10,12 +10,14 @@ from .curves import curve, line_chart
 from .overlays import best_slice, contour_overlay, heat_overlay, montage, sorted_masks
 from .pairs import dendrogram, matrix
 from .rankings import rank_blobs, rank_table, rank_whiskers, significance_map
+from .sizes import bland_altman_chart, size_strips, slope_chart
 from .svg import Chart
 
 __all__ = [
     "Chart",
     "bars",
     "best_slice",
+    "bland_altman_chart",
     "colour_map",
     "complexity_plane",
     "contour_overlay",
@@ -33,6 +35,8 @@ __all__ = [
     "rater_colours",
     "rater_difference_chart",
     "significance_map",
+    "size_strips",
+    "slope_chart",
     "sorted_masks",
     "strip",
 ]

@@ -40,6 +40,7 @@ from .references import (
     pool_by_reference,
     reference_table,
 )
+from .size_agreement import size_agreement_tables
 from .sizes import size_notes, size_tables
 from .tables import (
     agreement_table,
@@ -330,6 +331,7 @@ def tabulate_agreement(
     tables += [suspicions_table(suspicions)] if suspicions else []
     sizes = {name: case.sizes for name, case in cases.items()}
     tables += size_tables(study, sizes, tallies, settings)
+    tables += size_agreement_tables(tables, study, settings)
     touched = mark_resampled(study, ()).cases
     found = {name: case.lesions for name, case in cases.items()}
     plain, detection = lesion_tables(found, tallies, settings, touched)

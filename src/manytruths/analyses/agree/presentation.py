@@ -22,6 +22,7 @@ from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
 from .lesions import detection_chart
 from .references import reference_grid
+from .size_charts import size_charts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -227,7 +228,7 @@ def _disputed(result: Agreement) -> Any:
 
 def charts(result: Agreement) -> dict[str, str]:
     """SVG by name."""
-    svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result)}
+    svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result), **size_charts(result)}
     if "detection_curve" in result.tables:
         svg |= detection_chart(result.tables["detection_curve"], result.study.options.lesions)
     if result.raters is None:
