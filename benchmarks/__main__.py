@@ -9,6 +9,7 @@ from . import (
     consensus,
     evaluation,
     foundation,
+    intraclass,
     learning,
     lesions,
     polygons,
@@ -29,6 +30,7 @@ JOBS = (
     | lesions.JOBS
     | ranking.JOBS
     | reliability.JOBS
+    | intraclass.JOBS
     | report.JOBS
     | learning.JOBS
     | polygons.JOBS

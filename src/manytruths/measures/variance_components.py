@@ -168,12 +168,17 @@ def fit_sizes(
     if np.isinf(table).any():
         return Undefined("infinite_size")
     there = ~np.isnan(table)
-    rows, columns = there.any(axis=1), there.any(axis=0)
-    table, there, owner = table[rows][:, columns], there[rows][:, columns], owner[rows]
-    few = _too_small(table, there, owner)
+    if not there.all():
+        rows, columns = there.any(axis=1), there.any(axis=0)
+        table, there, owner = table[rows][:, columns], there[rows][:, columns], owner[rows]
+    # subjects in the order of their names, or of the rows where each is its own
+    if subjects is not None:
+        owner = np.unique(owner, return_inverse=True)[1]
+    few = _too_small(table, there, int(owner.max()) + 1 if subjects is not None and len(owner) else len(table))
     if few is not None:
         return few
-    owner = np.unique(owner, return_inverse=True)[1]
+    if subjects is None:
+        owner = np.arange(len(table))
     if there.all():
         return _fit_squares(table, owner, one_way)
     return _fit_reml(table, there, owner, one_way, resamples, seed)
@@ -188,9 +193,9 @@ def _owners(subjects: Sequence[object] | None, rows: int) -> NDArray[Any]:
     return np.array([str(name) for name in subjects])
 
 
-def _too_small(table: Values, there: NDArray[np.bool_], owner: NDArray[Any]) -> Undefined | None:
+def _too_small(table: Values, there: NDArray[np.bool_], subjects: int) -> Undefined | None:
     """Why a table is too small, or has nothing to tell."""
-    if len(np.unique(owner)) < 2:
+    if subjects < 2:
         return Undefined("fewer_than_two_subjects")
     if there.shape[1] < 2:
         return Undefined("fewer_than_two_raters")
