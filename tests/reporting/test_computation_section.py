@@ -78,7 +78,7 @@ def test_statistics_of_broken_masks_have_formulas_of_their_own():
 def test_only_what_is_used_has_one(found):
     here = used_formulas(found)
     assert len(block(found, "formulas").rows) == len(here)
-    assert ("surface_dice" in here) is (found.evaluation is not None)
+    assert ("extended_dice" in here) is (found.evaluation is not None)
     assert ("method.staple" in here) is ("staple" in found.fusion.methods)
 
 

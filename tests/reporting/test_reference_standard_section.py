@@ -27,7 +27,7 @@ from manytruths.claims.sentences import Cell, plain_text
 from manytruths.reporting.elements import Beside, Block, Chart, PageTable, Paragraphs, Section
 from manytruths.reporting.findings import Findings, View
 from manytruths.reporting.report import render_page
-from manytruths.reporting.sections import cases, complexity, raters, reference_standard, summary
+from manytruths.reporting.sections import cases, complexity, given_reference, raters, reference_standard, summary
 from study_folders import disc, write_png, write_study
 
 METHODS = ("vote:0.5", "staple")
@@ -344,7 +344,8 @@ def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
     """Before, the rater's 1.00 and the consensus of these marks stood there like scores."""
     masks = {f"p{i}": {r: disc(x=x, y=i % 2) for x, r in enumerate("ABC")} for i in range(4)}
     given = {name: {"expert": by["A"]} for name, by in masks.items() if name != "p3"}
-    section = reference_standard.section(findings(Study.from_arrays(masks, references=given)))
+    section = given_reference.section(findings(Study.from_arrays(masks, references=given)))
+    assert section is not None
     table = tables(section)["given-references"]
     assert table.title.endswith("mean over cases"), "the reference is not given for all of them"
     who, against = ([c.title for c in table.columns].index(title) for title in ("Who", "with"))
@@ -353,6 +354,8 @@ def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
     assert below["B"] == ""
     assert below["STAPLE"] == "the mask of A, whose marks are in this consensus"
     assert column(table, "n") == ["3"] * 5
+    assert set(tables(section)) == {"given-references", "given-reference-distances", "given-reference-sizes"}
+    assert given_reference.section(findings(Study.from_arrays(masks))) is None, "nothing is given"
 
 
 def test_masks_of_exchangeable_raters_are_nobodys(tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...charts import curve, dendrogram, matrix, strip
 from ...charts.curves import line_chart
@@ -38,11 +41,17 @@ NAMES = {
     "dice": "Dice, mean of pairs",
     "volume_difference": "relative {size} difference (one empty: 2)",
     "volume_difference_both_marked": "relative {size} difference, both marked",
+    "hausdorff_95": "95% Hausdorff, {unit}, mean of pairs",
+    "mean_surface_distance": "mean surface distance, {unit}, mean of pairs",
+    "surface_dice": "surface Dice (tolerance {tolerance}), mean of pairs",
     "percent_agreement": "percent agreement",
     "smyth_bound": "Smyth's error bound",
 }
 """The statistics of the first table; all of them are in agreement.csv."""
-OVERLAPS = ("dice", "positive_agreement", "volume_difference", "volume_difference_both_marked")
+OVERLAPS = (
+    *("dice", "positive_agreement", "volume_difference", "volume_difference_both_marked"),
+    *("hausdorff_95", "mean_surface_distance", "surface_dice"),
+)
 """Of several labels, their macro means."""
 
 SCALES = {
@@ -87,7 +96,9 @@ def _headlines(result: Agreement) -> Any:
         mean, std, pooled = (table.row(name, scope) for scope in ("mean", "std", "pooled"))
         if mean is not None and std is not None:
             undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
-            title = NAMES[name].format(size="area" if result.pixel_word == "pixel" else "volume")
+            size = "area" if result.pixel_word == "pixel" else "volume"
+            title = NAMES[name].format(size=size, unit=mean.unit, tolerance=tolerance_text(result.agreement))
+            title = title.replace(" (tolerance )", "")
             title = title.removesuffix(", mean of pairs") + ", macro mean" if mean.label == MACRO else title
             both = interval_over_both(result.agreement, name, mean.label)
             whole = with_interval(pooled) if pooled is not None else ""
@@ -98,6 +109,15 @@ def _headlines(result: Agreement) -> Any:
     if any(row[2] for row in rows):
         return grid(f"{heading}; over both: other subjects and other raters", header, rows)
     return grid(heading, [*header[:2], *header[3:]], [[*row[:2], *row[3:]] for row in rows])
+
+
+def tolerance_text(table: Table) -> str:
+    """``1.5 mm``, or those of several labels; empty where there is none."""
+    rows = [row for row in table.all("surface_tolerance", "pooled") if not reason(row.value)]
+    if not rows or len({row.unit for row in rows}) > 1:
+        return ""
+    unit = rows[0].unit
+    return f"{', '.join(f'{row.value:.3g}' for row in rows)} {unit.removesuffix('s') if rows[0].value == 1 else unit}"
 
 
 def _has_intervals(table: Table) -> bool:
@@ -238,6 +258,7 @@ def charts(result: Agreement) -> dict[str, str]:
     shared = "all" if facts.shared == facts.cases else facts.shared or "common"
     title = f"Dice between raters, {shared} cases pooled"
     svg["dice-between-raters"] = matrix(1 - differences.pairs.values, differences.raters, title)
+    svg |= _distance_matrix(result, differences.raters)
     if len(tree.raters) > 1:
         svg["dendrogram"] = dendrogram(
             tree.linkage,
@@ -247,6 +268,29 @@ def charts(result: Agreement) -> dict[str, str]:
             axis_label="height of Ward's clustering of 1 − Dice",
         )
     return svg
+
+
+def _distance_matrix(result: Agreement, names: Sequence[str]) -> dict[str, str]:
+    """The mean surface distance of every two raters, mean over subjects; nothing where none is defined."""
+    index, where = TableIndex("agree/pairs.csv", result.tables["pairs"]), {name: i for i, name in enumerate(names)}
+    values = np.full((len(names), len(names)), np.nan)
+    units = set()
+    for row in index.all("mean_surface_distance", "mean"):
+        if row["relation"] == "between" and not row.group and {row["rater_a"], row["rater_b"]} <= set(where):
+            i, j = where[row["rater_a"]], where[row["rater_b"]]
+            values[i, j] = values[j, i] = row.value
+            units.add(row.unit)
+    if np.isnan(values).all():
+        return {}
+    np.fill_diagonal(values, 0.0)
+    title = f"Mean surface distance between raters, {units.pop()}"
+    high = float(np.nanmax(values)) or 1.0
+    return {"distance-between-raters": matrix(values, names, title, high=float(f"{high:.3g}"), digits=_digits(high))}
+
+
+def _digits(value: float) -> int:
+    """So many that three figures are shown, up to three after the point."""
+    return min(3, max(0, 2 - math.floor(math.log10(value))))
 
 
 def pooled_cases(facts: RaterFacts) -> str:

@@ -10,10 +10,21 @@ __all__ = ["make_sections"]
 
 def make_sections(findings: Findings) -> list[Section]:
     """Make every section that has content, in the order of the page."""
-    from . import agreement, algorithms, cases, complexity, computation, raters, reference_standard, summary
+    from . import (
+        agreement,
+        algorithms,
+        cases,
+        complexity,
+        computation,
+        given_reference,
+        raters,
+        reference_standard,
+        summary,
+    )
 
     interval = findings.interval_name
-    modules = (summary, agreement, raters, cases, reference_standard, complexity, algorithms, computation)
+    before = (summary, agreement, raters, cases, reference_standard, given_reference)
+    modules = (*before, complexity, algorithms, computation)
     sections = (module.section(findings) for module in modules)
     spelled = [spell_section(section, interval) for section in sections if section is not None]
     return [colour_names(section, findings.colours) for section in spelled]

@@ -21,7 +21,16 @@ from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
 from .cases import why_no_kappa
-from .vocabulary import SHARES, TITLES, level_column, meaning, pooled_column, sd_column, statistic_title
+from .vocabulary import (
+    DISTANCE_TITLES,
+    SHARES,
+    TITLES,
+    level_column,
+    meaning,
+    pooled_column,
+    sd_column,
+    statistic_title,
+)
 
 LEAST_VALUES = 10
 """Fewest values for which a histogram is drawn."""
@@ -154,7 +163,10 @@ def _headline_table(findings: Findings) -> PageTable:
     return make_table("agreement", "Agreement of all raters", statistics, columns, note)
 
 
-OVERLAPS = ("dice", "iou", "positive_agreement", "volume_difference", "volume_difference_both_marked")
+OVERLAPS = (
+    *("dice", "iou", "positive_agreement", "volume_difference", "volume_difference_both_marked"),
+    *DISTANCE_TITLES,
+)
 VARIANTS = {
     "volume_difference_both_marked": "volume_difference",
     "fleiss_kappa_modified_background": "fleiss_kappa",

@@ -30,7 +30,7 @@ from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table
 from .paper_texts import allowance, few_to_rank, methods_text, results_text
 from .standards import method_options
-from .vocabulary import scale_name
+from .vocabulary import rater_tolerances, scale_name
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
@@ -187,6 +187,10 @@ def _interval_settings(findings: Findings) -> Iterator[Line]:
     yield "words", "scale for kappa", scale_name(findings)
     if settings.exclude_group:
         yield "means", "also without groups", ", ".join(settings.exclude_group)
+    yield "measures", "measured of each case", ", ".join(findings.agreement.maps.measure) or "none"
+    if within := rater_tolerances(findings):
+        whose = "given" if findings.agreement.maps.tolerance is not None else "from the raters' own distances"
+        yield "measures", "tolerance of surface Dice", f"{join_names(within)}, {whose}"
 
 
 def _consensus_settings(findings: Findings) -> Iterator[Line]:
@@ -263,7 +267,7 @@ CONVENTIONS = (
     ("agree", "Dice, IoU, positive agreement of raters", "undefined, left out", "0"),
     ("agree", "Kappas and alpha of raters", "undefined (one label), left out", "0, or a little below"),
     ("agree", "Relative {size} difference of raters", "undefined, left out", "200%; where both marked, left out"),
-    ("distances", "Distances and surface Dice of two raters", "undefined, left out", "undefined, left out"),
+    ("raters", "Distances and surface Dice of two raters", "undefined, left out", "undefined, left out"),
     ("masks", "Dice, IoU of an algorithm", "undefined, left out", "0"),
     (
         "masks",
@@ -292,6 +296,7 @@ def conventions_table(findings: Findings) -> PageTable:
     masks = judged is not None and judged.mask_scores is not None
     here = {
         "agree": True,
+        "raters": bool(rater_tolerances(findings)),
         "masks": masks,
         "distances": masks and judged is not None and judged.plan.distances,
         "gamma": findings.agreement.raters is not None or masks,

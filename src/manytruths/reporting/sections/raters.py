@@ -21,7 +21,7 @@ from ...raters.dependence import COPY
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from .vocabulary import rater_cell
+from .vocabulary import DISTANCE_TITLES, distance_meaning, rater_cell, with_unit
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of {} marked, the share that this rater marked."),
@@ -94,6 +94,8 @@ def _charts(findings: Findings) -> Iterator[Block]:
         + " A triangle marks an outlier by the test."
         * bool(claimed_raters(findings, "raters.outlier")),
         "dice-between-raters": f"Every rater against every other, {pooled}: 1 means identical masks.",
+        "distance-between-raters": "How far the outlines of every two raters are apart on average, mean over "
+        f"{findings.subject_word}s in which both marked something.",
     }
     if len(_rater_names(findings)) == 2:
         del captions["dendrogram"]
@@ -310,6 +312,12 @@ def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[Colu
 
         return cell
 
+    def distance(statistic: str) -> Iterator[ColumnOf[Row]]:
+        rows = [r for r in table.all(statistic, "mean") if not r.group]
+        if rows:
+            head = Column(with_unit(DISTANCE_TITLES[statistic], rows), distance_meaning(findings, statistic))
+            yield head, lambda pair: table.cell(statistic, "mean", *pair.extra)
+
     pooled = "All cases that both read, as if they were one."
     return [
         (text_column(what), lambda row: rater_cell(findings, str(row["rater_a"]))),
@@ -318,6 +326,7 @@ def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[Colu
         (Column("Cohen's kappa", "Agreement of the two beyond chance, on average."), overlap("cohen_kappa", "mean")),
         (Column(_size_difference(findings), "Difference of the two sizes over their mean, on average."),
          value("volume_difference", "mean", digits=0, percent=True)),
+        *(column for name in DISTANCE_TITLES for column in distance(name)),
         (Column("Dice, pooled", pooled), overlap("dice", "pooled")),
         (Column("Kappa, pooled", pooled), overlap("cohen_kappa", "pooled")),
     ]  # fmt: skip

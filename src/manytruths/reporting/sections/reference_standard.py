@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from ...claims.sentences import (
     Sentence,
     case_cell,
     compose,
-    join_names,
     join_parts,
     number_word,
     text_cell,
@@ -35,7 +33,6 @@ from .standards import (
     StandardPair,
     as_title,
     describe_staple,
-    given_references,
     method_options,
     method_pairs,
     method_sentence,
@@ -46,7 +43,17 @@ from .standards import (
     standard_name,
     with_interval,
 )
-from .vocabulary import in_items, mean_over, note_block, note_sentences, rater_cell, sd_column
+from .vocabulary import (
+    DISTANCE_TITLES,
+    distance_meaning,
+    in_items,
+    mean_over,
+    note_block,
+    note_sentences,
+    rater_cell,
+    sd_column,
+    with_unit,
+)
 
 MethodPair = tuple[str, str]
 
@@ -91,7 +98,6 @@ def section(findings: Findings) -> Section:
             *_method_blocks(findings, table),
             *_difference_table(findings, table),
             *_region_table(findings, table),
-            *_given_tables(findings),
             *_rate_tables(findings, rates),
             *_histograms(findings),
             *note_block(findings, notes, "Notes on these reference standards"),
@@ -104,13 +110,6 @@ def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
         "Where raters differ, the masks alone do not tell which is right. A reference standard (often called ground "
         "truth) is what their masks together are taken to say, and there is more than one way to do that.",
     )
-    given = given_references(findings.study)
-    if given:
-        what, they = ("a reference", "it was") if len(given) == 1 else ("references", "they were")
-        yield (f"The study also gives {what} named {join_names(given)}; the files do not say how {they} made.",)
-        kinds = ("reference.equals_rater", "reference.equals_vote", "reference.raters_scored")
-        yield from findings.agreement.claims.sentences(*kinds)
-        yield from findings.fusion.claims.sentences("reference.equals_consensus")
     yield from findings.fusion.claims.sentences(*SAME_MASKS)
     pairs = method_pairs(findings)
     if pair := most_different(findings):
@@ -267,74 +266,15 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
         yield make_table("reference-standards-by-region", title, pairs, [first, *dice, changed], note)
 
 
-def _given_tables(findings: Findings) -> Iterator[Block]:
-    """Raters and consensuses against given references."""
-    table = findings.table("fuse/reference_scores")
-    rows = [r for r in table.all("dice", "mean", label=None) if not r.group]
-    if not rows:
-        return
-
-    def judged(row: Row) -> Cell:
-        if row["method"]:
-            return standard_cell(findings, str(row["method"]))
-        return rater_cell(findings, str(row["rater"])) if row["rater"] else text_cell("mean of raters")
-
-    def value(statistic: str, scope: str = "mean") -> Callable[[Row], Cell]:
-        def cell(row: Row) -> Cell:
-            own = table.row(statistic, scope, *row.extra, label=row.label)
-            shown = table.cell(statistic, scope, *row.extra, label=row.label)
-            # n of Dice has a column
-            other = scope == "mean" and own is not None and own.n != row.n
-            return replace(shown, below=f"n = {own.n}" if own is not None and other and own.n else "")
-
-        return cell
-
-    def against(row: Row) -> Cell:
-        return text_cell(row["against"], below=_own_masks(findings, row))
-
-    columns: list[ColumnOf[Row]] = [
-        (text_column("Label", "What was marked"), lambda row: text_cell(row.label or "mean of labels")),
-        (text_column("Who", "A rater, or what the raters together are taken to say"), judged),
-        (text_column("with", "The given reference, and whose mask it is where it is a rater's own"), against),
-        *((Column(*HARD[name]), value(name)) for name in HARD),
-        *([(sd_column(findings, "Dice SD"), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
-        (
-            Column("n", f"{findings.subject_word.capitalize()}s with this reference for which Dice is defined"),
-            lambda row: text_cell(row.n),
-        ),
-    ]
-    several = any(row.label for row in rows)
-    subjects = len(findings.study.subjects) > 1
-    title = "Raters and consensus against given references" + f", mean over {findings.subject_word}s" * subjects
-    shown = columns if several else columns[1:]
-    yield make_table("given-references", title, rows, shown, _own_note(findings), filter=len(rows) > LONG)
-
-
-def _own_masks(findings: Findings, row: Row) -> str:
-    """Whether a reference is the mask of the rater in this row, or of one whose marks are in this consensus."""
-    own = {who: same for (name, who), same in findings.agreement.equal_references.items() if name == row["against"]}
-    if row["rater"]:
-        same = own.get(str(row["rater"]))
-        return f"their own mask in {same}" if same else ""
-    if not row["method"] or not own:
-        return ""
-    return f"the mask of {join_names(list(own))}, whose marks are in this consensus"
-
-
-def _own_note(findings: Findings) -> str:
-    if not findings.agreement.equal_references or findings.study.options.exchangeable:
-        return ""
-    return (
-        "Where a reference is a rater's own mask, the rater's numbers are 1 by construction, and a consensus holds the "
-        "same marks: neither is judged by something independent."
-    )
-
-
 def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Raters against each reference standard: means over subjects, against probabilities, and pooled."""
     caution = _caution(findings)
     title = f"Raters against each reference standard, {mean_over(findings)}"
     yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
+    distances = {name: (title, distance_meaning(findings, name)) for name, title in DISTANCE_TITLES.items()}
+    titles = "rater-distances", f"Distances of raters to each reference standard, {mean_over(findings)}"
+    empty = "Where one of the two masks is empty there is no distance."
+    yield from _rate_table(findings, table, titles, distances, note=f"{empty} {caution}", closed=True)
     title = f"Raters against the probabilities of each reference standard (Gordon's measures), {mean_over(findings)}"
     soft = _caution(findings, soft=True)
     yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, note=soft, closed=True)
@@ -378,8 +318,8 @@ def _rate_table(
         (text_column("Rater", "Who is compared"),
          lambda pair: rater_cell(findings, pair[1]) if pair[1] else text_cell("mean of raters")),
         (text_column("with", _made_help(findings, soft=rates is SOFT)), lambda pair: standard_cell(findings, pair[0])),
-        *((Column(name, in_items(findings, help)), value(s)) for s, (name, help) in rates.items()
-          if any(r.statistic == s for r in rows)),
+        *((Column(with_unit(name, [r for r in rows if r.statistic == s]), in_items(findings, help)), value(s))
+          for s, (name, help) in rates.items() if any(r.statistic == s for r in rows)),
     ]  # fmt: skip
     pairs = list(dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows))
     yield make_table(*titles, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)

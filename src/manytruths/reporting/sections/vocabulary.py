@@ -7,13 +7,27 @@ from collections.abc import Iterable, Iterator
 
 from ...analyses.evaluate.case_scores import NAMES
 from ...claims.agreement import SCALES, level_words, size_difference
-from ...claims.sentences import Cell, Sentence, join_parts, spell_count, text_cell
+from ...claims.numbers import is_defined
+from ...claims.sentences import Cell, Sentence, join_names, join_parts, spell_count, text_cell
 from ...core.undefined import code_of
 from ...io.result_tables import Row
 from ..building import ColumnOf, text_column
 from ..elements import Column, Paragraphs
 from ..findings import Findings
 from .standards import consensus_methods, given_references, standard_name
+
+DISTANCE_TITLES = {
+    "hausdorff_95": "95% Hausdorff distance",
+    "hausdorff": "Hausdorff distance",
+    "mean_surface_distance": "Mean surface distance",
+    "surface_dice": "Surface Dice",
+}
+DISTANCE_MEANINGS = {
+    "hausdorff_95": "95% of each of two outlines lie within this distance of the other.",
+    "hausdorff": "The largest distance of a point of one outline to the other; a single stray pixel can set it.",
+    "mean_surface_distance": "Distance of a point of one outline to the other, on average over both.",
+    "surface_dice": "Share of two outlines that lies within the tolerance of the other: 1 means all of it.",
+}
 
 TITLES = {
     "fleiss_kappa": "Fleiss' kappa",
@@ -32,6 +46,7 @@ TITLES = {
     "iou": "IoU, mean of pairs",
     "volume_difference": "Relative volume difference, mean of pairs",
     "volume_difference_both_marked": "Relative volume difference where both marked, mean of pairs",
+    **{name: f"{title}, mean of pairs" for name, title in DISTANCE_TITLES.items()},
     "heatmap_score": "Shared votes (heatmap score)",
     "ranking_heatmap_score": "Severity score (ranking heatmap)",
     "prevalence_index": "Prevalence index",
@@ -59,6 +74,7 @@ MEANINGS = {
     "volume_difference": "Difference of the sizes of two masks over their mean; 200% where one is empty. Pooled, "
     "larger and smaller masks of different cases cancel.",
     "volume_difference_both_marked": "The same over the pairs of raters who both marked something.",
+    **DISTANCE_MEANINGS,
     "heatmap_score": "Where any rater marked, the votes of a pixel over the most votes of any pixel, on average. "
     "Not agreement: it is 1 where a single rater marked.",
     "ranking_heatmap_score": "The same, weighted by the ranks of severity that raters gave.",
@@ -81,12 +97,44 @@ def in_items(findings: Findings, text: str) -> str:
 def statistic_title(findings: Findings, statistic: str) -> str:
     """The title of a statistic of all raters; sizes of pixels are areas."""
     title, name = TITLES[statistic], size_difference(findings.pixel_word)
-    return title.replace("Relative volume difference", name.capitalize())
+    title = title.replace("Relative volume difference", name.capitalize())
+    row = findings.table("agree/agreement").row(statistic)
+    unit = row.unit if row is not None else ""
+    return title.replace(", mean of pairs", f" in {unit}, mean of pairs") if unit else title
 
 
 def meaning(findings: Findings, statistic: str) -> str:
     """What a statistic of all raters means."""
+    return distance_meaning(findings, statistic) if statistic in DISTANCE_TITLES else _meaning(findings, statistic)
+
+
+def _meaning(findings: Findings, statistic: str) -> str:
     return in_items(findings, MEANINGS[statistic])
+
+
+def distance_meaning(findings: Findings, statistic: str) -> str:
+    """What a distance means; that of surface Dice with its tolerance."""
+    text = _meaning(findings, statistic)
+    within = rater_tolerances(findings) if statistic == "surface_dice" else []
+    return f"{text.removesuffix('.')} (tolerance: {join_names(within)})." if within else text
+
+
+def rater_tolerances(findings: Findings) -> list[str]:
+    """The tolerances of surface Dice, by label, with the unit; none where distances were not measured."""
+    rows = findings.table("agree/agreement").table.all("surface_tolerance", "pooled")
+    known = [row for row in rows if is_defined(row)]
+    return [f"{row.value:.3g} {_unit(row)}" + (f" for {row.label}" if row.label else "") for row in known]
+
+
+def _unit(row: Row) -> str:
+    return row.unit.removesuffix("s") if row.value == 1 else row.unit
+
+
+def with_unit(title: str, rows: Iterable[Row]) -> str:
+    """``Hausdorff distance, mm``, where all rows have the same unit."""
+    units = {row.unit for row in rows}
+    unit = units.pop() if len(units) == 1 else ""
+    return f"{title}, {unit}" if unit else title
 
 
 def rater_cell(findings: Findings, rater: str) -> Cell:
