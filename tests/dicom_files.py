@@ -96,3 +96,58 @@ def segmentation(source, pixels, labels=("tumour", "cyst"), rater="Doe^Jane", ki
         source, pixels, kind, described(labels), uid("segs", rater), 100, uid("seg", rater, kind), 1,
         "maker", "model", "1", "1", content_creator_name=rater, **more,
     )  # fmt: skip
+
+
+# -- structure sets ---------------------------------------------------------------------------------------
+
+
+def contour(points, kind: str = "CLOSED_PLANAR", image_uid: str = "") -> Dataset:
+    """(points, 3) in mm, as text of at most 16 characters each."""
+    made = Dataset()
+    made.ContourGeometricType, made.NumberOfContourPoints = kind, len(points)
+    made.ContourData = [f"{x:.9g}" for x in np.asarray(points, float).ravel()]
+    if image_uid:
+        reference = Dataset()
+        reference.ReferencedSOPClassUID, reference.ReferencedSOPInstanceUID = CTImageStorage, image_uid
+        made.ContourImageSequence = [reference]
+    return made
+
+
+def structure_set(source: Dataset, structures, rater: str = "Doe^Jane", interpreters=None) -> Dataset:
+    """An RTSTRUCT of the series of an image: contours by the name of their structure."""
+    made = Dataset()
+    made.file_meta = FileMetaDataset()
+    kind = "1.2.840.10008.5.1.4.1.1.481.3"
+    made.file_meta.MediaStorageSOPClassUID = made.SOPClassUID = kind
+    made.file_meta.MediaStorageSOPInstanceUID = made.SOPInstanceUID = uid("rtstruct", rater)
+    made.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    made.SpecificCharacterSet, made.Modality = "ISO_IR 100", "RTSTRUCT"
+    for name in ("PatientID", "PatientName", "StudyInstanceUID", "StudyDate"):
+        setattr(made, name, getattr(source, name))
+    made.SeriesInstanceUID, made.OperatorsName = uid("rtstructs", rater), rater
+    made.StructureSetLabel, made.StructureSetDate, made.StructureSetTime = "plan", "20260201", "101500"
+    series, study, place = Dataset(), Dataset(), Dataset()
+    series.SeriesInstanceUID = source.SeriesInstanceUID
+    study.RTReferencedSeriesSequence = [series]
+    place.FrameOfReferenceUID, place.RTReferencedStudySequence = source.FrameOfReferenceUID, [study]
+    made.ReferencedFrameOfReferenceSequence = [place]
+    made.StructureSetROISequence, made.ROIContourSequence, made.RTROIObservationsSequence = [], [], []
+    for number, (name, contours) in enumerate(structures.items(), 1):
+        region, drawn, note = Dataset(), Dataset(), Dataset()
+        region.ROINumber, region.ROIName, region.ROIGenerationAlgorithm = number, name, "MANUAL"
+        region.ReferencedFrameOfReferenceUID = source.FrameOfReferenceUID
+        drawn.ReferencedROINumber, drawn.ContourSequence = number, list(contours)
+        note.ObservationNumber, note.ReferencedROINumber, note.RTROIInterpretedType = number, number, "GTV"
+        note.ROIInterpreter = (interpreters or {}).get(name, "")
+        made.StructureSetROISequence.append(region)
+        made.ROIContourSequence.append(drawn)
+        made.RTROIObservationsSequence.append(note)
+    return made
+
+
+def point_at(source: Dataset, columns, rows) -> np.ndarray:
+    """(points, 3): where columns and rows of a slice lie, in mm; voxel centres are whole numbers."""
+    across, down = np.array(source.ImageOrientationPatient, float).reshape(2, 3)
+    columns, rows = np.asarray(columns, float), np.asarray(rows, float)
+    corner = np.array(source.ImagePositionPatient, float)
+    return corner + columns[..., None] * SPACING[1] * across + rows[..., None] * SPACING[0] * down

@@ -101,6 +101,7 @@ from .evaluation.responses import Responses, count_responses
 from .evaluation.second_look import SecondLook, SecondLookPlace, second_look
 from .fusion import (
     Consensus,
+    LesionVote,
     LevelSet,
     Plurality,
     Simple,
@@ -113,6 +114,7 @@ from .fusion import (
     gordon_f,
     inner_outer_ratio,
     inner_region,
+    lesion_vote,
     lsml,
     lsmlp,
     outer_region,
@@ -127,7 +129,9 @@ from .fusion import (
     vote,
     vote_without_outliers,
 )
+from .inference.group_tests import GroupComparison, compare_case_groups, compare_rater_groups
 from .inference.intervals import Interval, confidence_interval
+from .inference.mrmc import MRMC, MRMCEstimate, MRMCTest, mrmc
 from .inference.rater_tests import (
     RaterGroupTest,
     RaterOutlierTest,
@@ -238,6 +242,7 @@ from .study.consensus import CaseConsensus, consensus
 __version__: str
 
 __all__ = [
+    "MRMC",
     "VOID",
     "Agreement",
     "AgreementCurve",
@@ -267,6 +272,7 @@ __all__ = [
     "Grid",
     "GridError",
     "GroupClassifier",
+    "GroupComparison",
     "ImportedStudy",
     "InputError",
     "IntensityCurves",
@@ -281,8 +287,11 @@ __all__ = [
     "LesionMatch",
     "LesionPair",
     "LesionRatings",
+    "LesionVote",
     "LevelSet",
     "LimitsWithMean",
+    "MRMCEstimate",
+    "MRMCTest",
     "MacroMean",
     "Majorities",
     "ManytruthsError",
@@ -365,6 +374,8 @@ __all__ = [
     "cluster_raters",
     "cohen_kappa",
     "common_heatmap",
+    "compare_case_groups",
+    "compare_rater_groups",
     "compare_task_complexity",
     "confidence_interval",
     "connected_raters",
@@ -407,6 +418,7 @@ __all__ = [
     "kappa_width",
     "krippendorff_alpha",
     "lesion_ratings",
+    "lesion_vote",
     "limits_with_mean",
     "lsml",
     "lsmlp",
@@ -421,6 +433,7 @@ __all__ = [
     "mean_precision",
     "mean_surface_distance",
     "metric_roc",
+    "mrmc",
     "negative_agreement",
     "nomogram",
     "nomogram_for_accuracy",

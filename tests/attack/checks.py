@@ -203,7 +203,7 @@ def _readable(path: Path) -> Wrong:
         return _table(path)
     if path.suffix == ".svg":
         ElementTree.parse(path)
-    elif path.suffix in (".png", ".tif", ".npy", ".gz", ".nrrd"):
+    elif path.suffix in (".png", ".tif", ".npy", ".gz", ".nrrd", ".mha"):
         oracles.opens(path)
     elif path.suffix == ".html" and not path.read_bytes().rstrip().endswith(b"</html>"):
         return [("partial", f"{path.name} is no whole page")]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import tempfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,9 +223,51 @@ def _dicomseg(folder: Path, data: Data) -> None:
         found.save_as(folder / "segs" / f"{number}.dcm")
 
 
+def _rtstruct(folder: Path, data: Data) -> None:
+    from dicom_files import contour, images, point_at, series_folder, structure_set
+
+    slices = images(series_folder(folder / "series", patient=data.cases[0]))
+    (folder / "sets").mkdir()
+    for number, rater in enumerate(("Doe^Jane", "Roe^Rick")):
+        square = [5.5, 15.5 + number, 15.5 + number, 5.5], [5.5, 5.5, 15.5, 15.5]
+        rings = [contour(point_at(one, *square)) for one in slices[3:7]]
+        structure_set(slices[0], {"tumour": rings}, rater).save_as(
+            folder / "sets" / f"{number}.dcm", enforce_file_format=True
+        )
+
+
+def _picture(path: Path) -> None:
+    """An image of 20 rows and 30 columns beside outlines."""
+    path.parent.mkdir(exist_ok=True)
+    Image.new("L", (30, 20), 9).save(path)
+
+
+def _qupath(folder: Path, data: Data) -> None:
+    for y, case in enumerate(data.cases):
+        for x, rater in enumerate(("anna", "ben")):
+            rings = [[[3 + x, 4 + y], [15, 4 + y], [15, 16], [3 + x, 4 + y]], [[6, 7], [8, 7], [8, 9], [6, 7]]]
+            properties = {"objectType": "annotation", "classification": {"name": "lesion", "color": [200, 0, 0]}}
+            one = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": rings}, "properties": properties}
+            _picture(folder / rater / f"{case}.png")
+            text = json.dumps({"type": "FeatureCollection", "features": [one, one]})
+            (folder / rater / f"{case}.geojson").write_text(text)
+
+
+def _imagej(folder: Path, data: Data) -> None:
+    from roifile import ImagejRoi
+
+    for y, case in enumerate(data.cases):
+        for x, rater in enumerate(("anna", "ben")):
+            _picture(folder / rater / f"{case}.png")
+            ring = np.array([(3 + x, 4 + y), (15, 4 + y), (15, 16)])
+            with zipfile.ZipFile(folder / rater / f"{case}.zip", "w") as archive:
+                for k, points in enumerate((ring, ring + 0.25)):
+                    archive.writestr(f"{k}.roi", ImagejRoi.frompoints(points, name="lesion").tobytes())
+
+
 TOOLS: dict[str, Callable[[Path, Data], None]] = {
-    "cvat": _cvat, "labelstudio": _labelstudio, "coco": _coco, "labelme": _labelme, "slicer": _slicer,
-    "bids": _bids, "dicomseg": _dicomseg,
+    "cvat": _cvat, "labelstudio": _labelstudio, "coco": _coco, "labelme": _labelme, "qupath": _qupath,
+    "imagej": _imagej, "slicer": _slicer, "bids": _bids, "dicomseg": _dicomseg, "rtstruct": _rtstruct,
 }  # fmt: skip
 
 

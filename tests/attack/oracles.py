@@ -50,6 +50,8 @@ def reference(path: Path) -> list[np.ndarray]:
             return [nifti(path)]
         if name.endswith(".nrrd"):
             return nrrd(path)
+        if name.endswith((".mha", ".mhd")):
+            return [metaimage(path)]
     raise Unreadable(f"{path.name} starts with {start!r}")
 
 
@@ -198,6 +200,13 @@ def nrrd(path: Path) -> list[np.ndarray]:
     if not found:
         raise Unreadable("; ".join(reasons))
     return found
+
+
+def metaimage(path: Path) -> np.ndarray:
+    import SimpleITK
+
+    SimpleITK.ProcessObject.SetGlobalWarningDisplay(False)
+    return SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path))).T
 
 
 # -- comparing -------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ EXTRA = {
     "agreement": [],
     "confusions": ["label_a", "label_b"],
     "curve": ["raters"],
+    "detection": ["rater", "against"],
+    "detection_curve": ["rater", "against", "threshold"],
     "features": ["feature"],
     "masks": ["kind", "rater", "change", "other_case"],
     "pairs": ["rater_a", "rater_b", "relation"],
@@ -60,6 +62,8 @@ def test_every_table_has_its_columns(everything):
     found = {path.stem: path for path in (everything / "out1/agree").glob("*.csv")}
     claims = found.pop("claims").read_text(encoding="utf-8").splitlines()[0]
     assert claims == "claim,about,made,text,why_not,code,kind,p_value,alpha,numbers"
+    lesions = found.pop("lesions").read_text(encoding="utf-8").splitlines()[0]
+    assert lesions.startswith("case,group,label,lesion,found,rated,found_by,missed_by,not_rated_by,sizes,extent,unit,")
     assert set(found) == set(EXTRA)
     for name, path in found.items():
         with open(path, newline="", encoding="utf-8") as stream:
@@ -162,4 +166,6 @@ def test_a_second_run_gives_the_same_files(everything):
 
 def test_charts(everything):
     charts = sorted(p.name for p in (everything / "out1/agree/charts").iterdir())
-    assert charts == ["agreement-curve.svg", "dendrogram.svg", "dice-between-raters.svg", "kappa-by-group.svg"]
+    assert charts == [
+        "agreement-curve.svg", "dendrogram.svg", "detection-curve.svg", "dice-between-raters.svg", "kappa-by-group.svg",
+    ]  # fmt: skip

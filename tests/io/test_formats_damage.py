@@ -12,6 +12,7 @@ import nibabel as nib
 import nrrd
 import numpy as np
 import pytest
+import SimpleITK
 import tifffile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,6 +44,8 @@ MAKERS = {
     "m.nrrd": lambda path: nrrd.write(str(path), VOLUME),
     "raw.nrrd": lambda path: nrrd.write(str(path), VOLUME, {"encoding": "raw"}),
     "bz.nrrd": lambda path: nrrd.write(str(path), VOLUME, {"encoding": "bzip2"}),
+    "m.mha": lambda path: write_map(path, VOLUME),
+    "raw.mha": lambda path: SimpleITK.WriteImage(SimpleITK.GetImageFromArray(VOLUME), str(path)),
 }
 
 
@@ -104,7 +107,9 @@ def test_leniency_asked_of_pillow_does_not_reach_us(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("call", [read_mask, read_image, probe])
-@pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp", "tif", "npy", "npz", "nii", "nii.gz", "nrrd"])
+@pytest.mark.parametrize(
+    "suffix", ["png", "jpg", "gif", "bmp", "tif", "npy", "npz", "nii", "nii.gz", "nrrd", "mha", "mhd"]
+)
 def test_text_empty_missing_and_folders(tmp_path, call, suffix):
     path = tmp_path / f"m.{suffix}"
     assert "no such file" in str(refused(call, path))
@@ -125,10 +130,10 @@ def test_the_words_for_a_text_in_place_of_a_picture(tmp_path):
         read_mask(tmp_path / "m.png")
 
 
-@pytest.mark.parametrize("name", ["m.mha", "m", "m.txt", "m.gz"])
+@pytest.mark.parametrize("name", ["m.mgh", "m", "m.txt", "m.gz"])
 def test_unknown_suffix(tmp_path, name):
     (tmp_path / name).write_text("x")
-    with pytest.raises(FormatError, match=r"cannot be read; save it as one of \.png .* \.nii\.gz \.nrrd"):
+    with pytest.raises(FormatError, match=r"cannot be read; save it as one of \.png .* \.nii\.gz \.nrrd \.mha \.mhd"):
         read_mask(tmp_path / name)
 
 
@@ -188,6 +193,7 @@ def tiff_with_size(width, height):
 
 
 NRRD = "NRRD0004\ntype: uint8\ndimension: 2\nsizes: {} {}\nencoding: raw\n\n"
+MHA = "ObjectType = Image\nNDims = 2\nDimSize = {} {}\nElementType = MET_UCHAR\nElementDataFile = LOCAL\n"
 
 
 @pytest.mark.parametrize(
@@ -200,6 +206,7 @@ NRRD = "NRRD0004\ntype: uint8\ndimension: 2\nsizes: {} {}\nencoding: raw\n\n"
         ("m.npz", zip_of(npy_header((2**20, 2**20)))),
         ("m.nii", nifti_with_size(32000, 32000, 32000)),
         ("m.nrrd", NRRD.format(10**6, 10**6).encode()),
+        ("m.mha", MHA.format(10**6, 10**6).encode()),
         ("m.tif", tiff_with_size(10**6, 10**6)),
     ],
 )
@@ -218,6 +225,7 @@ def test_a_header_that_promises_too_much(tmp_path, name, data):
         ("m.npz", zip_of(npy_header((2**15, 2**14)))),
         ("m.nii", nifti_with_size(1000, 1000, 500)),
         ("m.nrrd", NRRD.format(2**15, 2**14).encode()),
+        ("m.mha", MHA.format(2**15, 2**14).encode()),
     ],
 )
 def test_a_header_that_promises_more_than_the_file_holds(tmp_path, name, data):
@@ -235,6 +243,8 @@ def test_a_header_that_promises_more_than_the_file_holds(tmp_path, name, data):
         ("m.nii", nifti_with_size(5, 0, 5)),
         ("m.nii", nifti_with_size(5, -3, 5)),
         ("m.nrrd", NRRD.format(0, 4).encode()),
+        ("m.mha", MHA.format(0, 4).encode()),
+        ("m.mha", MHA.format(-3, 4).encode()),
         ("m.tif", tiff_with_size(0, 4)),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_file_in_the_way_of_a_folder(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "d"]
 
 
-@pytest.mark.parametrize("name", ["m.tif", "m.png", "m.npy", "m.nii", "m.nii.gz", "m.nrrd"])
+@pytest.mark.parametrize("name", ["m.tif", "m.png", "m.npy", "m.nii", "m.nii.gz", "m.nrrd", "m.mha"])
 def test_a_full_disk(tmp_path, name):
     """A limit on the size of files stands in for a disk that is full."""
     code = (
@@ -133,6 +133,7 @@ BOTH = {
     ".nii": (np.uint8, np.uint16, np.int32, np.float32),
     ".nii.gz": (np.uint8, np.int64, np.float32),
     ".nrrd": (np.uint8, np.uint16, np.int32, np.int64, np.float32),
+    ".mha": (np.uint8, np.uint16, np.int32, np.int64, np.float32),
 }
 
 
@@ -160,7 +161,7 @@ def test_a_map_read_again_is_the_same(tmp_path, made):
     assert probe(path) == mask.grid
 
 
-@pytest.mark.parametrize("suffix", [".tif", ".npy", ".nii.gz", ".nrrd"])
+@pytest.mark.parametrize("suffix", [".tif", ".npy", ".nii.gz", ".nrrd", ".mha"])
 @pytest.mark.parametrize("shape", [(4, 5), (3, 4, 5)])
 def test_float_maps_are_exact(tmp_path, suffix, shape):
     array = np.random.default_rng(0).random(shape).astype(np.float32)
@@ -171,7 +172,7 @@ def test_float_maps_are_exact(tmp_path, suffix, shape):
     np.testing.assert_array_equal(image, array)
 
 
-@pytest.mark.parametrize("suffix", [".nii", ".nii.gz", ".nrrd"])
+@pytest.mark.parametrize("suffix", [".nii", ".nii.gz", ".nrrd", ".mha"])
 def test_the_grid_goes_with_the_map(tmp_path, suffix):
     grid = Grid((4, 5, 6), affine=AFFINE)
     write_map(tmp_path / f"m{suffix}", np.zeros(grid.shape, np.uint8), grid)
@@ -182,9 +183,9 @@ def test_the_grid_goes_with_the_map(tmp_path, suffix):
 
 
 def test_maps_do_not_depend_on_the_day(tmp_path):
-    for name in ("a.nii.gz", "b.nii.gz", "a.tif", "b.tif", "a.nrrd", "b.nrrd"):
+    for name in ("a.nii.gz", "b.nii.gz", "a.tif", "b.tif", "a.nrrd", "b.nrrd", "a.mha", "b.mha"):
         write_map(tmp_path / name, np.eye(5, dtype=np.uint8))
-    for suffix in ("nii.gz", "tif"):
+    for suffix in ("nii.gz", "tif", "mha"):
         assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
 
 

@@ -35,7 +35,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("said", OTHERS)
-@pytest.mark.parametrize("suffix", ["png", "tif", "npy", "npz", "nii.gz", "nrrd"])
+@pytest.mark.parametrize("suffix", ["png", "tif", "npy", "npz", "nii.gz", "nrrd", "mha"])
 def test_what_is_no_file(tmp_path, monkeypatch, said, suffix):
     monkeypatch.chdir(tmp_path)  # names of sockets are short
     path = tmp_path / f"m.{suffix}"

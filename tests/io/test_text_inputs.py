@@ -135,7 +135,9 @@ def test_pipes_in_every_place_of_the_command_line(tmp_path, capsys, name):
         "xlsx": [("reliability", pipe)],
         "parquet": [("reliability", pipe)],
         "toml": [("check", pipe), ("agree", pipe)],
-        "json": [("import", tool, pipe, "--to", tmp_path / "new") for tool in ("coco", "labelstudio", "labelme")],
+        "json": [
+            ("import", tool, pipe, "--to", tmp_path / "new") for tool in ("coco", "labelstudio", "labelme", "qupath")
+        ],
         "xml": [("import", "cvat", pipe, "--to", tmp_path / "new")],
         "csv": [
             ("agree", study, "--cases", pipe),

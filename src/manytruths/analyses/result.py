@@ -19,6 +19,8 @@ from ..io.result_tables import DataTable, Table
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
 from ..study import Study
+from .paper_tables.formats import Tabled, parse_formats, write_formats
+from .paper_tables.wide import paper_tables, settings_of
 
 OUT = Path("manytruths-out")
 """Where commands write by default."""
@@ -77,7 +79,7 @@ class Result(ABC):
     def describe(self) -> str:
         """One line: what was analysed."""
 
-    def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
+    def write(self, out: str | Path = OUT, *, pictures: bool = True, tables: str | Sequence[str] = ()) -> list[Path]:
         """Write the files that the command writes, into a folder of its name.
 
         Maps that were not written while the cases were read are made in a second pass over the cases.
@@ -88,30 +90,58 @@ class Result(ABC):
             Folder for the results; the files go to ``out/<command>/``.
         pictures : bool
             Whether to write charts and pictures.
+        tables : str or sequence of str
+            Formats of tables for a paper, as in ``["xlsx", "docx"]``: xlsx, latex, docx, html, redcap.
 
         Returns
         -------
         list of Path
             The files, ``summary.json`` last. Files from earlier runs that this one did not write are removed.
         """
-        folder = Path(out) / self.command
+        folder, formats = Path(out) / self.command, parse_formats(tables, out, self.command)
         with results_folder(out, self.command) as stage:
             assert stage is not None
             maps = self.write_maps(stage) if pictures else []
-            paths = self.write_into(stage, maps, pictures=pictures)
+            paths = self.write_into(stage, maps, pictures=pictures, tables=formats)
         return [folder / path.relative_to(stage) for path in paths]
 
     def write_maps(self, folder: Path) -> list[Path]:
         """Write the maps of all cases into a folder, reading the cases again; nothing for commands without maps."""
         return []
 
-    def write_into(self, folder: Path, maps: Sequence[Path] = (), *, pictures: bool = True) -> list[Path]:
+    def write_into(
+        self, folder: Path, maps: Sequence[Path] = (), *, pictures: bool = True, tables: Sequence[str] = ()
+    ) -> list[Path]:
         """Write tables, charts and summary into a folder that holds the maps already."""
         paths = [table.write(folder) for table in self.tables.values()]
         paths += [self.claims.table().write(folder)] if self.claims else []
+        paths += write_formats(tables, [self.tabled()], folder, f"manytruths {self.command}") if tables else []
         paths += self.write_more(folder)
         paths += [*(write_charts(self.charts, folder / "charts") if pictures else ()), *maps]
         return [*paths, write_summary(folder, self.summary(), paths)]
+
+    def tabled(self) -> Tabled:
+        """What the tables for a paper are made of."""
+        others = ("tables", "notes", "schema_version", "manytruths", "command")
+        facts = {name: value for name, value in self.summary().items() if name not in others}
+        level, study = getattr(getattr(self, "settings", None), "level", 0.95), getattr(self, "study", None)
+        papers = paper_tables(
+            self.command, self.tables.values(), level=level, unit=self.distance_unit, **self.paper_rows()
+        )
+        claims = [self.claims.table()] if self.claims else []
+        subjects = {case.name: case.subject for case in study} if isinstance(study, Study) else {}
+        return Tabled(
+            self.command, self.describe(), settings_of(facts), papers, [*self.tables.values(), *claims], subjects
+        )
+
+    @property
+    def distance_unit(self) -> str:
+        """The unit of distances in tables for a paper; empty where there are none."""
+        return ""
+
+    def paper_rows(self) -> dict[str, object]:
+        """What columns must hold of the rows that tables for a paper show, where a number has several."""
+        return {}
 
     def write_more(self, folder: Path) -> list[Path]:
         """Write the files that are neither tables nor charts."""

@@ -57,6 +57,8 @@ class Settings:
     kappa_scale: str = "landis_koch"
     exclude_group: tuple[str, ...] = ()
     jobs: int = 1
+    by: tuple[str, ...] = ()
+    """Columns of raters.csv and cases.csv whose groups are compared."""
 
     def __post_init__(self) -> None:
         for name, least in (("seed", 0), ("jobs", 1)):

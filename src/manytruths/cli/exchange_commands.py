@@ -30,7 +30,9 @@ from .terminal import console, progress
 if TYPE_CHECKING:
     from ..analyses.export.export import Format
 
-Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"]
+Tool = Literal[
+    "cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
+]  # fmt: skip
 Renames = Annotated[list[str] | None, repeated]
 Consensus = Annotated[
     str, Parameter(help="Consensus method, as in fuse: staple, vote:0.5, simple, plurality, lsml, ….")
@@ -79,6 +81,7 @@ def import_study(
     *paths: str,
     to: Path,
     images: str | None = None,
+    image_size: str | None = None,
     replace: Annotated[bool, flag] = False,
     reading: ReadingOptions | None = None,
     overlap: Annotated[Literal["smaller", "z", "union"], in_method] = "smaller",
@@ -102,6 +105,8 @@ def import_study(
         Folder for the study, new or empty.
     images
         Template of the images, images/{case}.png, if they are not beside the annotations. They stay where they are.
+    image_size
+        Size of all images in pixels, 1024x768, if the tool does not export it (QuPath, ImageJ) and no image is given.
     replace
         Replace an earlier import in the same folder.
     overlap
@@ -115,8 +120,8 @@ def import_study(
 
     with progress(quiet, "drawing masks") as bar:
         result = mt.import_study(
-            tool, paths, to=to, images=images, replace=replace, overlap=overlap, rule=rule, widen=widen, jobs=jobs,
-            progress=bar, **(reading or ReadingOptions()).keywords(),
+            tool, paths, to=to, images=images, image_size=image_size, replace=replace, overlap=overlap, rule=rule,
+            widen=widen, jobs=jobs, progress=bar, **(reading or ReadingOptions()).keywords(),
         )  # fmt: skip
     result.print(console(quiet))
     return 0

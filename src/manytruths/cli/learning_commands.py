@@ -142,7 +142,7 @@ def predict(
     write_probability
         Write probability maps, too (float32 TIFF): of the foreground, or one file for each label.
     suffix
-        Suffix of the masks: .png, .tif, .npy, .nii.gz or .nrrd.
+        Suffix of the masks: .png, .tif, .npy, .nii.gz, .nrrd or .mha.
     device
         auto (a GPU if there is one), cpu or cuda.
     """

@@ -36,6 +36,14 @@ Out = Annotated[Path, Parameter(help="Folder for the results, written to a folde
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
+Tables = Annotated[
+    str | None,
+    Parameter(
+        group=OUTPUT,
+        help="Write tables for a paper, too: xlsx (one workbook), latex, docx, html or redcap, several separated by "
+        "commas.",
+    ),
+]
 Seed = Annotated[int, in_advanced]
 Level = Annotated[float, Parameter(group=ADVANCED, help="Confidence level of intervals.")]
 Resamples = Annotated[int, in_advanced]
@@ -45,6 +53,13 @@ KappaScale = Annotated[
 ]
 ExcludeGroup = Annotated[
     str | None, Parameter(group=METHOD, help="Also report means without these groups: CIN2,Unknown.")
+]
+By = Annotated[
+    str | None,
+    Parameter(
+        group=METHOD,
+        help="Compare groups of raters or cases, by columns of raters.csv and cases.csv: expertise,scanner.",
+    ),
 ]
 Prior = Annotated[
     str, Parameter(group=METHOD, help="Prior of STAPLE: prevalence, marked, estimated, or a number from 0 to 1.")

@@ -14,6 +14,7 @@ from .options import (
     FURTHER,
     METHOD,
     RESULTS,
+    By,
     ExcludeGroup,
     Jobs,
     KappaScale,
@@ -26,6 +27,7 @@ from .options import (
     ReferenceOptions,
     Resamples,
     Seed,
+    Tables,
     Template,
     flag,
     in_advanced,
@@ -38,8 +40,8 @@ from .terminal import console, present, progress
 Consensus = Annotated[
     str | None,
     Parameter(
-        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, lsml, "
-        "lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
+        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, staple_map, simple, plurality, "
+        "lesions:0.5, lsml, lsmlp. By default vote:0.5,staple, and of several labels plurality,staple."
     ),
 ]
 Threshold = Annotated[
@@ -134,6 +136,8 @@ def agree(
     exclude_group: ExcludeGroup = None,
     measure: Measure = MEASURES,
     tolerance: Tolerance = None,
+    tables: Tables = None,
+    by: By = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -142,7 +146,7 @@ def agree(
     Parameters
     ----------
     seed
-        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+        Seed of the tests that permute raters or subjects: who differs from the others, and whether groups do.
     """
     import manytruths as mt
 
@@ -151,7 +155,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            measure=measure, tolerance=tolerance, level=level, seed=seed, jobs=output.jobs, progress=bar,
+            by=parse_names(by) or (), measure=measure, tolerance=tolerance, tables=tables or (), level=level,
+            seed=seed, jobs=output.jobs, progress=bar,
             **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -189,6 +194,7 @@ def fuse(
     distances: Distances = True,
     tolerance: Tolerance = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     seed: Seed = 0,
 ) -> int:
     """Estimate a consensus of the raters.
@@ -217,7 +223,7 @@ def fuse(
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
             map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
-            pictures=pictures, seed=seed,
+            pictures=pictures, tables=tables or (), seed=seed,
             jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -278,6 +284,7 @@ def evaluate(
     missing: Missing = "worst",
     further: FurtherEvaluation | None = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> int:
@@ -313,7 +320,7 @@ def evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
             boundary_share=boundary_share, missing=missing, level=level, seed=seed,
-            pictures=pictures, jobs=output.jobs, progress=bar,
+            pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip
     screen = console(output.quiet)
@@ -338,10 +345,12 @@ def report(
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    by: By = None,
     title: Annotated[str, in_output] = "",
     show_images: Annotated[bool, in_output] = True,
     viewer: Annotated[bool, in_output] = True,
     codes: Annotated[bool, in_output, flag] = False,
+    tables: Tables = None,
     browse: Annotated[bool, Parameter(name="--open", group=in_output.group, negative="")] = False,
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
@@ -370,7 +379,7 @@ def report(
     browse
         Open the page in a browser.
     seed
-        Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
+        Seed of everything random: tests that permute raters or subjects, groups of cases by complexity, and resamples.
     resamples
         Number of resamples of the subjects, for the ranking of algorithms, and largest number of those of the raters,
         for the plan of more raters.
@@ -384,7 +393,7 @@ def report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
             missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            show_images=show_images, viewer=viewer, codes=codes,
+            show_images=show_images, viewer=viewer, codes=codes, by=parse_names(by) or (), tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

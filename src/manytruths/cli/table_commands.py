@@ -20,6 +20,7 @@ from .options import (
     Quiet,
     Resamples,
     Seed,
+    Tables,
     TrainedOn,
     in_advanced,
     in_method,
@@ -65,6 +66,7 @@ def rank(
     alpha: Annotated[float, in_method] = 0.05,
     title: Annotated[str, in_output] = "Ranking",
     pictures: Pictures = True,
+    tables: Tables = None,
     out: Out = RESULTS,
     quiet: Quiet = False,
     level: Level = 0.95,
@@ -112,7 +114,7 @@ def rank(
         missing=parse_missing(missing), scheme=scheme, aggregate=aggregate, columns=parse_pairs("--columns", columns),
         cases=cases, algorithm=parse_names(algorithm), against=parse_names(against), label=parse_names(label),
         trained_on=parse_pairs("--trained-on", trained_on), title=title, alpha=alpha, level=level, seed=seed,
-        resamples=resamples, pictures=pictures,
+        resamples=resamples, pictures=pictures, tables=tables or (),
     )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0
@@ -187,6 +189,7 @@ def reliability(
     partial: Annotated[Literal["none", "linear", "quadratic"], in_method] = "none",
     positive: Annotated[str | None, in_method] = None,
     pictures: Pictures = True,
+    tables: Tables = None,
     out: Out = RESULTS,
     quiet: Quiet = False,
     level: Level = 0.95,
@@ -243,6 +246,7 @@ def reliability(
     common: dict[str, Any] = {
         "out": out, "accuracy": parse_numbers("--accuracy", accuracy) or None, "chance": parse_chance(chance),
         "partial": partial, "positive": positive, "level": level, "pictures": pictures,
+        "tables": tables or (),
     }  # fmt: skip
     of_tables: dict[str, Any] = {
         "columns": parse_pairs("--columns", columns) or None, "kind": None if kind == "nominal" else kind,
@@ -302,6 +306,7 @@ def plan(
     max_raters: Annotated[int, in_method] = 15,
     level: Level = 0.95,
     pictures: Pictures = True,
+    tables: Tables = None,
     out: Out = RESULTS,
     quiet: Quiet = False,
     seed: Annotated[int, in_advanced] = 0,
@@ -375,7 +380,7 @@ def plan(
         columns=parse_pairs("--columns", columns) or None, reference_column=reference_column,
         filter=parse_pairs("--filter", filter) or None, cut=cut, cost_rater=cost_rater, cost_error=cost_error,
         kappa=kappa, prevalence=prevalence, kappa_width=kappa_width, n_cases=n_cases, max_raters=max_raters, gain=gain,
-        level=level, seed=seed, resamples=resamples, pictures=pictures,
+        level=level, seed=seed, resamples=resamples, pictures=pictures, tables=tables or (),
     )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0

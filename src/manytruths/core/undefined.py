@@ -112,6 +112,11 @@ REASONS: dict[str, str] = {
     "too_few_shared_subjects": "a test of raters needs at least 10 subjects that they share",
     "too_few_subjects_to_test": "a test or resamples of subjects need at least 10 of them",
     "too_few_raters_to_test": "a test of raters needs at least 3 of them",
+    "too_few_arrangements": "a permutation test needs at least 40 ways to divide these into groups of the same sizes",
+    "too_few_raters_in_group": "a test of groups of raters needs at least 3 raters in each",
+    "one_rater_in_group": "a group has one rater: agreement within it needs two",
+    "subject_in_two_groups": "some subjects have cases in both groups, so that they cannot be exchanged",
+    "groups_of_cases": "these are groups of cases, not of raters",
     "few_effective_subjects": (
         "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "
         "at least 30 and at least half of the subjects"

@@ -116,7 +116,8 @@ def _read_bytes(path: Path) -> bytes:
 def _read_archived(path: Path) -> bytes:
     """The one JSON file of an archive."""
     with _open_archive(path) as archive:
-        inside = [member for member in archive.infolist() if member.filename.lower().endswith(".json")]
+        endings = (".json", ".geojson")
+        inside = [member for member in archive.infolist() if member.filename.lower().endswith(endings)]
         if len(inside) != 1:
             raise FormatError(f"holds {len(inside)} files that end in .json, expected one; unpack it and name the file")
         _check_compression(inside[0])
@@ -240,6 +241,23 @@ def open_archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfil
         _check_compression(inside[0])
         with archive.open(inside[0]) as member:
             yield _Bounded(member, LARGEST_XML), archive
+
+
+def read_members(path: Path, ending: str, largest: int, most: int) -> Iterator[tuple[str, bytes]]:
+    """The files of an archive that end so, by name, each within bounds."""
+    with _open_archive(path) as archive:
+        inside = [member for member in archive.infolist() if member.filename.lower().endswith(ending)]
+        if not inside:
+            raise FormatError(f"holds no file that ends in {ending}; export it again")
+        if len(inside) > most:
+            raise FormatError(f"holds {len(inside)} files that end in {ending}, more than {most}; export it in parts")
+        left = LARGEST_TEXT
+        for member in inside:
+            _check_compression(member)
+            with archive.open(member) as stream:
+                data = _Bounded(stream, min(largest, left)).read()
+            left -= len(data)
+            yield PurePosixPath(member.filename).name, data
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:

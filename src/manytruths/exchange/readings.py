@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.columns import compose_name, natural_key
 from ..core.errors import FormatError, GridError, InputError, LabelError, StudyError
-from ..io.files import suffix_of
+from ..io.files import Location, suffix_of
 from ..shape.grid import Grid
 from ..shape.polygons import Rule
 from .documents import copy_picture
@@ -214,6 +214,10 @@ class ImportOptions:
         The field that names the rater, in formats without one of their own.
     images : Path, optional
         Folder of the images, for formats that do not hold the size of an image without marks.
+    pictures : mapping of str to Location
+        Images by case, for formats that do not hold the size of any image.
+    image_size : (int, int), optional
+        Width and height of all images, for the same.
     """
 
     rule: Rule = "centre"
@@ -222,6 +226,8 @@ class ImportOptions:
     rank: str = "rank"
     rater_field: str | None = None
     images: Path | None = None
+    pictures: Mapping[str, Location] = field(default_factory=dict)
+    image_size: tuple[int, int] | None = None
 
 
 def parse_rank(text: str, name: str) -> int:

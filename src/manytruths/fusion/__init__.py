@@ -1,6 +1,7 @@
 """Consensus of raters: a probability per pattern or as a map, a hard decision, and its convergence."""
 
 from .gordon import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
+from .lesion_vote import LesionVote, lesion_vote
 from .level_set import LevelSet, lsml, lsmlp
 from .registry import consensus_methods, estimate, register
 from .result import Consensus
@@ -25,6 +26,7 @@ from .vote import (
 
 __all__ = [
     "Consensus",
+    "LesionVote",
     "LevelSet",
     "Plurality",
     "RateErrors",
@@ -40,6 +42,7 @@ __all__ = [
     "gordon_f",
     "inner_outer_ratio",
     "inner_region",
+    "lesion_vote",
     "lsml",
     "lsmlp",
     "others_share",

@@ -15,6 +15,7 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.mask_arrays import Masks
 from ..core.tally import Tally
+from .lesion_vote import lesion_vote
 from .level_set import check_length_penalty, lsml, lsmlp
 from .result import Consensus
 from .simple import check_alpha, simple
@@ -38,7 +39,8 @@ class Estimator:
     spatial: bool = False
     """Whether it takes masks instead of a tally."""
     settings: tuple[str, ...] = ()
-    """Of a spatial method: which of a case's ``labels`` and ``spacing`` it takes, beside what all of them take."""
+    """Of a spatial method: which of a case's ``labels``, ``spacing``, ``instances``, ``lesion_rule`` and
+    ``lesion_threshold`` it takes, beside what all of them take."""
     check: Callable[[Any], None] | None = None
     """Refuses values of the option that cannot be used, before any case is read."""
 
@@ -88,7 +90,8 @@ def register(
     spatial : bool
         Whether it takes masks instead of a tally.
     settings : tuple of str
-        For a spatial method, which of a case's ``labels`` and ``spacing`` it takes.
+        For a spatial method, which of a case's ``labels``, ``spacing``, ``instances``, ``lesion_rule`` and
+        ``lesion_threshold`` it takes.
     check : callable, optional
         Raises :class:`CallError` for values of the argument that cannot be used, so that they are refused before any
         case is read.
@@ -182,6 +185,10 @@ register("excl", vote_without_outliers, argument="threshold", example="excl:0.5"
 register("staple", staple)
 register("simple", simple, argument="alpha", check=check_alpha)
 register("plurality", plurality)
+register(
+    "lesions", lesion_vote, argument="threshold", example="lesions:0.5", spatial=True, check=check_threshold,
+    settings=("labels", "spacing", "instances", "lesion_rule", "lesion_threshold"),
+)  # fmt: skip
 register("staple_map", staple_map, spatial=True, settings=("labels",))
 register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)
 register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)

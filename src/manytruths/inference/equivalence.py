@@ -94,6 +94,10 @@ class MeanLimits:
         """Two-sided p of "the mean is not above the margin"; small where it is above."""
         return self._p(margin, -1)
 
+    def p_under(self, margin: float) -> Values:
+        """Two-sided p of "the mean is not below the margin", without the caution of :meth:`p_below`."""
+        return self._p(margin, 1)
+
     def _p(self, margin: float, sign: int) -> Values:
         from scipy.special import stdtr
 

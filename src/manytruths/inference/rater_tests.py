@@ -167,7 +167,7 @@ def rater_size_tests(
     mean, error, n = _mean_and_error(ratios, axis=1)
     low, high = _t_interval(mean, error, n, level)
     p = _t_test(mean, error, n)
-    adjusted = _holm(p.ravel()).reshape(p.shape)
+    adjusted = holm(p.ravel()).reshape(p.shape)
     relative = _relative_sizes(ratios, raters, first, second, level)
     return RaterSizeTests(
         first, second, mean, low, high, n, np.asarray(read.sum(axis=1) - n, np.int64), p, adjusted,
@@ -233,7 +233,7 @@ def _t_test(mean: Values, error: Values, n: NDArray[np.int64]) -> Values:
     return np.where(n >= MIN_SUBJECTS, 2 * stdtr(np.maximum(n - 1, 1), -t), np.nan)
 
 
-def _holm(p: Values) -> Values:
+def holm(p: Values) -> Values:
     """Holm's adjusted p values of the tests that were made."""
     adjusted = np.full_like(p, np.nan)
     tested = np.flatnonzero(~np.isnan(p))

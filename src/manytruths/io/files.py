@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, NoReturn, Protocol
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO, Any, Literal, NoReturn, Protocol
 
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ from ..shape.grid import MAX_ITEMS, Grid
 
 SUFFIXES = (
     ".png", ".bmp", ".gif", ".jpg", ".jpeg", ".tif", ".tiff", ".npy", ".npz", ".nii", ".nii.gz", ".nrrd",
+    ".mha", ".mhd",
 )  # fmt: skip
 """Endings of the files that can be read."""
 
@@ -158,6 +159,18 @@ def make_grid(location: Location, shape: Sequence[int], spacing: Any = None, aff
         return Grid(tuple(shape), spacing, affine)
     except GridError as error:
         raise GridError(f"{location}: {error}") from error
+
+
+@contextmanager
+def open_data_file(location: Location, name: str) -> Iterator[IO[bytes]]:
+    """Open a file that a header names; it must lie in the folder of the header, or below."""
+    inside = PurePosixPath(name.replace("\\", "/"))
+    if inside.is_absolute() or ".." in inside.parts or PureWindowsPath(name).drive:
+        raise FormatError(f"{location}: its data file {name!r} is outside of its folder; put both into one folder")
+    path = location.path.parent / name
+    check_regular_file(path, f"{location}: its data file {path}")
+    with open(path, "rb") as stream:
+        yield stream
 
 
 def first_bytes(path: Path) -> bytes:

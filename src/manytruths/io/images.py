@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, LabelError
 from ..shape.grid import Grid
-from . import arrays, nifti, nrrd, pillow, tiff
+from . import arrays, metaimage, nifti, nrrd, pillow, tiff
 from .files import Content, Location, Reader, Use, check_file, format_errors, import_extra, muted_stderr, suffix_of
 from .writing import atomic
 
@@ -28,6 +28,7 @@ _READERS: dict[str, Reader] = {
     ".png": pillow, ".bmp": pillow, ".gif": pillow, ".jpg": pillow, ".jpeg": pillow,
     ".tif": tiff, ".tiff": tiff, ".npy": arrays, ".npz": arrays,
     ".nii": nifti, ".nii.gz": nifti, ".nrrd": nrrd,
+    ".mha": metaimage, ".mhd": metaimage,
 }  # fmt: skip
 _NEAR = 40
 """How far from 0 and 255 JPEG moves most pixels of a two-valued mask."""
@@ -41,7 +42,7 @@ class Mask:
     array: NDArray[Any]
     grid: Grid
     format: str
-    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti`` or ``nrrd``, by content."""
+    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd`` or ``metaimage``."""
     largest: float = math.inf
     """The largest value that the file's data type can hold."""
 
@@ -200,7 +201,7 @@ def looks_compressed(values: NDArray[Any]) -> bool:
 
 
 def write_map(path: Path | str, array: NDArray[Any], grid: Grid | None = None) -> None:
-    """Write an array as ``.tif``, ``.png``, ``.npy``, ``.nii``, ``.nii.gz`` or ``.nrrd``.
+    """Write an array as ``.tif``, ``.png``, ``.npy``, ``.nii``, ``.nii.gz``, ``.nrrd`` or ``.mha``.
 
     Floats are stored as float32; integers as uint8, uint16 or int32, and wider ones in the smallest of these that
     holds their values; ``.npy`` keeps the type. Three axes become the pages of a TIFF, the first axis first.
@@ -282,6 +283,10 @@ def _nrrd(path: Path, array: NDArray[Any], grid: Grid) -> None:
     nrrd.write(str(path), _compact(array, path), header)
 
 
+def _mha(path: Path, array: NDArray[Any], grid: Grid) -> None:
+    metaimage.write(path, _compact(array, path), grid)
+
+
 def _affine(grid: Grid) -> NDArray[np.float64] | None:
     """4×4, whatever the number of axes; None where nothing is known."""
     if grid.spacing is None:
@@ -293,4 +298,5 @@ def _affine(grid: Grid) -> NDArray[np.float64] | None:
 
 _WRITERS: dict[str, Callable[[Path, NDArray[Any], Grid], None]] = {
     ".tif": _tif, ".tiff": _tif, ".png": _png, ".npy": _npy, ".nii": _nifti, ".nii.gz": _nifti, ".nrrd": _nrrd,
+    ".mha": _mha,
 }  # fmt: skip

@@ -8,7 +8,6 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
 import numpy as np
@@ -20,11 +19,11 @@ from .files import (
     Content,
     Location,
     Use,
-    check_regular_file,
     check_shape,
     first_bytes,
     import_extra,
     make_grid,
+    open_data_file,
     raise_damaged,
 )
 
@@ -118,12 +117,7 @@ def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[b
     name = str(name)
     if name.split()[:1] == ["LIST"] or "%" in name:
         raise FormatError(f"{location}: its data are in several files ({name}); save it as one .nrrd file")
-    inside = PurePosixPath(name.replace("\\", "/"))
-    if inside.is_absolute() or ".." in inside.parts or PureWindowsPath(name).drive:
-        raise FormatError(f"{location}: its data file {name!r} is outside of its folder; put both into one folder")
-    path = location.path.parent / name
-    check_regular_file(path, f"{location}: its data file {path}")
-    with open(path, "rb") as beside:
+    with open_data_file(location, name) as beside:
         yield beside
 
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -98,6 +99,17 @@ def write_text(path: Path | str, text: str) -> None:
     """Write text as UTF-8, with its line ends as they are."""
     with atomic(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+MOMENT = "1980-01-01T00:00:00Z"
+"""The time that files hold which must hold one, so that the same results are the same bytes."""
+
+
+def write_zip(path: Path | str, parts: Mapping[str, bytes]) -> None:
+    """Write the parts of a document, packed, without the time of writing."""
+    with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
 def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:

@@ -253,7 +253,7 @@ def predict(
     write_probability : bool
         Also write probabilities as float32 TIFF, of the foreground or one file for each label, to ``probability/``.
     suffix : str
-        File extension of the masks: ``.png``, ``.tif``, ``.npy``, ``.nii.gz`` or ``.nrrd``.
+        File extension of the masks: ``.png``, ``.tif``, ``.npy``, ``.nii.gz``, ``.nrrd`` or ``.mha``.
     device : str
         ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or ``cuda:1`` and so on.
     progress : callable, optional

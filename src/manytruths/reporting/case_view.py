@@ -209,6 +209,7 @@ def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[st
         "places": display.places(reading.grid.shape, slices.start, step),
         "letters": display.letters,
         "aspect": display.aspect,
+        "pixel": None if display.spacing is None else display.spacing[-1] * step,
         "image": None if image is None else _image_data(display.orient(image)[slices], plan.largest - held),
         "maps": packs,
         "patterns": pack_array(table.patterns.T[None]),

@@ -13,6 +13,8 @@ from urllib.parse import quote
 import manytruths
 
 from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
+from ..analyses.agree.groups import find_groups, parse_by
+from ..analyses.paper_tables.formats import parse_formats, write_formats
 from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
@@ -127,9 +129,11 @@ def report(
     missing: Literal["worst", "exclude"] = "worst",
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     show_images: bool = True,
     viewer: bool = True,
     codes: bool = False,
+    tables: str | Sequence[str] = (),
     seed: int = 0,
     resamples: int = 1000,
     jobs: int = 1,
@@ -172,6 +176,8 @@ def report(
         Scale of the words for kappa.
     exclude_group : sequence of str
         Groups to leave out of additional means.
+    by : str or sequence of str
+        Columns of ``raters.csv`` (expertise) or ``cases.csv`` (scanner) whose groups are compared.
     show_images : bool
         Whether to show the images beneath the outlines.
     viewer : bool
@@ -179,8 +185,11 @@ def report(
     codes : bool
         De-identify: replace the names of cases, subjects and raters by codes. The key is written beside the page
         (``report_key.csv``) and keeps the codes the same in the next report.
+    tables : str or sequence of str
+        Formats of tables for a paper, of all commands together, written to the folder beside the page: any
+        of ``xlsx``, ``latex``, ``docx``, ``html`` and ``redcap``; by default none.
     seed : int
-        Seed of everything random: tests that permute raters, groups of cases by complexity, and resamples.
+        Seed of everything random: tests that permute raters or subjects, groups of cases by complexity, and resamples.
     resamples : int
         Number of resamples of the subjects, for the stability of the ranking of algorithms, and largest number of those
         of the raters, for the plan of more raters. Intervals of means are not resampled.
@@ -205,6 +214,7 @@ def report(
     >>> study = mt.Study.open("manytruths-demo/study")  # doctest: +SKIP
     >>> mt.report(study, to="report.html").tables["agree/pairs"].to_frame()  # doctest: +SKIP
     """
+    formats = parse_formats(tables, to, "report")
     if consensus is not None:
         parse_methods(consensus)  # refused before the study is opened
     study = open_study(study)
@@ -219,8 +229,10 @@ def report(
         images=show_images, viewer=viewer, title=title, coded=codes, resamples=resamples,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
-    settings = Settings(seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs)
-    return _write_report(study, _page_path(Path(to)), plan, settings, progress)
+    columns = parse_by(by)
+    find_groups(study, columns)  # refused before anything is read
+    settings = Settings(seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs, by=columns)
+    return _write_report(study, _page_path(Path(to)), plan, settings, progress, formats)
 
 
 def _page_path(to: Path) -> Path:
@@ -232,17 +244,23 @@ def _page_path(to: Path) -> Path:
     return to / "report.html"
 
 
-def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Report:
+def _write_report(
+    study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None, formats: Sequence[str]
+) -> Report:
     folder = path.with_name(f"{path.stem}_files")
     key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
     run: dict[str, Any] = {"jobs": settings.jobs}
     beside = [] if key is None else [key]
     with replacing(folder, files=[path, *beside], run=run) as (stage, page, *keys):
         if key is not None:
-            study = _replace_names(study, key, keys[0])
+            study = _replace_names(study, key, keys[0], settings.by)
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), findings.claims.table().write(stage), *views]
+        if formats:
+            made = (findings.agreement, findings.fusion, findings.evaluation, findings.ranking, findings.plan)
+            every = [result.tabled() for result in made if result is not None]
+            files += write_formats(formats, every, stage, plan.title or "manytruths report")
         about = {"cases": len(study), "raters": list(study.rater_names), "settings": findings.settings}
         about["resamples"] = plan.resamples
         write_summary(stage, summary_of("report", (), **about), files)
@@ -251,8 +269,11 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
     return Report(path, folder, key, findings, tuple(folder / file.relative_to(stage) for file in files))
 
 
-def _replace_names(study: Study, key: Path, to: Path) -> Study:
-    """The study under codes; codes of an earlier key are kept, and the key is written to ``to``."""
+def _replace_names(study: Study, key: Path, to: Path, keep: Sequence[str] = ()) -> Study:
+    """The study under codes; codes of an earlier key are kept, and the key is written to ``to``.
+
+    ``keep`` names columns of raters.csv that are shown.
+    """
     before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
     for code, row in read_table(str(key), "code").items() if key.is_file() else ():
         if not {"kind", "name"} <= row.keys():
@@ -262,7 +283,7 @@ def _replace_names(study: Study, key: Path, to: Path) -> Study:
         before.setdefault(row["kind"], {})[row["name"]] = code
     codes = Codes.of(study, Codes(before))
     write_csv(to, codes.rows(), ("kind", "code", "name"))
-    return code_study(study, codes)
+    return code_study(study, codes, keep)
 
 
 def render_page(findings: Findings) -> str:

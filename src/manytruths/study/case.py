@@ -86,6 +86,8 @@ class Case:
     """Readings that were edited from another one."""
     statuses: Mapping[Column, str] = field(default_factory=dict)
     """The status of each reading in the reading log."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What ``cases.csv`` says about the case, by column; empty cells are left out."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """Count the patterns of the case; raters absent from it are VOID.

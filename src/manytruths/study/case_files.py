@@ -71,6 +71,7 @@ def find_cases(options: Options, complain: Complain = raise_error) -> tuple[list
             image=_image(options.images, draft.fields), roi=_image(options.roi, draft.fields),
             missing=_others(judged, own["predictions"]), missing_references=_others(given, own["references"]),
             edits=draft.edits, statuses=draft.statuses,
+            properties={column: value for column, value in row.items() if column != "subject" and value},
         ))  # fmt: skip
     return cases, left_out
 

@@ -112,7 +112,7 @@ def consensus(
         ``region``).
     method : str
         One of :func:`manytruths.consensus_methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
-        ``simple``, ``plurality`` and, not from a tally, ``staple_map``, ``lsml`` and ``lsmlp``.
+        ``simple``, ``plurality`` and, not from a tally, ``lesions:0.5``, ``staple_map``, ``lsml`` and ``lsmlp``.
     label : int or str, optional
         With a study or a case of several labels: one label, by name or value, against all the others; ``"any"``
         unites all labels but background. Without it, all labels are decided at once, as in ``fuse`` and ``evaluate``.
@@ -282,13 +282,22 @@ class FirstReadings:
         own = {column: mask for column, mask in self.reading.masks.items() if column in self.table.columns}
         return {column: binary_mask(mask, value, void) for column, mask in own.items()}
 
+    @property
+    def _instance_maps(self) -> dict[Column, Array]:
+        """The masks of the table's columns as they were read, where their values number lesions."""
+        void, own = self.reading.case.options.void, self.table.columns
+        maps = {column: mask for column, mask in self.reading.masks.items() if column in own}
+        return maps if void is None else {column: np.ma.masked_equal(mask, void) for column, mask in maps.items()}
+
     def estimate(self, method: str, options: Mapping[str, Any] | None = None) -> Consensus:
         """The consensus by a method; ``options`` are those of its estimator."""
         chosen, own = estimator(method)
         options = {**own, **(options or {})}
         try:
             if chosen.spatial:
-                return chosen.function(self.masks, **self._settings(chosen.settings), **options)
+                numbered = "instances" in chosen.settings and self.reading.case.options.instances
+                masks = self._instance_maps if numbered else self.masks
+                return chosen.function(masks, **self._settings(chosen.settings), **options)
             return chosen.function(self.table, **options)
         except ManytruthsError as error:
             raise type(error)(f"case {self.reading.case.name}, {method}: {error}") from None
@@ -302,7 +311,12 @@ class FirstReadings:
             "void": None if single else case.options.void,
             "foreground": None if single else case.options.foreground,
         }
-        offered = {"labels": Labels((0, 1)) if single else case.labels, "spacing": self.reading.grid.spacing}
+        options = case.options
+        offered = {
+            "labels": Labels((0, 1)) if single else case.labels, "spacing": self.reading.grid.spacing,
+            "instances": options.instances,
+            "lesion_rule": options.lesion_rule, "lesion_threshold": options.lesion_threshold,
+        }  # fmt: skip
         return settings | {name: offered[name] for name in further}
 
     def _union(self) -> str | Array:

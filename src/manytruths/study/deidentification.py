@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Literal, TypeVar
@@ -59,14 +59,22 @@ def _assign_codes(old: Mapping[str, str], names: Iterable[str], letter: str) -> 
     return dict(old) | {name: f"{letter}{number:0{digits}}" for name, number in zip(fresh, free, strict=True)}
 
 
-def code_study(study: Study, codes: Codes) -> Study:
-    """The same study under codes, its cases in the codes' order; sessions are numbered, raters' properties left out."""
+def code_study(study: Study, codes: Codes, keep: Sequence[str] = ()) -> Study:
+    """The same study under codes, its cases in the codes' order; sessions are numbered.
+
+    Properties of raters are left out, but for the columns to keep.
+    """
     named = sorted({c.session for c in _columns(study) if c.session}, key=natural_key)
     sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
     cases = sorted((_code_case(case, codes, sessions) for case in study), key=lambda case: case.name)
     trained_on = {who: codes.names["rater"].get(on, on) for who, on in study.options.trained_on.items()}
     # what is known about raters may be a name, too
-    return Study(cases, replace(study.options, trained_on=trained_on), {}, coded=True)
+    kept = {
+        codes.names["rater"][rater]: {column: value for column, value in known.items() if column in keep}
+        for rater, known in study.properties.items()
+        if keep and rater in codes.names["rater"]
+    }
+    return Study(cases, replace(study.options, trained_on=trained_on), kept, coded=True)
 
 
 def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:

@@ -15,7 +15,7 @@ from ..shape.grid import Grid
 if TYPE_CHECKING:
     from .case import Case
 
-PLACED = (".nii", ".nii.gz", ".nrrd")
+PLACED = (".nii", ".nii.gz", ".nrrd", ".mha", ".mhd")
 """Endings of files that may say where they lie; no other header is looked at twice."""
 ORDER = ("", "jitter", "cropped", "padded", "reoriented", "resampled")
 """What may be done to a mask, from nothing to most."""

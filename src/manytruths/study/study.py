@@ -214,6 +214,7 @@ class Study:
         exclude_rater: Sequence[str] = (),
         predictions: Mapping[str, Mapping[str, ArrayLike]] | None = None,
         references: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+        properties: Mapping[str, Mapping[str, str]] | None = None,
         **options: Any,
     ) -> Study:
         """Make a study of arrays in memory.
@@ -226,7 +227,7 @@ class Study:
         subjects : mapping of str to str, optional
             The patient of each case; by default each case is its own.
         groups : mapping of str to str or sequence of str, optional
-            The groups of each case.
+            The groups of each case: names, or ``column=name`` as in ``"scanner=A"``.
         spacing : sequence of float, or mapping of str to it, optional
             The size of a pixel in mm, of all cases or of each.
         raters : {"exchangeable"}, optional
@@ -238,6 +239,8 @@ class Study:
             an algorithm that has others counts as missing.
         references : mapping, optional
             Given reference standards: ``{case: {name: mask}}``.
+        properties : mapping, optional
+            What is known about raters: ``{rater: {"expertise": "senior"}}``.
         **options
             Other arguments of :meth:`open` that are not paths: ``labels``, ``region``, ``void``, …
 
@@ -269,10 +272,12 @@ class Study:
             absent = tuple(c for c in columns if c not in by_rater)
             settings = merged(base, spacing=None if size is None else tuple(size))
             in_groups = (own,) if isinstance(own, str) else tuple(own)
-            made.append(Case(name, (subjects or {}).get(name, name), in_groups, by_rater, absent, settings))
+            known = dict(group.split("=", 1) if "=" in group else ("group", group) for group in in_groups)
+            subject = (subjects or {}).get(name, name)
+            made.append(Case(name, subject, in_groups, by_rater, absent, settings, properties=known))
         _need_labels(base, made)
         judged, judges = _name_beside(cases, predictions, "algorithm"), _name_beside(cases, references, "reference")
-        return cls([_with_arrays(case, judged, judges) for case in made], base, {})
+        return cls([_with_arrays(case, judged, judges) for case in made], base, properties or {})
 
     # -- what is in it -------------------------------------------------------------------------
 

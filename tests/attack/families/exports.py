@@ -19,6 +19,9 @@ MUTATIONS = 6
 CHECK = ("check", "out/study", "--out", "out/checked", "--quiet")
 
 
+JSON = ("labelstudio", "coco", "labelme", "qupath")
+
+
 def write(folder: Path, chance: random.Random, tool: str) -> None:
     for name, content in exported(tool).items():
         path = folder / "in" / tool / name
@@ -27,7 +30,9 @@ def write(folder: Path, chance: random.Random, tool: str) -> None:
 
 
 def _victim(tool: str, chance: random.Random) -> str:
-    return chance.choice([name for name in exported(tool) if "series" not in name and "description" not in name])
+    return chance.choice(
+        [name for name in exported(tool) if not any(word in name for word in ("series", "description", ".png"))]
+    )
 
 
 def _mutated(folder: Path, chance: random.Random, tool: str, seed: int) -> None:
@@ -123,7 +128,7 @@ ARCHIVES: dict[str, tuple[Callable[[bytes], bytes], Expected]] = {
 
 def attacks() -> Iterator[Attack]:
     for tool in TOOLS:
-        call, text = line(f"import {tool}"), tool in ("labelstudio", "coco", "labelme")
+        call, text = line(f"import {tool}"), tool in JSON
         yield Attack(f"exports/{tool}-honest", partial(write, tool=tool), call, "accepted", then=CHECK)
         for seed in range(MUTATIONS):
             make = partial(_mutated, tool=tool, seed=seed)
@@ -139,7 +144,7 @@ def attacks() -> Iterator[Attack]:
                 limits={"AS_ABOVE": 4 << 30},
             )
         for k, (name, content) in enumerate(TEXTS.items()):
-            fits = tool in ("labelstudio", "coco", "labelme") or name in (
+            fits = tool in JSON or name in (
                 "empty",
                 "nul",
                 "html",
@@ -151,7 +156,7 @@ def attacks() -> Iterator[Attack]:
             # what looks like no file of the tool at all may be passed over, if others are left
             make, more = partial(_replaced, tool=tool, content=content), ["--replace"] * (k % 2)
             yield Attack(f"exports/{tool}-{name}", make, [*call, *more], "either", earlier=bool(more))
-    for tool in ("cvat", "labelstudio", "coco", "labelme"):
+    for tool in ("cvat", *JSON):
         for name, new in NAMES.items():
             make = partial(_words, tool=tool, change=lambda data, new=new: data.replace(b"lesion", new))
             expected: Expected = "refused" if name == "background" else "either"

@@ -95,6 +95,16 @@ def _nrrd(array: np.ndarray, encoding: str = "raw") -> bytes:
     return head.encode() + (gzip.compress(data, mtime=0) if encoding == "gzip" else data)
 
 
+def _mha(array: np.ndarray, packed: bool = False) -> bytes:
+    data = array.astype(np.uint8).tobytes("F")
+    data = zlib.compress(data) if packed else data
+    head = f"ObjectType = Image\nNDims = 3\nBinaryData = True\nCompressedData = {packed}\n"
+    head += f"CompressedDataSize = {len(data)}\n" if packed else ""
+    head += "TransformMatrix = 1 0 0 0 1 0 0 0 1\nOffset = 0 0 0\nElementSpacing = 1 1 2\n"
+    head += f"DimSize = {' '.join(map(str, array.shape))}\nElementType = MET_UCHAR\nElementDataFile = LOCAL\n"
+    return head.encode() + data
+
+
 def volume_of(array: np.ndarray) -> np.ndarray:
     return np.stack([array] * 4, axis=-1)
 
@@ -151,6 +161,8 @@ FORMATS = {
     "nifti-gz": Format(".nii.gz", partial(_nifti, packed=True), volume=True),
     "nrrd": Format(".nrrd", _nrrd, volume=True),
     "nrrd-gz": Format(".nrrd", partial(_nrrd, encoding="gzip"), volume=True),
+    "mha": Format(".mha", _mha, volume=True),
+    "mha-packed": Format(".mha", partial(_mha, packed=True), volume=True),
 }
 
 

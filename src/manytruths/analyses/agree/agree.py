@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...agreement import SMYTH_LIMIT, case_condition
 from ...claims.agreement import AgreementFacts, consider_agreement
 from ...claims.claim import ClaimLog, Claims
+from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
@@ -24,11 +25,13 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
+from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
+from .groups import compare_groups, find_groups, parse_by
 from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
@@ -99,6 +102,8 @@ class Agreement(Result):
     """Given references that are a vote of the raters."""
     pixel_word: str = "pixel"
     """``pixel``, or ``voxel`` for volumes."""
+    groups: GroupFacts | None = None
+    """Groups of raters and cases that were compared."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -116,7 +121,15 @@ class Agreement(Result):
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
         consider_given_references(log, self)
+        if self.groups is not None:
+            consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))
         return log.settle(primary=self.study.options.primary)
+
+    @property
+    def distance_unit(self) -> str:
+        """The unit of distances: mm, or pixels where the spacing is not known."""
+        known = all(tally.unit is not None for tally in self.tallies.values())
+        return "mm" if known else f"{self.pixel_word}s"
 
     @property
     def counted_suspicions(self) -> tuple[Suspicion, ...]:
@@ -163,6 +176,15 @@ class Agreement(Result):
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
             exchangeable=study.options.exchangeable,
         )  # fmt: skip
+
+    def _group_facts(self, groups: GroupFacts) -> GroupFacts:
+        """With what is known of raters whose masks are doubtful."""
+        groups = replace(groups, subject=subject_word(self.study))
+        if self.raters is None:
+            return groups
+        facts = self.raters.facts
+        copies = frozenset(rater for copy in facts.copies for rater in (copy.rater_a, copy.rater_b))
+        return replace(groups, copies=frozenset() if facts.all_alike else copies, broken=frozenset(facts.broken))
 
     @property
     def _without_overlap(self) -> tuple[list[str], list[str]]:
@@ -218,11 +240,13 @@ def agree(
     out: str | Path | None = None,
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     level: float = 0.95,
     seed: int = 0,
     measure: str | Sequence[str] = MEASURES,
     pictures: bool = True,
     tolerance: float | None = None,
+    tables: str | Sequence[str] = (),
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -244,10 +268,12 @@ def agree(
         Scale of the words for kappa.
     exclude_group : sequence of str
         Groups to leave out of additional means.
+    by : str or sequence of str
+        Columns of ``raters.csv`` (expertise) or ``cases.csv`` (scanner) whose groups are compared.
     level : float
         Confidence level of intervals.
     seed : int
-        Seed of the tests that permute raters: who differs from the others, and whether there are groups.
+        Seed of the tests that permute raters or subjects: who differs from the others, and whether groups do.
     measure : str or sequence of str
         What to measure besides agreement: ``"sizes"`` of what raters marked (area or volume, lesions, diameters),
         ``"distances"`` between raters' outlines, ``"lesions"`` that raters have in common; ``"none"`` for none.
@@ -255,6 +281,9 @@ def agree(
         Whether to make heatmaps, regions, image features and charts.
     tolerance : float, optional
         Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -278,17 +307,20 @@ def agree(
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
-    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs)
+    formats = parse_formats(tables, out, "agree")
+    columns = parse_by(by)
+    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs, columns)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
         base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure), tolerance=tolerance,
     )  # fmt: skip
     study = open_study(study)
+    find_groups(study, columns)  # refused before anything is read
     with results_folder(out, "agree", jobs=jobs) as folder:
         into = folder / "heatmaps" if folder is not None and pictures else None
         result = compute_agreement(study, settings=settings, plan=replace(maps, folder=into), progress=progress)
         if folder is not None:
-            result.write_into(folder, result.map_files, pictures=pictures)
+            result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
     return result
 
 
@@ -336,13 +368,15 @@ def tabulate_agreement(
     found = {name: case.lesions for name, case in cases.items()}
     plain, detection = lesion_tables(found, tallies, settings, touched)
     tables += detection
+    groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
+    tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
         study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
-        find_equal_masks(given), find_votes(given), _pixel_word(cases),
+        find_equal_masks(given), find_votes(given), _pixel_word(cases), None if groups is None else groups[1],
     )  # fmt: skip
 
 

@@ -69,7 +69,8 @@ def print_agreement(result: Agreement, console: Console) -> None:
     console.print(f"[bold]{result.describe()}[/bold]; counted: {region.format(item=result.pixel_word)}\n")
     _print_broken_masks(result, console)
     parts = (
-        _headlines(result), _labels(result), _groups(result), _raters(result), _within(result), _edits(result),
+        _headlines(result), _labels(result), _groups(result), _compared_groups(result),
+        _raters(result), _within(result), _edits(result),
         reference_grid(result.tables.get("reference_scores")), _disputed(result),
     )  # fmt: skip
     said = (*IDS, COUNTED.id)  # as notes
@@ -172,6 +173,24 @@ def _groups(result: Agreement) -> Any:
             words = level_words(kappa, result.settings.kappa_scale, len(result.study.rater_names))
             rows.append([group, str(kappa.n), spread, words, overlap])
     return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
+
+
+def _compared_groups(result: Agreement) -> Any:
+    """Groups of raters or cases that were asked for, by the statistic that claims rest on."""
+    if result.groups is None:
+        return None
+    table, rows = TableIndex("agree/groups.csv", result.tables["groups"]), []
+    for pair in result.groups.pairs:
+        where = (pair.by, pair.of, pair.first, pair.second)
+        own = [(g, g if pair.of == "raters" else "") for g in (pair.first, pair.second)]
+        found = [table.row(pair.statistic, "mean", pair.by, pair.of, *of, label=pair.label) for of in own]
+        between = table.row(pair.statistic, "mean", *where, label=pair.label) if pair.of == "raters" else None
+        difference = table.row(f"{pair.statistic}_difference", "mean", *where, label=pair.label)
+        shown = [with_interval(row) if row is not None else "" for row in (*found, between, difference)]
+        rows.append([f"{pair.by}: {pair.first} and {pair.second}", *shown, number(pair.p_holm)])
+    header = ["", "first", "second", "between", "first minus second", "p (Holm)"]
+    word = "Dice" if all(pair.statistic == "dice" for pair in result.groups.pairs) else "Cohen's kappa"
+    return grid(f"Groups: {word} within groups of raters, and in groups of cases", header, rows)
 
 
 def _raters(result: Agreement) -> Any:

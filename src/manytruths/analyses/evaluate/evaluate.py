@@ -44,6 +44,7 @@ from ...study.consensus import default_methods
 from ...study.options import merged
 from ..agree.distances import check_tolerance
 from ..agree.references import Equal, find_equal_masks, find_votes
+from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
@@ -191,6 +192,11 @@ class Evaluation(Result):
         return tuple(labels) if len(labels) > 1 else ()
 
     @property
+    def distance_unit(self) -> str:
+        """The unit of distances: mm, or pixels where the spacing is not known."""
+        return self.mask_scores.parts[0].unit if self.mask_scores else ""
+
+    @property
     def main_reference(self) -> str:
         """The reference standard that comes first: a given one, else the first consensus, else the mean of raters."""
         given = [column.name for case in self.study for column in case.references]
@@ -291,6 +297,7 @@ def evaluate(
     level: float = 0.95,
     seed: int = 0,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Evaluation:
@@ -366,6 +373,9 @@ def evaluate(
         the grading sheet.
     pictures : bool
         Whether to draw charts and pictures of second-look places.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     jobs : int
         Number of worker processes. Results do not depend on it.
     progress : callable, optional
@@ -389,6 +399,7 @@ def evaluate(
     >>> result = mt.evaluate("masks/{rater}/{case}.png", predictions="unet/{case}.png")  # doctest: +SKIP
     >>> result.tables["scores"].to_frame()  # doctest: +SKIP
     """
+    formats = parse_formats(tables, out, "evaluate")
     settings = Settings(seed=seed, level=level, jobs=jobs)
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
     study = _open(study, predictions)
@@ -416,7 +427,8 @@ def evaluate(
         if plan.sheet is not None:
             write_sheet(plan.sheet, plan.tickets, scale)
         if folder is not None:
-            result.write_into(folder, result.write_maps(folder) if pictures else [], pictures=pictures)
+            maps = result.write_maps(folder) if pictures else []
+            result.write_into(folder, maps, pictures=pictures, tables=formats)
     return result
 
 

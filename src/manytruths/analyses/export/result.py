@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -64,7 +64,7 @@ class Export(Result):
         """What was exported, in one line."""
         return f"{len(self.study)} cases for {self.format} in {self.folder}"
 
-    def write(self, out: str | Path = "", *, pictures: bool = True) -> list[Path]:
+    def write(self, out: str | Path = "", *, pictures: bool = True, tables: str | Sequence[str] = ()) -> list[Path]:
         """Not possible: an export is written when it is made."""
         raise CallError(f"an export is written when it is made: it lies in {self.folder}")
 

@@ -147,7 +147,7 @@ def survey_case(case: Case) -> CaseSurvey:
         axes,
         array.shape[-1] if array.ndim > axes else 1,
         array.dtype.kind in "bui" and bool(array.min() >= 0 and array.max() <= MOST_IN_PNG),
-        picture.format in ("nifti", "nrrd"),
+        picture.format in ("nifti", "nrrd", "metaimage"),
         _is_square(located_grid(picture.grid, checked.grid or picture.grid)),
     )
 

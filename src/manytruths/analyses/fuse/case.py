@@ -41,7 +41,7 @@ SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": ba
 """Gordon's measures of a rater against a probability."""
 
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
-"""Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
+"""Formats that a consensus can be written in; MetaImage is .mha; others become PNG, or NPY where there is no file."""
 
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
@@ -246,11 +246,13 @@ def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
 
 
 def suffixes(case: Case) -> tuple[str, str]:
-    """The suffixes of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
+    """The suffixes of the hard map (that of the masks) and of the probability (TIFF, NIfTI or MetaImage)."""
     source = next(iter(next(iter(case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".npy"
     if isinstance(source, Location) and source.member is not None:
         suffix = ".npy"
+    if suffix in (".mha", ".mhd"):
+        return ".mha", ".mha"
     hard = suffix if suffix in SAME_SUFFIX else ".png"
     return hard, ".nii.gz" if suffix.startswith(".nii") else ".tif"
 

@@ -53,6 +53,7 @@ from ...study.outlines import NOT_THERE
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
+from ..paper_tables.formats import parse_formats
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import (
     NOTHING_MOVED,
@@ -211,7 +212,7 @@ class Fusion(Result):
         sizes = {"method": len(self.methods), "case": len(self.study), "rater": len(self.study.rater_names)}
         return ", ".join(counted(count, thing) for thing, count in sizes.items())
 
-    def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
+    def write(self, out: str | Path = OUT, *, pictures: bool = True, tables: str | Sequence[str] = ()) -> list[Path]:
         """Write the files that the command writes, into ``out/fuse/``; the cases are read again for the maps.
 
         Parameters
@@ -220,19 +221,21 @@ class Fusion(Result):
             Folder for the results.
         pictures : bool
             Whether to write pictures and charts beside masks, probability maps and tables.
+        tables : str or sequence of str
+            Formats of tables for a paper, as in ``["xlsx", "docx"]``: xlsx, latex, docx, html, redcap.
 
         Returns
         -------
         list of Path
             The files, ``summary.json`` last. Files from earlier runs that this one did not write are removed.
         """
-        folder = Path(out) / self.command
+        folder, formats = Path(out) / self.command, parse_formats(tables, out, self.command)
         with results_folder(out, self.command, jobs=self.settings.jobs, goes_on=True) as stage:
             assert stage is not None
             plan = replace(self.plan, folder=stage, earlier=folder, pictures=pictures)
             cases = _fuse_cases(self.study, plan, self.settings, None)
             maps = [path for case in cases.values() for path in case.files]
-            paths = self.write_into(stage, maps, pictures=pictures)
+            paths = self.write_into(stage, maps, pictures=pictures, tables=formats)
         return [folder / path.relative_to(stage) for path in paths]
 
     def write_more(self, folder: Path) -> list[Path]:
@@ -265,6 +268,7 @@ def fuse(
     distances: bool = True,
     tolerance: float | None = None,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -303,6 +307,9 @@ def fuse(
         Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
     pictures : bool
         Whether to write pictures of the probability maps, and charts.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     seed : int
         Seed of k-means, which groups the cases by complexity.
     jobs : int
@@ -325,6 +332,7 @@ def fuse(
     >>> print(f"{result.tables['differences'].find('dice', 'pooled').value:.3f}")
     0.857
     """
+    formats = parse_formats(tables, out, "fuse")
     if consensus is not None:
         parse_methods(consensus, smoothing=smoothing)  # refused before the study is opened
     options = options_by_name(
@@ -342,7 +350,7 @@ def fuse(
         plan = FusePlan(methods, options, folder, pictures, earlier, distances=distances, tolerance=tolerance)
         result = compute_fusion(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=progress)
         if folder is not None:
-            result.write_into(folder, result.map_files, pictures=pictures)
+            result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
     return result
 
 

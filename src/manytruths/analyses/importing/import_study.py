@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from ... import exchange
 from ...claims.sentences import counted
 from ...core.errors import CallError, GridError, StudyError, few, one_line
 from ...exchange.readings import ImportOptions, NoPicture, Reading, ReadingSet, combine_readings
-from ...io import Template, probe, write_text
+from ...io import Location, Template, probe, write_text
 from ...io.files import SUFFIXES
 from ...io.result_tables import PlainTable
 from ...io.results import replacing
@@ -28,14 +29,19 @@ from ..result import Result, Tables, console_or_stdout, summary_of
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
 
-Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"]
+Tool = Literal[
+    "cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
+]  # fmt: skip
 READERS: dict[str, str] = {
     "cvat": "read_cvat",
     "labelstudio": "read_labelstudio",
     "coco": "read_coco",
     "labelme": "read_labelme",
+    "qupath": "read_qupath",
+    "imagej": "read_imagej",
     "slicer": "read_slicer",
     "dicomseg": "read_dicom_seg",
+    "rtstruct": "read_rtstruct",
     "bids": "read_bids",
 }
 """Functions of :mod:`manytruths.exchange`, which imports what a tool needs when it is first used."""
@@ -103,7 +109,7 @@ class ImportedStudy(Result):
             structures=list(readings.structures), statuses=dict(self.statuses), notes=list(self.notes),
         )  # fmt: skip
 
-    def write(self, out: str | Path = "", *, pictures: bool = True) -> list[Path]:
+    def write(self, out: str | Path = "", *, pictures: bool = True, tables: str | Sequence[str] = ()) -> list[Path]:
         """Not possible: an import is written when it is made."""
         raise CallError(f"an import is written when it is made: it lies in {self.folder}")
 
@@ -140,6 +146,7 @@ def import_study(
     rule: Rule = "centre",
     widen: float | None = None,
     images: str | Path | None = None,
+    image_size: str | tuple[int, int] | None = None,
     replace: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -148,8 +155,8 @@ def import_study(
 
     Parameters
     ----------
-    tool : {"cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"}, or readings
-        The tool that exported the files. Instead, readings as the functions of :mod:`manytruths.exchange` return
+    tool : {"cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"}
+        The tool that exported the files. Instead of it, readings as the functions of :mod:`manytruths.exchange` return
         them, such as those of several tools together.
     paths : sequence of str or Path
         Files, folders, ``RATER=PATH`` to say whose it is, or templates such as ``exports/{rater}.xml``.
@@ -181,6 +188,9 @@ def import_study(
     images : str or Path, optional
         Template of the images, such as ``images/{case}.png``, where they did not come with the annotations. They are
         not copied.
+    image_size : str or (int, int), optional
+        Width and height of all images in pixels, as ``"1024x768"``, for formats that do not hold it (QuPath, ImageJ);
+        by default that of the image of each case.
     replace : bool
         Whether to replace an earlier import in the folder.
     jobs : int
@@ -221,11 +231,11 @@ def import_study(
             raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
     if widen is not None and not 0 < widen <= 1000:
         raise CallError(f"--widen must be a number of pixels above 0; got {widen:g}")
-    if template is not None:
-        Template(template, require=("case",)).find()
+    size = _parse_size(image_size)
+    pictures = {} if template is None else _pictures(template, rename_case or {})
     check_folder(folder, replace)
     where = None if template is None else Path(template.partition("{")[0] + "…").parent
-    options = ImportOptions(rule, widen, blank, rank_attribute, rater_field, where)
+    options = ImportOptions(rule, widen, blank, rank_attribute, rater_field, where, pictures, size)
     readings = _read_files(tool, paths, options)
     if not isinstance(readings, ReadingSet):
         readings = combine_readings(
@@ -238,6 +248,27 @@ def import_study(
         readings, folder, overlap=overlap, images=template, rank_maps=rank_maps, replace=replace,
         jobs=jobs, progress=progress,
     )  # fmt: skip
+
+
+def _pictures(template: str, renamed: Mapping[str, str]) -> dict[str, Location]:
+    """Images by case, and by the name that a case has in the files."""
+    found = {match.fields["case"]: match.location for match in Template(template, require=("case",)).find()}
+    return found | {old: found[new] for old, new in renamed.items() if new in found}
+
+
+def _parse_size(text: str | tuple[int, int] | None) -> tuple[int, int] | None:
+    """Width and height.
+
+    >>> _parse_size("1024x768")
+    (1024, 768)
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,9}) ?[x×,] ?(\d{1,9})", text) if isinstance(text, str) else None
+    sides = text if match is None else (int(match[1]), int(match[2]))
+    if isinstance(sides, str) or len(sides) != 2 or min(sides) < 1:
+        raise CallError(f"--image-size must be width and height in pixels, as 1024x768; got {text!r}")
+    return int(sides[0]), int(sides[1])
 
 
 def _read_files(

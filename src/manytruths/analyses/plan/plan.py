@@ -21,6 +21,7 @@ from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Case, Study
 from ...study.suspicions import find_suspicions, review_reading
+from ..paper_tables.formats import parse_formats
 from ..printing import grid, print_parts
 from ..reliability.reliability import names_masks
 from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
@@ -159,6 +160,7 @@ def plan(
     seed: int = 0,
     resamples: int = 1000,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
 ) -> Plan:
     """Plan a study: how many raters, and how many cases, would be enough.
 
@@ -220,6 +222,9 @@ def plan(
         Seed and number of resamples of the pilot's raters.
     pictures : bool
         Whether to write charts.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx`` and ``html``;
+        by default none.
 
     Returns
     -------
@@ -238,6 +243,7 @@ def plan(
     >>> print(*mt.plan(wanted=0.95, rater_accuracy=0.85).sentences)
     Five raters of accuracy 0.85 reach 0.973; three reach 0.939, less than the 0.95 wanted.
     """
+    formats = parse_formats(tables, out, "plan")
     accuracies = (rater_accuracy,) if isinstance(rater_accuracy, int | float) else tuple(rater_accuracy or ())
     settings = PlanSettings(
         wanted, accuracies, rater_std, correlation, spread, n_labels, n_raters, agreement, rho, reported_accuracy,
@@ -249,7 +255,7 @@ def plan(
     with results_folder(out, "plan") as folder:
         result = compute_plan(settings, read.data, moved=read.moved, doubt=read.doubt, item=read.item)
         if folder is not None:
-            result.write_into(folder, pictures=pictures)
+            result.write_into(folder, pictures=pictures, tables=formats)
     return result
 
 

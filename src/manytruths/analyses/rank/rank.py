@@ -55,6 +55,7 @@ from ...inference.intervals import MIN_SUBJECTS
 from ...io import write_json
 from ...io.result_tables import Table
 from ..evaluate.case_scores import NAMES
+from ..paper_tables.formats import parse_formats
 from ..printing import grid
 from ..result import SCHEMA, Result, Tables, console_or_stdout, results_folder, summary_of
 from ..tables import mark_all
@@ -170,6 +171,10 @@ class RankResult(Result):
             notes=self.notes,
         )
 
+    def paper_rows(self) -> dict[str, object]:
+        """Ranks by the scheme of the order."""
+        return {"scheme": self.ranking.scheme}
+
     def write_more(self, folder: Path) -> list[Path]:
         """Write ``leaderboard.json``."""
         path = folder / "leaderboard.json"
@@ -202,6 +207,7 @@ def rank(
     seed: int = 0,
     resamples: int = 1000,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
 ) -> RankResult:
     """Rank algorithms by their scores, measure how stable the ranking is, and write a leaderboard.
 
@@ -245,6 +251,9 @@ def rank(
         Seed and number of resamples of the subjects, for the stability of ranks and intervals of medians.
     pictures : bool
         Whether to write charts.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx`` and ``html``;
+        by default none.
 
     Returns
     -------
@@ -263,6 +272,7 @@ def rank(
     >>> mt.rank(mt.Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])).ranking
     Ranking(1. unet, 2. vnet; by mean, 1 metric–reference pair, 3 subjects)
     """
+    formats = parse_formats(tables, out, "rank")
     if not isinstance(scores, Scores):
         scores = read_scores(scores, columns=columns, cases=cases, labels=_names(label))
     elif columns or cases or label:
@@ -280,7 +290,7 @@ def rank(
     result = tabulate_ranking(ranking, settings, resampled=bool(scores.resampled))
     with results_folder(out, "rank") as folder:
         if folder is not None:
-            result.write_into(folder, pictures=pictures)
+            result.write_into(folder, pictures=pictures, tables=formats)
     return result
 
 

@@ -20,6 +20,7 @@ from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
+from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from ..tables import Settings
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
@@ -149,6 +150,7 @@ def reliability(
     lesion_overlap: float | None = None,
     level: float = 0.95,
     pictures: bool = True,
+    tables: str | Sequence[str] = (),
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Reliability | MaskReliability:
@@ -205,6 +207,9 @@ def reliability(
         Confidence level of intervals.
     pictures : bool
         Whether to write charts.
+    tables : str or sequence of str
+        Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
+        ``redcap``; by default none.
     jobs : int
         Number of worker processes for masks. Results do not depend on it.
     progress : callable, optional
@@ -229,6 +234,7 @@ def reliability(
     >>> print(f"{result.tables['reliability'].find('sigma', source='', rater_a='', rater_b='').value:.3f}")
     0.527
     """
+    formats = parse_formats(tables, out, "reliability")
     reading = {
         "columns": columns, "kind": kind, "labels": labels, "confidence_levels": confidence_levels,
         "confidence_rule": confidence_rule, "select_raters": select_raters, "reference_column": reference_column,
@@ -249,7 +255,7 @@ def reliability(
                 progress=progress,
             )  # fmt: skip
             if folder is not None:
-                masks.write_into(folder, pictures=pictures)
+                masks.write_into(folder, pictures=pictures, tables=formats)
         return masks
     _check_unused(of_masks, f"masks; {_describe(data)} ratings")
     rating_settings = ReliabilitySettings(
@@ -260,7 +266,7 @@ def reliability(
     with results_folder(out, "reliability") as folder:
         result = compute_reliability(ratings, rating_settings, notes)
         if folder is not None:
-            result.write_into(folder, pictures=pictures)
+            result.write_into(folder, pictures=pictures, tables=formats)
     return result
 
 

@@ -49,10 +49,17 @@ _LOWER: dict[str, tuple[float | None, float]] = {
 }
 """What counts as the worst, and the best."""
 
-DESCRIPTIVE = frozenset({
-    "bias_index", "inner_outer_ratio", "log_size_ratio", "prevalence", "prevalence_index", "size_difference",
-    "tolerance",
-})  # fmt: skip
+DESCRIPTIVE = frozenset(
+    [
+        "bias_index",
+        "inner_outer_ratio",
+        "log_size_ratio",
+        "prevalence",
+        "prevalence_index",
+        "size_difference",
+        "tolerance",
+    ]
+)
 """Statistics that describe a case, its raters or a size, not how good an algorithm is."""
 
 OF_PROBABILITIES = frozenset({"balanced_accuracy", "gordon_f", "soft_accuracy", "soft_sensitivity", "soft_specificity"})

@@ -35,7 +35,7 @@ NEAR = 0.01
 """Tools round positions when they write them: frames lie on slices up to so much of a voxel."""
 PARALLEL = 1e-4
 """How much the cosines of slices of one stack may differ."""
-_TO_RIGHT_AND_FRONT = np.diag([-1.0, -1.0, 1.0, 1.0])
+LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 Numbers = NDArray[np.float64]
 
@@ -218,7 +218,7 @@ def stack_planes(planes: Planes, *, filled: bool = False) -> Stack:
     affine[:3, 0], affine[:3, 1], affine[:3, 2] = along[0] * spacing[1], along[1] * spacing[0], up
     affine[:3, 3] = planes.positions[order[0]]
     # 0.0 takes away the minus of a zero that was turned round
-    grid = Grid((planes.columns, planes.rows, slices), affine=(_TO_RIGHT_AND_FRONT @ affine + 0.0).tolist())
+    grid = Grid((planes.columns, planes.rows, slices), affine=(LPS_TO_RAS @ affine + 0.0).tolist())
     return Stack(grid, tuple(int(k) for k in order))
 
 
@@ -302,7 +302,7 @@ def find_voxels(planes: Planes, grid: Grid) -> NDArray[np.int64] | None:
     """(planes, 3): the voxel of the first pixel of each; none where they lie on another lattice, or stand out."""
     if grid.affine is None or not planes.placed:
         return None
-    back = np.linalg.inv(np.array(grid.affine)) @ _TO_RIGHT_AND_FRONT
+    back = np.linalg.inv(np.array(grid.affine)) @ LPS_TO_RAS
     indices = planes.positions @ back[:3, :3].T + back[:3, 3]
     voxels = np.round(indices)
     if np.abs(indices - voxels).max() > NEAR or not _same_directions(planes, back):

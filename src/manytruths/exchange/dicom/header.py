@@ -31,7 +31,7 @@ _PREAMBLE = 132
 _MOST_META = 99
 _LONG = (b"OB", b"OW", b"UN", b"SQ", b"UT", b"UC", b"UR", b"OD", b"OF", b"OL", b"OV", b"SV", b"UV")
 _ITEM, _END = b"\xfe\xff\x00\xe0", b"\xfe\xff\xdd\xe0"
-_FRAMES, _PIXELS = 0x52009230, 0x7FE00010
+_CLASS, _FRAMES, _PIXELS = 0x00080016, 0x52009230, 0x7FE00010
 _UNDEFINED = 0xFFFFFFFF
 
 
@@ -164,18 +164,36 @@ class Header:
     """What it says of each frame, as far as that was asked for."""
 
 
-def read_header(path: Path, tags: Sequence[str], groups: Sequence[str], frame: Callable[[Any], Any]) -> Header:
+def read_header(
+    path: Path,
+    tags: Sequence[str],
+    groups: Sequence[str],
+    frame: Callable[[Any], Any],
+    limits: tuple[int, ...] = (),
+) -> Header:
     """The elements of these names; and of each frame what ``frame`` makes of its groups of attributes.
 
-    Frames go by one at a time: files may have tens of thousands.
+    Frames go by one at a time: files may have tens of thousands. ``limits`` are the most bytes and items, where they
+    are others than usual.
     """
     with open_dataset(path) as (stream, syntax):
-        bounded = BoundedFile(stream)
+        bounded = BoundedFile(stream, *limits)
         try:
             return _HeaderParser(bounded, path, syntax, tags, groups).parse(frame)
         finally:
             if bounded.refused:
                 raise FormatError(bounded.refused)
+
+
+def read_sop_class(path: Path) -> str:
+    """What kind of file it is, by the UID of its class; nothing behind that is read."""
+    with open_dataset(path) as (stream, syntax):
+        bounded = BoundedFile(stream, 1 << 16)
+        reading = import_extra("pydicom.filereader", "dicom", path)
+        dataset = reading.read_dataset(
+            bounded, syntax == IMPLICIT, True, stop_when=lambda tag, *_: tag > _CLASS, specific_tags=[_CLASS]
+        )
+        return str(dataset.get("SOPClassUID", ""))
 
 
 class _HeaderParser:

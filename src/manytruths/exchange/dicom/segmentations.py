@@ -9,7 +9,7 @@ are drawn.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,11 @@ SEGMENT_TAGS = (
 )  # fmt: skip
 _RANK = re.compile(r"rank (\d{1,6})")
 TOOL = "DICOM SEG"
-_MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")
+IMAGE_TAGS = (
+    "SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription", "PatientID",
+    "FrameOfReferenceUID", *GEOMETRY_TAGS,
+)  # fmt: skip
+"""What is looked at in images."""
 _DIRECTORY = "1.2.840.10008.1.3.10"
 
 
@@ -105,28 +109,28 @@ def parse_segmentation(source: Source, header: Header) -> Segmentation:
         what = f"two segments of number {twice[0]}" if twice else "no segments"
         raise FormatError(f"describes {what}; export it again")
     raters = (person_name(dataset.get(name)) for name in ("ContentCreatorName", "OperatorsName"))
-    fractional = _text(dataset, "SegmentationType") == "FRACTIONAL"
+    fractional = text_at(dataset, "SegmentationType") == "FRACTIONAL"
     label_map = str(dataset.get("SegmentationType", "")) == "LABELMAP" or str(dataset.SOPClassUID) == LABEL_MAP
     return Segmentation(
         source=source,
-        rater=next(filter(None, raters), "") or _text(dataset, "SeriesDescription"),
-        patient=_text(dataset, "PatientID"),
-        study=_text(dataset, "StudyInstanceUID"),
-        study_date=_text(dataset, "StudyDate"),
-        frame_of_reference=_text(dataset, "FrameOfReferenceUID"),
-        references=tuple(_text(item, "SeriesInstanceUID") for item in dataset.get("ReferencedSeriesSequence") or ()),
+        rater=next(filter(None, raters), "") or text_at(dataset, "SeriesDescription"),
+        patient=text_at(dataset, "PatientID"),
+        study=text_at(dataset, "StudyInstanceUID"),
+        study_date=text_at(dataset, "StudyDate"),
+        frame_of_reference=text_at(dataset, "FrameOfReferenceUID"),
+        references=tuple(text_at(item, "SeriesInstanceUID") for item in dataset.get("ReferencedSeriesSequence") or ()),
         images=tuple(frame.image or shared.image for frame in frames),
         planes=planes,
         segments=tuple(segment for segment in segments if segment.number or not label_map),
         frame_segments=None if label_map else _segments_of_frames(frames, shared, segments),
         pixels=_pixels(dataset, header.pixels, len(frames)),
         largest=whole_number(dataset, "MaximumFractionalValue") if fractional else 0,
-        started=_start_time(dataset),
-        unfinished=_text(dataset, "ContentDescription") == UNFINISHED,
+        started=start_time(dataset),
+        unfinished=text_at(dataset, "ContentDescription") == UNFINISHED,
     )
 
 
-def _text(dataset: Any, name: str) -> str:
+def text_at(dataset: Any, name: str) -> str:
     """A value as text; several of them as the file has them."""
     value = dataset.get(name) if dataset is not None else None
     if value is None:
@@ -174,17 +178,17 @@ def _pixels(dataset: Any, data: PixelData | None, frames: int) -> Pixels:
 
 
 def _segment(item: Any) -> Segment:
-    kind = _text(first_item(item, "SegmentedPropertyTypeCodeSequence"), "CodeMeaning")
+    kind = text_at(first_item(item, "SegmentedPropertyTypeCodeSequence"), "CodeMeaning")
     known = {
-        "algorithm": _text(item, "SegmentAlgorithmType"),
-        "algorithm_name": _text(item, "SegmentAlgorithmName"),
-        "category": _text(first_item(item, "SegmentedPropertyCategoryCodeSequence"), "CodeMeaning"),
+        "algorithm": text_at(item, "SegmentAlgorithmType"),
+        "algorithm_name": text_at(item, "SegmentAlgorithmName"),
+        "category": text_at(first_item(item, "SegmentedPropertyCategoryCodeSequence"), "CodeMeaning"),
         "type": kind,
     }
-    rank = _RANK.fullmatch(_text(item, "SegmentDescription"))
+    rank = _RANK.fullmatch(text_at(item, "SegmentDescription"))
     return Segment(
         whole_number(item, "SegmentNumber"),
-        _text(item, "SegmentLabel") or kind,
+        text_at(item, "SegmentLabel") or kind,
         int(rank[1]) if rank else None,
         {name: text for name, text in known.items() if text},
     )
@@ -203,9 +207,9 @@ def person_name(name: Any) -> str:
     return ""
 
 
-def _start_time(dataset: Any) -> str:
+def start_time(dataset: Any, names: tuple[str, str] = ("ContentDate", "ContentTime")) -> str:
     """As ``2026-01-31T09:30:00``; empty where the file does not say, or nonsense."""
-    date, time = (_text(dataset, name) for name in ("ContentDate", "ContentTime"))
+    date, time = (text_at(dataset, name) for name in names)
     if not re.fullmatch(r"\d{8}", date):
         return ""
     day = f"{date[:4]}-{date[4:6]}-{date[6:]}"
@@ -241,31 +245,43 @@ def read_dicom_seg(paths: Sequence[Path | str] | Path | str, options: ImportOpti
 
 def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[str, Series]]:
     """The segmentations, and the series by their UIDs."""
+    segmentations: list[Segmentation] = []
+    series: dict[str, Series] = {}
+    for source in dicom_sources(given):
+        _sort_file(source, segmentations, series)
+    return segmentations, series
+
+
+def dicom_sources(given: Sequence[Path | str]) -> Iterator[Source]:
+    """The DICOM files that paths stand for."""
     # a folder stands for all files in it, of which some may be others'
     named = {Path(text if Path(text).exists() else text.partition("=")[2]) for text in map(str, given)}
     folders = {path for path in named if path.is_dir()}
-    segmentations: list[Segmentation] = []
-    series: dict[str, Series] = {}
     for source in find_sources(given, ("",)):
         if is_dicom(source.path):
-            _sort_file(source, segmentations, series)
+            yield source
         elif not folders.intersection(source.path.parents):
             raise FormatError(f"{source.path}: is not a DICOM file; export it again, or name the folder that it is in")
-    return segmentations, series
 
 
 def _sort_file(source: Source, segmentations: list[Segmentation], series: dict[str, Series]) -> None:
     with dicom_errors(source.path):
-        header = read_header(source.path, (*_MINE, *GEOMETRY_TAGS, *SEGMENT_TAGS), GROUPS, frame_of)
+        header = read_header(source.path, (*IMAGE_TAGS, *SEGMENT_TAGS), GROUPS, frame_of)
         dataset = header.dataset
         kind = str(dataset.get("SOPClassUID", ""))
         if kind in SURFACES:
             raise FormatError("is a segmentation by surfaces; export it as a binary one")
         if kind in SEGMENTATIONS:
             segmentations.append(parse_segmentation(source, header))
-        elif kind != _DIRECTORY and "Rows" in dataset and dataset.get("SeriesInstanceUID"):
-            images = series.setdefault(str(dataset.SeriesInstanceUID), Series(source.path.parent))
-            images.add(source.path, header)
+        else:
+            add_image(source.path, header, series)
+
+
+def add_image(path: Path, header: Header, series: dict[str, Series]) -> None:
+    """Put a file with its series; one that holds no image belongs to none."""
+    dataset = header.dataset
+    if str(dataset.get("SOPClassUID", "")) != _DIRECTORY and "Rows" in dataset and dataset.get("SeriesInstanceUID"):
+        series.setdefault(str(dataset.SeriesInstanceUID), Series(path.parent)).add(path, header)
 
 
 # -- one read ---------------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ class Series:
     where: Path
     patient: str = ""
     number: str = ""
+    frame_of_reference: str = ""
+    """The UID of its coordinate system in the patient."""
     images: list[str] = field(default_factory=list)
     """By their SOP instance UIDs, once for each plane."""
     paths: list[Path] = field(default_factory=list)
@@ -57,6 +59,7 @@ class Series:
         self._known.add(image)
         planes = planes_of(dataset, header.frames)
         self.patient = self.patient or str(dataset.get("PatientID") or "")
+        self.frame_of_reference = self.frame_of_reference or str(dataset.get("FrameOfReferenceUID") or "")
         self.number = self.number or str(dataset.get("SeriesNumber") or "")
         self.images += [image] * len(planes.positions)
         self.paths += [path] * len(planes.positions)

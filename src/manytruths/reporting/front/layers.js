@@ -86,6 +86,23 @@ export function fillLegend(legend, layer, threshold) {
   else legend.append(...valueLegend(layer, threshold));
 }
 
+// The legend in a few words and colours, for a picture that is saved.
+export function legendParts(layer, threshold) {
+  const css = (colour) => `rgb(${colour.join(" ")})`;
+  if (layer.kind === "region") {
+    const pale = REGION_COLOUR.map((part) => Math.round(255 - 0.35 * (255 - part)));
+    const all = { words: `${layer.title}: all raters marked it`, colours: [css(REGION_COLOUR)], first: true };
+    return [all, { words: "some did", colours: [css(pale)] }];
+  }
+  const steps = layer.kind === "count" ? Math.min(layer.most, 12) : 12;
+  const colours = Array.from({ length: steps }, (_, step) => css(heatColour(steps > 1 ? step / (steps - 1) : 1)));
+  const most = Number(layer.most.toFixed(2));
+  const range = layer.kind === "count" ? (most > 1 ? `1 to ${most}` : "1") : `0 to ${most}`;
+  const scale = { words: `${layer.title}: ${range}`, colours, first: true };
+  if (layer.kind !== "probability") return [scale];
+  return [scale, { words: `white line: ${threshold.toFixed(layer.most > 10 ? 0 : 2)}`, colours: [] }];
+}
+
 function countLegend(layer) {
   const blocks = viewerNode("div", { class: "legend-blocks" });
   const every = Math.ceil(layer.most / 14);

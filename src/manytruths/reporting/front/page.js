@@ -1,5 +1,6 @@
 // What holds the page together: theme, contents, texts to take away, and the way from a case's name to its view.
 
+import { setUpPictures } from "./pictures.js";
 import { copyText, linesShown, saveText, setUpTables } from "./tables.js";
 import { openViewer, setUpViewer } from "./viewer.js";
 
@@ -13,6 +14,7 @@ setUpTables();
 setUpTexts();
 setUpThumbnails();
 setUpPoints();
+setUpPictures();
 document.addEventListener("click", openWhatWasClicked);
 if (pageCases.length) setUpViewer({ cases: pageCases, order: orderOfCases, load: loadView, about: toldOfCase });
 

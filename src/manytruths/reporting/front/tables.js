@@ -34,8 +34,12 @@ export async function copyText(text, button) {
 
 /** As a file. */
 export function saveText(text, name, type = "text/plain") {
+  saveBlob(new Blob([text], { type: `${type};charset=utf-8` }), name);
+}
+
+export function saveBlob(blob, name) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
@@ -54,7 +58,7 @@ function copyBySelection(text) {
   return done;
 }
 
-function sayOnButton(button, words) {
+export function sayOnButton(button, words) {
   const own = (button.dataset.words ??= button.textContent);
   button.textContent = words;
   document.querySelector(".announcer").textContent = words;

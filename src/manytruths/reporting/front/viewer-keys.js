@@ -9,6 +9,7 @@ const KEY_SHEET = [
   ["+  −  0", "zoom in, zoom out, fit"],
   ["R", "read the pixel in the middle"],
   ["Shift + arrows", "move the reading cross"],
+  ["S", "save the picture"],
   ["Wheel, drag, pinch", "zoom and pan; with Shift the wheel turns slices"],
   ["?", "this list"],
   ["Esc", "close"],
@@ -35,6 +36,7 @@ const PLAIN_KEYS = {
   "−": ["zoom", 1 / 1.5],
   0: ["fit"],
   r: ["read"],
+  s: ["save"],
   "?": ["keys"],
 };
 const CURSOR_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

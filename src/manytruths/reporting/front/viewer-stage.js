@@ -146,6 +146,18 @@ export class PictureStage {
     if (scene.cursor) this.drawCursor();
   }
 
+  // What the stage shows, drawn anew with so many pixels for each of the page.
+  copy(ratio) {
+    const { clientWidth, clientHeight } = this.canvas;
+    const [width, height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+    const [canvas, lines] = [document.createElement("canvas"), document.createElement("canvas")];
+    for (const each of [canvas, lines]) Object.assign(each, { width, height });
+    const parts = { canvas, lines, context: canvas.getContext("2d"), painter: new LinePainter(width, height) };
+    const other = Object.assign(Object.create(PictureStage.prototype), this, parts, { ratio, linesStale: true, requested: 0 });
+    other.draw();
+    return canvas;
+  }
+
   toPicture(context, { zoom, left, top }) {
     context.setTransform(zoom * this.ratio, 0, 0, zoom * this.ratio, left * this.ratio, top * this.ratio);
   }

@@ -1,11 +1,13 @@
 // The viewer of a case: a dialog over the whole page.
 import { decodeOtherMaps, decodePicture } from "./decode.js";
+import { saveBlob } from "./tables.js";
 import { buildViewer, showLetters } from "./viewer-frame.js";
 import { watchGestures } from "./viewer-gestures.js";
 import { actionOfKey } from "./viewer-keys.js";
 import { fetchView, setAddress, whyNotRead } from "./viewer-loading.js";
 import { chosenLabel, chosenLayer, columnKey, fillPanel, firstChoices } from "./viewer-panel.js";
 import { isVisible, thresholdOf, updatePanel, visibleColumns } from "./viewer-panel.js";
+import { picturePng } from "./viewer-picture.js";
 import { PixelReader } from "./viewer-reader.js";
 import { readOut } from "./viewer-readout.js";
 import { SliceScene } from "./viewer-scene.js";
@@ -43,6 +45,7 @@ class CaseViewer {
       close: () => this.parts.dialog.close(),
       zoom: (factor) => this.stage.zoomBy(factor),
       fit: () => this.stage.fit(),
+      save: () => this.savePicture(),
       bare: (on) => this.showBare(on),
       keys: () => this.showKeys(this.parts.keys.hidden),
       sliceTo: (slice) => this.showSlice(slice),
@@ -221,6 +224,7 @@ class CaseViewer {
       slice: () => this.showSlice(this.slice + argument),
       zoom: () => this.stage.zoomBy(argument),
       fit: () => this.stage.fit(),
+      save: () => this.savePicture(),
       read: () => this.reader.setCursor(this.stage.itemInMiddle()),
       cursor: () => this.reader.moveCursor(argument),
       toggle: () => this.toggle(argument),
@@ -265,6 +269,23 @@ class CaseViewer {
 
   showBare(on) {
     if (Boolean(this.stage.scene?.bare) !== on) this.stage.change({ bare: on });
+  }
+
+  // As it lies in the window, with a scale bar and what its colours mean.
+  async savePicture() {
+    const { view, scene, choices, stage, parts } = this;
+    if (!view || !scene) return;
+    const slice = parts.slices.hidden ? "" : `${view.axis} ${view.first + this.slice + 1} of ${view.of}`;
+    const layer = chosenLayer(view, choices);
+    const shown = { view, slice, columns: visibleColumns(view, choices), layer, threshold: thresholdOf(layer, choices) };
+    const number = slice ? `-slice-${view.first + this.slice + 1}` : "";
+    try {
+      const png = await picturePng(stage, { ...shown, bare: Boolean(stage.scene?.bare) });
+      saveBlob(png, `${view.name.replaceAll(/[^\p{L}\p{N}._-]+/gu, "_")}${number}.png`);
+      parts.announce.textContent = "The picture is saved.";
+    } catch (error) {
+      parts.announce.textContent = `The picture cannot be saved (${error.message}).`;
+    }
   }
 
   showKeys(on) {

@@ -191,6 +191,8 @@ def _interval_settings(findings: Findings) -> Iterator[Line]:
     if within := rater_tolerances(findings):
         whose = "given" if findings.agreement.maps.tolerance is not None else "from the raters' own distances"
         yield "measures", "tolerance of surface Dice", f"{join_names(within)}, {whose}"
+    if settings.by:
+        yield "groups", "compared by", ", ".join(settings.by)
 
 
 def _consensus_settings(findings: Findings) -> Iterator[Line]:

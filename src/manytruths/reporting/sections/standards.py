@@ -27,6 +27,7 @@ METHOD_HELP = {
     "staple_map": "STAPLE with a prior for equal labels of neighbouring pixels",
     "simple": "takes a weighted vote, and drops raters who do not fit it, step by step",
     "plurality": "gives each pixel the label that most raters gave it",
+    "lesions": "keeps the lesions that enough raters found, and draws each as those who found it voted",
     "lsml": "STAPLE with a smooth outline",
     "lsmlp": "STAPLE with an outline as detailed as the raters' outlines",
 }
@@ -156,6 +157,8 @@ def cite_method(findings: Findings, method: str, item: str) -> str:
         "staple": f"STAPLE{cite('Warfield 2004')} ({describe_staple(options, item)})",
         "staple_map": f"STAPLE{cite('Warfield 2004')} ({describe_staple(options, item)})",
         "simple": f"SIMPLE{cite('Langerak 2010')} (α = {options.get('alpha', 1.5):g})",
+        "lesions": f"a vote on lesions (kept if found by a share of at least {threshold} of the raters, and drawn as "
+        "at least half of those who found them did)",
         "lsml": f"the level set LSML{cite('Li 2011')} (λ = {length:g})",
         "lsmlp": f"the level set LSMLP, a variant of a published one{cite('Li 2011')} (λ = {length:g})",
     }

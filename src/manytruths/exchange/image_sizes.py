@@ -1,0 +1,59 @@
+"""Sizes of images, for formats that hold outlines alone: from the image file, or as the caller says."""
+
+from __future__ import annotations
+
+from ..core.errors import FormatError, InputError
+from ..io import Location, probe
+from ..io.files import SUFFIXES, suffix_of
+from ..shape.grid import Grid
+from .documents import Source, image_grid
+from .json_fields import picture_beside
+from .readings import ImportOptions, Stored
+
+_COLUMNS_FIRST = (".nii", ".nii.gz", ".nrrd", ".mha", ".mhd")
+"""Formats whose first axis runs along a row, and whose images are volumes as a rule."""
+
+
+def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid, Stored | None]:
+    """The grid of the image of a file with outlines, and the image itself where it lies beside the file.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    name : str
+        What the image is called, with or without its ending.
+    options : ImportOptions
+        The images by case, and the size of all images, as far as they were given.
+
+    Returns
+    -------
+    grid : Grid
+        Height and width.
+    picture : Stored, optional
+        The image, in the folder of the file or in ``images`` there.
+    """
+    known = options.pictures.get(source.fields.get("case") or name)
+    picture = None if known is not None else _beside(source, name)
+    if options.image_size is not None:
+        return image_grid(*options.image_size), picture
+    location = known or (None if picture is None else Location(picture.path))
+    if location is None:
+        raise InputError(
+            f"does not hold the size of its image, and no image {name!r} lies beside it; say where images are "
+            '(--images "FOLDER/{case}.png"), or how large they all are (--image-size 1024x768)'
+        )
+    grid = probe(location)
+    if len(grid.shape) != 2 or suffix_of(location.path.name) in _COLUMNS_FIRST:
+        raise FormatError(
+            f"its image {location} is a volume or a stack, but outlines need an image of two axes; save one slice as "
+            "PNG or TIFF"
+        )
+    height, width = grid.shape
+    return image_grid(width, height), picture
+
+
+def _beside(source: Source, name: str) -> Stored | None:
+    names = [name] if suffix_of(name) in SUFFIXES else [f"{name}{suffix}" for suffix in SUFFIXES]
+    found = (picture_beside(source.path.parent, each) for each in names)
+    return next((picture for picture in found if picture is not None), None)

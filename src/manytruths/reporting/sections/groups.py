@@ -1,0 +1,77 @@
+"""The section on groups that were asked for: raters by expertise or tool, cases by scanner or histology."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ...analyses.agree.groups import EXTRA
+from ...claims.groups import describe_groups
+from ...claims.numbers import TableIndex
+from ...claims.sentences import Cell, text_cell
+from ...io.result_tables import Row
+from ..building import ColumnOf, make_table, text_column
+from ..elements import Column, PageTable, Section
+from ..findings import Findings
+from .vocabulary import statistic_title
+
+IDS = ("groups.raters", "groups.cases")
+SUFFIX = "_difference"
+
+
+def section(findings: Findings) -> Section | None:
+    """The section on groups; None where no groups were asked for."""
+    if findings.agreement.groups is None:
+        return None
+    table = findings.table("agree/groups")
+    blocks = [block for of in ("raters", "cases") for block in _tables(findings, table, of)]
+    lead = (*findings.agreement.claims.sentences(*IDS), *describe_groups(findings.agreement.claims))
+    return Section("groups", "Do groups differ?", lead, tuple(blocks))
+
+
+def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTable]:
+    rows = [r for r in table.rows if r.statistic.endswith(SUFFIX) and r["of"] == of and _is_shown(table, r)]
+    if not rows:
+        return
+
+    def number(statistic: str, *groups: str) -> Callable[[Row], Cell]:
+        def cell(row: Row) -> Cell:
+            extra = (row["by"], row["of"], *(row[group] if group else "" for group in groups))
+            return table.cell(_name(row) + statistic, "mean", *extra, label=row.label, digits=3)
+
+        return cell
+
+    second = ("group_a", "group_a"), ("group_b", "group_b")
+    if of == "cases":
+        second = ("group_a", ""), ("group_b", "")
+    columns: list[ColumnOf[Row]] = [
+        (text_column("By"), lambda row: text_cell(row["by"])),
+        (text_column("Groups"), lambda row: text_cell(f"{row['group_a']} and {row['group_b']}")),
+        (text_column("Statistic"), lambda row: text_cell(statistic_title(findings, _name(row)))),
+        (Column("First", "Within the first group" if of == "raters" else "Mean of the first group"),
+         number("", *second[0])),
+        (Column("Second", "Within the second group" if of == "raters" else "Mean of the second group"),
+         number("", *second[1])),
+        *([(Column("Between", "Between raters of the two groups"), number("", "group_a", "group_b"))]
+          if of == "raters" else []),
+        (Column("Difference", "First minus second"), number(SUFFIX, "group_a", "group_b")),
+        (Column("p", "Of the permutation test"), number("_p_value", "group_a", "group_b")),
+        (Column("p, adjusted", "By Holm's method over all pairs of groups"), number("_p_holm", "group_a", "group_b")),
+    ]  # fmt: skip
+    each = findings.subject_word
+    notes = {
+        "raters": f"Mean agreement of two raters, over {each}s, with {findings.interval_name} for these raters; the "
+        f"difference is over the {each}s that all raters of both groups read. Tests exchange whole raters.",
+        "cases": f"Means over {each}s with {findings.interval_name}; tests exchange whole {each}s.",
+    }
+    titles = {"raters": "Groups of raters", "cases": "Groups of cases"}
+    yield make_table(f"groups-of-{of}", titles[of], rows, columns, notes[of])
+
+
+def _name(row: Row) -> str:
+    return row.statistic.removesuffix(SUFFIX)
+
+
+def _is_shown(table: TableIndex, row: Row) -> bool:
+    """Whether a row is a difference: that of relative volume differences has the name of one twice."""
+    extra = tuple(row[column] for column in EXTRA)
+    return table.row(f"{_name(row)}_p_value", "mean", *extra, label=row.label) is not None
