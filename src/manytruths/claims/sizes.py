@@ -10,7 +10,7 @@ from ..io.result_tables import Row
 from .agreement import MANY_LABELS, AgreementFacts
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex, is_defined, significant_digits, telling_digits
-from .sentences import Cell, Sentence, case_links, compose, join_parts, label_words, number_word, spell_count
+from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
 
 ICC = ClaimKind(
     "sizes.icc", "estimate",
@@ -60,6 +60,8 @@ CORRELATIONS = {
     "icc_1": "one-way random, single rater",
 }
 NORMAL = "log ratios are normally distributed"
+SPREADS = ("smallest_detectable_change", "limits_with_mean", "upper_limit", "repeatability")
+"""Statistics that tell nothing where sizes do not differ: 0, or a factor of 1."""
 COUNTED = ("pixels", "voxels")
 """Units of sizes where the spacing is not known."""
 
@@ -93,7 +95,7 @@ class _Size:
         """The rows of a statistic, one for each label, undefined ones last."""
         extra = self.name, self.unit, scale, relation, *(raters or ("", ""))
         found = (table.row(statistic, "pooled", *extra, label=label) for label in self.facts.labels or ("",))
-        return sorted((row for row in found if row is not None), key=lambda row: (not is_defined(row), -row.value))
+        return sorted((row for row in found if row is not None), key=lambda row: (not _is_sayable(row), -row.value))
 
     def over(self, row: Row, empty: str = "") -> str:
         """Over how many subjects, where not all, and how many cases have no ratio, as ``empty`` marked nothing."""
@@ -123,10 +125,28 @@ def _sizes(table: TableIndex, facts: AgreementFacts) -> Iterator[_Size]:
         yield _Size(name, unit, facts, one_unit=sum(other == name for other, _ in found) == 1)
 
 
+def _is_sayable(row: Row) -> bool:
+    """Whether a row has a number that tells something: no interval for want of subjects only, and some spread."""
+    return is_defined(row) and _why_silent(row) is None
+
+
+def _why_silent(row: Row) -> Note | None:
+    """Why a number is not said, though it is defined."""
+    nothing = 1.0 if row["scale"] == "log" else 0.0
+    if row.statistic in SPREADS and row.value == nothing:
+        return Note("no_spread", "the sizes that are compared do not differ")
+    gap = code(row.low) if row.low is not None else ""
+    return Note(gap, reason(row.low)) if gap and gap != "too_few_subjects" and row.low is not None else None
+
+
 def _why_undefined(rows: Sequence[Row]) -> Note:
-    """Why none of some rows has a number."""
-    known = [row.value for row in rows if code(row.value)]
-    return Note(code(known[0]), reason(known[0])) if known else Note("undefined", "it was not computed")
+    """Why none of some rows has a number that is said."""
+    for row in rows:
+        if code(row.value):
+            return Note(code(row.value), reason(row.value))
+        if (why := _why_silent(row)) is not None:
+            return why
+    return Note("undefined", "it was not computed")
 
 
 Part = Callable[[Row], Sentence]
@@ -134,7 +154,7 @@ Part = Callable[[Row], Sentence]
 
 def _by_label(rows: Sequence[Row], part: Part, between: str = ", ") -> tuple[Sentence, tuple[Row, ...]]:
     """The numbers of all labels that have one, or of the first and last of many; and the rows that are not shown."""
-    known = [row for row in rows if is_defined(row)]
+    known = [row for row in rows if _is_sayable(row)]
     shown = known if len(known) <= MANY_LABELS else [known[0], known[-1]]
     parts = [(*part(row), f" for {label_words(row.label)}") if row.label else part(row) for row in shown]
     said = join_parts(parts, " and " if between == ", " else between, between)
@@ -147,7 +167,7 @@ def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None
     name = "icc_1" if size.facts.exchangeable else "icc_a1"
     rows = size.rows(table, name, "linear", "all")
     text = f"The intraclass correlation of {size.words} ({CORRELATIONS[name]}) {{}} {{}}."
-    if not any(map(is_defined, rows)):
+    if not any(map(_is_sayable, rows)):
         log.consider(ICC, (text.format("is", "known"),), about=_about(size), why_not=_why_undefined(rows))
         return
     said, left = _by_label(rows, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row)))
@@ -173,7 +193,7 @@ def _pair_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
     between = [row for row in table.rows if (row["size"], row["relation"]) == (size.name, "between")]
     names = (between[0]["rater_a"], between[0]["rater_b"]) if between else ("", "")
     rows = size.rows(table, "upper_limit", "log", "between", *names)
-    if not any(map(is_defined, rows)):
+    if not any(map(_is_sayable, rows)):
         text = f"The limits of agreement of {size.words} are known."
         log.consider(LIMITS, (text,), about=_about(size), why_not=_why_undefined(rows))
         return
@@ -197,7 +217,7 @@ def _pair_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
 
 def _mean_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
     rows = size.rows(table, "limits_with_mean", "log", "all")
-    if not any(map(is_defined, rows)):
+    if not any(map(_is_sayable, rows)):
         text = f"The limits of agreement of {size.words} with the mean are known."
         log.consider(LIMITS, (text,), about=_about(size), why_not=_why_undefined(rows))
         return
@@ -213,7 +233,7 @@ def _mean_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
 
 def _consider_change(log: ClaimLog, table: TableIndex, size: _Size) -> None:
     rows = size.rows(table, "smallest_detectable_change", "linear", "all")
-    if not any(map(is_defined, rows)):
+    if not any(map(_is_sayable, rows)):
         text = f"The smallest detectable change of {size.words} is known."
         log.consider(CHANGE, (text,), about=_about(size), why_not=_why_undefined(rows))
         return
@@ -237,7 +257,7 @@ def _consider_repeatability(log: ClaimLog, table: TableIndex, size: _Size) -> No
     one = raters[0] if len(raters) == 1 else ""
     rows = size.rows(table, "repeatability", "log", "within", one, "")
     who: Sentence = ("rater ", Cell(one)) if one else ("the same rater",)
-    if not any(map(is_defined, rows)):
+    if not any(map(_is_sayable, rows)):
         said = compose(f"The repeatability of {size.words} by {{}} is known.", who)
         log.consider(REPEATABILITY, said, about=_about(size), why_not=_why_undefined(rows))
         return
