@@ -279,9 +279,7 @@ def _consider_cut(log: ClaimLog, sizes: TableIndex, facts: SizeFacts) -> None:
         return
 
     def sentence(verb: str, be: str) -> Sentence:
-        text = (
-            f"In {{}} of {counted(row.n or 0, 'case')} ({{}}) a mark {verb} {border}: its size {be} a lower limit."
-        )
+        text = f"In {{}} of {counted(row.n or 0, 'case')} ({{}}) a mark {verb} {border}: its size {be} a lower limit."
         return compose(text, sizes.quote(row, 0), case_links(facts.cut))
 
     log.consider(CUT, sentence("touches", "is"), result=sentence("touched", "was"))
