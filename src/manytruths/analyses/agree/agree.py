@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...agreement import SMYTH_LIMIT, case_condition
 from ...claims.agreement import AgreementFacts, consider_agreement
 from ...claims.claim import ClaimLog, Claims
+from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
@@ -18,6 +19,7 @@ from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
 from ...claims.sentences import counted
 from ...claims.sessions import consider_sessions, session_notes
+from ...claims.sizes import SizeFacts, consider_sizes
 from ...core.tally import Tallies
 from ...core.undefined import Note
 from ...io.result_tables import Row, Table
@@ -45,7 +47,7 @@ from .references import (
     reference_table,
 )
 from .size_agreement import size_agreement_tables
-from .sizes import size_notes, size_tables
+from .sizes import cut_cases, size_notes, size_tables
 from .tables import (
     agreement_table,
     confusion_table,
@@ -121,6 +123,10 @@ class Agreement(Result):
         if self.raters is not None:
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
+        consider_distances(log, table, facts)
+        if "size_agreement" in self.tables:
+            sizes, agreed = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("sizes", "size_agreement"))
+            consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)
         if self.groups is not None:
             consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))

@@ -30,6 +30,8 @@ EXTRA = ("rater", "session", "unit")
 """The columns of ``sizes.csv``."""
 AVERAGED = ("area", "volume", "lesions", *LENGTHS)
 """Statistics that have means over subjects."""
+CUT = "cut_by_border"
+"""Whether a mark is cut by the border; over all cases, how many have such a mark."""
 MEASURED_AXES = (2, 3)
 """Of masks whose sizes are measured."""
 
@@ -140,9 +142,17 @@ def sizes_table(
                 for statistic, value in mark.statistics().items():
                     extra = (column.name, column.session, sizes.units.of_statistic(statistic))
                     table.append(Row("case", statistic, value, name, group, label, region, extra, n=mark.pixels))
+    if measured:
+        cut = float(len(cut_cases(table)))
+        table.append(Row("pooled", CUT, cut, extra=("",) * len(EXTRA), n=len(measured)))
     if not exchangeable:
         table.add(_means(measured, tallies, labels, settings))
     return table
+
+
+def cut_cases(table: Table) -> tuple[str, ...]:
+    """The cases in which a mark touches the border of the image or of the region of interest."""
+    return tuple(dict.fromkeys(row.case for row in table.all(CUT, "case") if row.value))
 
 
 def size_tables(

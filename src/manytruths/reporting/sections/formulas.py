@@ -60,6 +60,10 @@ SUFFIXES = {
     "_without_condition_1": "without_conditions",
     "_without_conditions_1_2": "without_conditions",
 }
+ALIKE = {"detection_curve": "detection", "changes": "sizes"}
+"""Tables whose statistics have the names and formulas of another."""
+NUMBERED = re.compile(r"(?<=found_by|centroid)_\d+$")
+"""Numbers of raters and axes that names end in."""
 NOTATION = (
     "R raters; m of them rated a pixel (voxel), A marked it, nⱼ gave it label j; pⱼ mean of nⱼ/m; L labels; "
     "D mean over pixels with m ≥ 2 of the share of pairs of raters who disagree, 1 − Σ nⱼ(nⱼ − 1) / (m(m − 1)). "
@@ -91,6 +95,7 @@ def _computed_names(findings: Findings) -> Iterator[str]:
 
 def formula_names(table: str, statistic: str) -> list[str]:
     """The names of the formulas of a statistic: its own, and that of its suffix."""
+    table, statistic = ALIKE.get(table, table), NUMBERED.sub("", statistic)
     prefixed = f"{table}.{statistic}"
     if prefixed in FORMULAS:
         return [prefixed]
