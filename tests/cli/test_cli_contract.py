@@ -20,10 +20,12 @@ EXTRA = {
     "detection": ["rater", "against"],
     "detection_curve": ["rater", "against", "threshold"],
     "features": ["feature"],
+    "flow": ["rater", "session", "why"],
     "masks": ["kind", "rater", "change", "other_case"],
     "pairs": ["rater_a", "rater_b", "relation"],
     "raters": ["rater"],
     "regions": ["rank", "centroid", "site"],
+    "sizes": ["rater", "session", "unit"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
 

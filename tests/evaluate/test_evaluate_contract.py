@@ -37,6 +37,7 @@ TRUTHS = ["A", "B", "C", "gold", "vote:0.5", "staple"]
 WORDS = {
     "dice", "iou", "sensitivity", "specificity", "ppv", "cohen_kappa", "volume_difference", "hausdorff", "hausdorff_95",
     "mean_surface_distance", "surface_dice", "soft_accuracy", "gordon_f", "balanced_accuracy", "extended_dice",
+    "lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq",
     "inner_outer_ratio", "dice_failed_cases", "dice_failures", "dice_without_failures", "size_difference",
     "log_size_ratio",
 }  # fmt: skip

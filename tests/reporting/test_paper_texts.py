@@ -132,7 +132,7 @@ def test_is_paragraphs_of_some_length(found):
     assert "  " not in text
     assert " ," not in text
     assert ".." not in text
-    assert 80 <= len(plain.split()) <= 560
+    assert 80 <= len(plain.split()) <= 640
     assert "{" not in text
 
 

@@ -139,7 +139,7 @@ def _line_words(lines: Sequence[tuple[Ends, str, str]], up: Axis, log: bool, top
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
 
 
 def size_strips(
@@ -168,7 +168,7 @@ def size_strips(
         zero = sum(v == 0 for v in values) if log else 0
         missing = sum(math.isnan(v) for v in values)
         words = [f"n = {len(drawn)}"]
-        words += [f"{count} {what}" for count, what in ((zero, "of size 0"), (missing, "none")) if count]
+        words += [f"{count} {what}" for count, what in ((zero, "of size 0"), (missing, "missing")) if count]
         median = _short(float(np.median(drawn))) if drawn else "–"
         parts.append(svg.text(left + WIDE + 10, y - 2, f"median {median}", size=11))
         parts.append(svg.text(left + WIDE + 10, y + 12, ", ".join(words), size=11, fill=PALE_INK))

@@ -31,6 +31,7 @@ from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, 
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
+from .flow import flow_notes, flow_table
 from .groups import compare_groups, find_groups, parse_by
 from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
@@ -362,7 +363,7 @@ def tabulate_agreement(
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
     sizes = {name: case.sizes for name, case in cases.items()}
-    tables += size_tables(study, sizes, tallies, settings)
+    tables += [*size_tables(study, sizes, tallies, settings), flow_table(study, tallies)]
     tables += size_agreement_tables(tables, study, settings)
     touched = mark_resampled(study, ()).cases
     found = {name: case.lesions for name, case in cases.items()}
@@ -371,7 +372,7 @@ def tabulate_agreement(
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
+    others = (*flow_notes(study), *_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(

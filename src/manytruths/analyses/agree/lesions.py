@@ -84,8 +84,13 @@ def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:
         except TooManyLesions:
             by_label[table.labels.names[mark]] = LabelLesions(too_many=True)
             continue
-        curve = {threshold: detection_numbers(found) for threshold, found in match.over().items()}
-        by_label[table.labels.names[mark]] = LabelLesions(match.lesions, curve, detection_numbers(match))
+        known = {match.signature: detection_numbers(match)}
+        curve = {}
+        for threshold, found in match.over().items():
+            if found.signature not in known:
+                known[found.signature] = detection_numbers(found)
+            curve[threshold] = known[found.signature]
+        by_label[table.labels.names[mark]] = LabelLesions(match.lesions, curve, known[match.signature])
     absent = tuple(column.name for column in columns if column not in reading.masks)
     unit = "pixels" if reading.grid.spacing is None else ("mm²", "mm³")[len(reading.grid.shape) > 2]
     return CaseLesions(names, absent, unit, by_label, thresholds)
