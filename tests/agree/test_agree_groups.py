@@ -78,12 +78,19 @@ def test_groups_of_cases_have_the_means_of_the_table_of_agreement(result):
     assert difference.high < 0
 
 
-def test_p_values_are_adjusted_by_holm_over_groups_and_columns(result):
-    rows = {row.extra: row.value for row in result.tables["groups"].all("dice_p_value", "mean")}
-    adjusted = {row.extra: row.value for row in result.tables["groups"].all("dice_p_holm", "mean")}
-    (small, first), (large, second) = sorted((p, extra) for extra, p in rows.items())
-    assert adjusted[first] == pytest.approx(2 * small)
-    assert adjusted[second] == pytest.approx(max(2 * small, large))
+def test_p_values_are_adjusted_by_holm_over_groups_and_columns_of_raters_and_of_cases_apart():
+    cases, _ = masks(24)
+    groups = {case: (f"scanner={'AB'[k % 2]}", f"site={k // 12}") for k, case in enumerate(cases)}
+    study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES)
+    result = mt.agree(study, pictures=False, measure="none", by="expertise,scanner,site")
+    p, adjusted = (
+        {row["by"]: row.value for row in result.tables["groups"].all(f"dice_{name}", "mean")}
+        for name in ("p_value", "p_holm")
+    )
+    assert adjusted["expertise"] == p["expertise"]
+    assert p["scanner"] < p["site"]
+    assert adjusted["scanner"] == pytest.approx(2 * p["scanner"])
+    assert adjusted["site"] == pytest.approx(max(2 * p["scanner"], p["site"]))
 
 
 def test_what_is_said_of_groups(result):

@@ -3,7 +3,7 @@
 Rows of raters have the agreement within a group (``group_a`` and ``group_b`` are the same) and between two groups; rows
 of cases have the mean of a group (``group_b`` is empty). ``<statistic>_difference`` is the number of ``group_a`` minus
 that of ``group_b``, ``<statistic>_p_value`` the p value of the permutation test, ``<statistic>_p_holm`` the same
-adjusted over all pairs of groups and columns, and ``<statistic>_arrangements`` the number of ways to divide the members
+adjusted over all pairs of groups (of raters, or of cases) and columns, and ``<statistic>_arrangements`` the number of ways to divide the members
 into groups of these sizes, of which the test tried ``n``.
 """
 
@@ -153,10 +153,10 @@ def compare_groups(
 
 
 def _adjust(found: Sequence[Compared]) -> list[float]:
-    """Holm's p values, over all pairs of groups and columns; each statistic has its own, as claims rest on one."""
+    """Holm's p values, over all pairs of groups and columns, of raters and of cases apart, for each statistic."""
     adjusted = np.full(len(found), np.nan)
-    for statistic in dict.fromkeys(c.statistic for c in found):
-        here = [i for i, c in enumerate(found) if c.statistic == statistic]
+    for family in dict.fromkeys((c.statistic, c.groups.of) for c in found):
+        here = [i for i, c in enumerate(found) if (c.statistic, c.groups.of) == family]
         adjusted[here] = holm(np.array([float(found[i].found.p_value) for i in here]))
     return [float(p) for p in adjusted]
 
