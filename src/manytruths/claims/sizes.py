@@ -103,9 +103,11 @@ class _Size:
         if row.n is not None and row.n < self.facts.subjects:
             parts.append(f"over {number_word(row.n)} of {spell_count(self.facts.subjects, self.facts.subject_word)}")
         if empty and row.n_undefined:
-            have = "has" if row.n_undefined == 1 else "have"
-            parts.append(f"{spell_count(row.n_undefined, 'case')} in which {empty} marked nothing {have} no ratio")
-        return f" ({'; '.join(parts)})" if parts else ""
+            # sizes of 0 have no ratio
+            parts.append(f"without {spell_count(row.n_undefined, 'case')} in which {empty} marked nothing")
+        if not parts:
+            return ""
+        return f" ({', '.join(parts)})" if row.label else f", {', '.join(parts)}"
 
 
 def consider_sizes(log: ClaimLog, table: TableIndex, sizes: TableIndex, facts: SizeFacts) -> None:
@@ -166,12 +168,16 @@ def _by_label(rows: Sequence[Row], part: Part, between: str = ", ") -> tuple[Sen
 def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None:
     name = "icc_1" if size.facts.exchangeable else "icc_a1"
     rows = size.rows(table, name, "linear", "all")
-    text = f"The intraclass correlation of {size.words} ({CORRELATIONS[name]}) {{}} {{}}."
+    text = f"The intraclass correlation of {size.words} ({CORRELATIONS[name]}) {{}} {{}}{{}}."
     if not any(map(_is_sayable, rows)):
-        log.consider(ICC, (text.format("is", "known"),), about=_about(size), why_not=_why_undefined(rows))
+        log.consider(ICC, (text.format("is", "known", ""),), about=_about(size), why_not=_why_undefined(rows))
         return
     said, left = _by_label(rows, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row)))
-    sentence, result = (compose(text, verb, said) for verb in ("is", "was"))
+    empty = len(size.facts.nothing_marked)
+    zeros = f"; {spell_count(empty, 'case')} in which nobody marked anything count as 0" if empty else ""
+    zeros = zeros.replace("count as", "counts as") if empty == 1 else zeros
+    tenses = ("is", zeros), ("was", zeros.replace(" count", " counted").replace("counteds", "counted"))
+    sentence, result = (compose(text, verb, said, rest) for verb, rest in tenses)
     log.consider(ICC, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 
