@@ -189,7 +189,10 @@ def test_lesions_of_all_cases_by_finders(result):
     assert [pooled(n).value for n in ("lesions", "lesions_found_by_all", "lesions_found_by_one")] == [5, 2, 2]
     assert (pooled("lesions").n, pooled("lesions_split").value) == (2, 1)
     assert (pooled("marks").value, pooled("marks").n, pooled("most_marks").value) == (10, 8, 3)
-    assert pooled("median_mark").value == 4
+    assert (pooled("median_mark").value, pooled("lesions_overlapping_others").value) == (4, 1)
+    assert [pooled(f"found_by_{k}").value * 5 for k in (1, 2, 3)] == [2, 1, 2]
+    # the largest marks of A, B and C in p1, of 17, 13 and 13 pixels
+    assert pooled("largest_mark_share").value == pytest.approx((10 / 17 + 5 / 13 + 10 / 13) / 3)
     assert [pooled("lesions_found_by_all", threshold=t).value for t in (0.1, 0.5, 0.9)] == [2, 2, 0]
 
 

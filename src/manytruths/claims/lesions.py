@@ -7,7 +7,7 @@ that anybody would count (the vessels of a retina are one mark and its fragments
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..core.undefined import Note, reason
 from ..io.result_tables import Row
@@ -90,7 +90,7 @@ class LesionFacts:
     subjects: int
     subject: str = "case"
     labels: tuple[str, ...] = ()
-    rule: Rule = Rule()
+    rule: Rule = field(default_factory=Rule)
     unit: str = "pixels"
     instances: bool = False
     everybody: bool = True
@@ -168,8 +168,8 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
         text = " ({} of these {}, less closely, with what another rater drew)"
         touching = compose(text, table.quote(near, 0), verb)
     sentence = compose(
-        "{start} raters marked {every} {lesions} ({what}; those with {rule} count as the same) in {cases}: {by_all} by {who}, "
-        "and {by_one} by one rater alone{touching}.",
+        "{start} raters marked {every} {lesions} ({what}; those with {rule} count as the same) in {cases}: {by_all} by "
+        "{who}, and {by_one} by one rater alone{touching}.",
         start=f"Of {label_words(label)}, the" if label else "The", every=table.quote(every, 0),
         lesions="lesion" if every.value == 1 else "lesions", what=what, rule=rule_words(facts.rule, facts.unit),
         cases=counted(every.n or 0, "case"), by_all=table.quote(by_all, 0), who=who, by_one=table.quote(by_one, 0),

@@ -64,6 +64,9 @@ class Finders(NamedTuple):
         return cls(*(int(each.sum()) for each in every))
 
 
+NOTHING_FOUND = Finders()
+
+
 @dataclass(frozen=True)
 class LabelLesions:
     """What is kept of the lesions of one label in one case."""
@@ -75,7 +78,7 @@ class LabelLesions:
     """Those of the threshold that was asked for."""
     finders: Mapping[float, Finders] = field(default_factory=dict)
     """How many lesions were found by whom, by threshold."""
-    found: Finders = Finders()
+    found: Finders = NOTHING_FOUND
     """The same for the threshold that was asked for."""
     too_many: bool = False
 
@@ -203,7 +206,7 @@ def lesion_tables(
             at = {c: f.curve.get(threshold, {}) for c, f in by_case.items()}
             series = _series(keys, at, cases, label, (threshold,))
             curve.add(row for row in mean_rows(series, tallies, list(tallies), "", settings) if row.scope == "mean")
-            finders = [f.finders.get(threshold, Finders()) for f in by_case.values()]
+            finders = [f.finders.get(threshold, NOTHING_FOUND) for f in by_case.values()]
             curve.add(_finder_rows(finders, by_case, label, region_of(tallies), (*ALL, threshold)))
     return [plain], [detection, curve]
 
@@ -275,11 +278,15 @@ def _pooled_rows(
         "median_mark": float(np.median(sizes)) if sizes else Undefined("no_lesion"),
         "largest_mark_share": fsum(shares) / len(shares) if shares else Undefined("no_mask_of_several_lesions"),
     }
+    unknown = any(found.too_many for found in by_case.values())
     for name, value in numbers.items():
-        unknown = any(found.too_many for found in by_case.values())
         value = Undefined("too_many_lesions") if unknown else value
         n = {"lesions_split": _compared(by_case), "largest_mark_share": len(shares)}.get(name, read)
         yield Row("pooled", name, value, "", "", label, region, ALL, n=n)
+    compared = [len(lesion.found_by) for lesion in lesions if len(lesion.found_by) + len(lesion.missed_by) > 1]
+    for k in range(1, max(len(case.raters) for case in cases.values()) + 1):
+        value = Undefined("too_many_lesions") if unknown else ratio(compared.count(k), len(compared), "no_lesion")
+        yield Row("pooled", f"found_by_{k}", value, "", "", label, region, ALL, n=len(compared))
 
 
 def _finder_rows(

@@ -18,13 +18,14 @@ def make_sections(findings: Findings) -> list[Section]:
         computation,
         given_reference,
         groups,
+        lesions,
         raters,
         reference_standard,
         summary,
     )
 
     interval = findings.interval_name
-    before = (summary, agreement, raters, groups, cases, reference_standard, given_reference)
+    before = (summary, agreement, raters, groups, lesions, cases, reference_standard, given_reference)
     modules = (*before, complexity, algorithms, computation)
     sections = (module.section(findings) for module in modules)
     spelled = [spell_section(section, interval) for section in sections if section is not None]
