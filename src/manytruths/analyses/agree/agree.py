@@ -14,6 +14,7 @@ from ...claims.claim import ClaimLog, Claims
 from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
+from ...claims.lesions import LesionFacts, consider_lesions
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
@@ -128,6 +129,9 @@ class Agreement(Result):
             sizes, agreed = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("sizes", "size_agreement"))
             consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)
+        if "detection" in self.tables:
+            tables = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("detection", "detection_curve"))
+            consider_lesions(log, *tables, self._lesion_facts)
         if self.groups is not None:
             consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))
         return log.settle(primary=self.study.options.primary)
@@ -182,6 +186,17 @@ class Agreement(Result):
             left_out={label: cases for label, cases in labels_left_out(self.tallies).items() if cases},
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
             exchangeable=study.options.exchangeable,
+        )  # fmt: skip
+
+    @property
+    def _lesion_facts(self) -> LesionFacts:
+        study, facts = self.study, self._facts
+        read = [t.rated.max(initial=0) == len(t.raters) for t in self.tallies.values()]
+        specks = tuple(s.case for s in self.counted_suspicions if s.kind == "speckle")
+        return LesionFacts(
+            raters=facts.raters, subjects=facts.subjects, subject=facts.subject_word, labels=facts.labels,
+            rule=study.options.lesions, unit=self.distance_unit, instances=study.options.instances,
+            everybody=all(read) and not study.options.exchangeable, specks=specks,
         )  # fmt: skip
 
     def _group_facts(self, groups: GroupFacts) -> GroupFacts:
