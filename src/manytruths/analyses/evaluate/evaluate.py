@@ -234,7 +234,7 @@ class Evaluation(Result):
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables but the points of curves, as ``summary.json`` has them."""
-        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name != "curves"]
+        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name not in ("curves", "froc")]
         return summary_of(
             "evaluate",
             tables,
