@@ -130,8 +130,9 @@ class Agreement(Result):
             consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)
         if "detection" in self.tables:
-            tables = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("detection", "detection_curve"))
-            consider_lesions(log, *tables, self._lesion_facts)
+            names = ("detection", "detection_curve")
+            found, curve = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in names)
+            consider_lesions(log, found, curve, self._lesion_facts)
         if self.groups is not None:
             consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))
         return log.settle(primary=self.study.options.primary)
