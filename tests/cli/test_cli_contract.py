@@ -162,4 +162,5 @@ def test_a_second_run_gives_the_same_files(everything):
 
 def test_charts(everything):
     charts = sorted(p.name for p in (everything / "out1/agree/charts").iterdir())
-    assert charts == ["agreement-curve.svg", "dendrogram.svg", "dice-between-raters.svg", "kappa-by-group.svg"]
+    between = [f"{name}-between-raters.svg" for name in ("dice", "distance")]
+    assert charts == ["agreement-curve.svg", "dendrogram.svg", *between, "kappa-by-group.svg"]
