@@ -3,8 +3,8 @@
 Rows of raters have the agreement within a group (``group_a`` and ``group_b`` are the same) and between two groups; rows
 of cases have the mean of a group (``group_b`` is empty). ``<statistic>_difference`` is the number of ``group_a`` minus
 that of ``group_b``, ``<statistic>_p_value`` the p value of the permutation test, ``<statistic>_p_holm`` the same
-adjusted over all pairs of groups (of raters, or of cases) and columns, and ``<statistic>_arrangements`` the number of ways to divide the members
-into groups of these sizes, of which the test tried ``n``.
+adjusted over all pairs of groups (of raters, or of cases) and columns, and ``<statistic>_arrangements`` the number of
+ways to divide the members into groups of these sizes, of which the test tried ``n``.
 """
 
 from __future__ import annotations
