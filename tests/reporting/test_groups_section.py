@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from page_numbers import fits, held_against
@@ -15,9 +17,9 @@ Y, X = np.mgrid[:32, :32]
 def study():
     rng, cases = np.random.default_rng(0), {}
     for k in range(12):
-        radius = rng.uniform(6, 9)
+        radius = rng.uniform(7, 10)
         cases[f"p{k:02}"] = {
-            f"R{j}": (np.hypot(Y - 16, X - 16) < radius * rng.lognormal(0, 0.06 if j < 4 else 0.2)).astype(np.uint8)
+            f"R{j}": (np.hypot(Y - 16, X - 16) < radius * rng.lognormal(0, 0.05 if j < 4 else 0.12)).astype(np.uint8)
             for j in range(8)
         }
     groups = {case: f"scanner={'A' if k % 2 else 'B'}" for k, case in enumerate(cases)}
@@ -37,7 +39,9 @@ def test_the_section_has_sentences_and_tables_with_addresses(report):
     page = report.path.read_text(encoding="utf-8")
     assert "Do groups differ?" in page
     assert "By expertise, raters of the group" in page
-    assert "Of groups, nothing is said about scanner: B and A: the difference has no interval" in page
+    assert re.search(
+        r"Nothing is said about the groups [AB] and [AB] \(scanner\): the difference has no interval", page
+    )
     numbers = [number for number in held_against(report.path, report.folder) if "agree/groups.csv" in number.at]
     assert len(numbers) > 20
     assert [number for number in numbers if not fits(number)] == []
