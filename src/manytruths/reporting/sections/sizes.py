@@ -57,7 +57,7 @@ def section(findings: Findings) -> Section | None:
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
-    svgs = size_charts(findings.agreement)
+    svgs = size_charts(findings.agreement, findings.colours)
     two = len(findings.study.rater_names) == 2 and not findings.study.options.exchangeable
     captions = {**CAPTIONS, "size-limits-of-agreement": LIMIT_CAPTIONS[two]}
     endings = dict.fromkeys(re.sub("|".join(map(re.escape, captions)), "", name) for name in svgs)
