@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...charts import bland_altman_chart, size_strips, slope_chart
+from ...claims.sentences import label_words
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from .size_agreement import RATIOS, SizeReadings, gather_sizes
@@ -44,7 +45,7 @@ def _charts_of(
     readings: SizeReadings, table: Table, *, exchangeable: bool, colours: Mapping[str, str] | None
 ) -> dict[str, str]:
     first, raters = readings.first, readings.raters
-    of = f" of {readings.label}" if readings.label else ""
+    of = f" of {label_words(readings.label)}" if readings.label else ""
     what, words = f"{readings.size}, {readings.unit}", f"{readings.size.capitalize()}{of}"
     svg = {}
     if (~np.isnan(first)).any() and not exchangeable:
@@ -87,6 +88,8 @@ def _pair_chart(readings: SizeReadings, table: Table, what: str, words: str) -> 
     if len(rows) != 3 or not used.any():
         return ""
     bias, lower, upper = (_ends(row) for row in rows)
+    if math.isnan(upper[0]):
+        return ""
     names = [case for case, there in zip(readings.cases, used.tolist(), strict=True) if there]
     first, second = readings.raters
     return bland_altman_chart(
@@ -107,6 +110,8 @@ def _mean_chart(
     if len(rows) != 1 or not used.any():
         return ""
     value, low, high = _ends(rows[0])
+    if math.isnan(value):
+        return ""
     with np.errstate(divide="ignore"):
         middle = np.exp(np.nanmean(np.log(first[used]), axis=1))
     i, j = np.nonzero(~np.isnan(first[used]))
