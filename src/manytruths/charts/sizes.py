@@ -65,6 +65,7 @@ def bland_altman_chart(
     log: bool = False,
     names: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
+    colours: Mapping[str, str] | None = None,
 ) -> str:
     """Differences against means, with bias and limits of agreement as lines and their intervals as bands.
 
@@ -79,6 +80,8 @@ def bland_altman_chart(
         What shows under the pointer at each point.
     groups
         The rater of each point, for colours and a legend.
+    colours
+        ``#rrggbb`` of raters; those that are not named have colours for paper.
     """
     x, y = (np.asarray(values, np.float64) for values in (means, differences))
     if x.shape != y.shape or x.ndim != 1:
@@ -88,6 +91,7 @@ def bland_altman_chart(
             raise CallError(f"{label} has {len(given)} entries for {len(x)} points; give one for each")
     kinds = list(dict.fromkeys(groups or ()))
     paints = {kind: PAPER_COLOURS[i % len(PAPER_COLOURS)] for i, kind in enumerate(kinds)}
+    paints |= {kind: colours[kind] for kind in kinds if colours is not None and kind in colours}
     keys, legend = svg.legend_rows(
         [(svg.shorten(kind), paint) for kind, paint in paints.items()], LEFT, TOP + 8, WIDE, fill_opacity=0.75
     )

@@ -47,7 +47,7 @@ def consider_distances(log: ClaimLog, table: TableIndex, facts: AgreementFacts) 
             "The outlines of {of} {be} {far} {unit} apart by the 95% Hausdorff distance and {mean} {unit} by the mean "
             "surface distance{average}{over}.{gaps}"
         )
-        average = " on average" if facts.subjects > 1 or facts.raters > 2 or facts.labels else ""
+        average = ", on average" if facts.subjects > 1 or facts.raters > 2 or facts.labels else ""
         return compose(
             text, of=of, be="were" if past else "are", far=_quote(table, far), mean=_quote(table, mean),
             unit=far.unit, average=average, over=averaged_over(far, facts),

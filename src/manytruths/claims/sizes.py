@@ -17,7 +17,7 @@ ICC = ClaimKind(
     "The intraclass correlation of areas or volumes, named in full, is so much; of several labels, label by label.",
     "The sizes were measured and it is defined; two-way random, absolute agreement, single rater, and one-way where "
     "raters are exchangeable; the interval needs ten subjects.",
-    "coverage of the interval",
+    "coverage of the interval, which is below 93% with three raters and many subjects, and with skewed sizes",
 )  # fmt: skip
 LIMITS = ClaimKind(
     "sizes.limits", "estimate",
@@ -25,13 +25,13 @@ LIMITS = ClaimKind(
     "mean, as a factor, which are said to be none between two raters.",
     "They are defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
     "needs ten subjects. The sentence says that the limits take log ratios to be normally distributed.",
-    "coverage of the intervals",
+    "coverage of the intervals, where log ratios are normal",
 )  # fmt: skip
 CHANGE = ClaimKind(
     "sizes.detectable_change", "estimate",
     "The smallest detectable change of an area or a volume that two raters measure is so much, in its unit.",
     "It is defined; the interval needs ten subjects. The sentence says that it takes errors not to grow with the size.",
-    "coverage of the interval",
+    "coverage of the interval, where errors do not grow with the size",
 )  # fmt: skip
 REPEATABILITY = ClaimKind(
     "sizes.repeatability", "estimate",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +30,8 @@ TITLES = {
 """Of what is measured, in the order of tables."""
 RATIOS = ("area", "volume")
 """Compared as ratios."""
+LEAST_CASES = 3
+"""Fewest cases whose sizes are drawn."""
 MANY = 15
 """Rows from which on a table is collapsed and can be filtered."""
 CAPTIONS = {
@@ -52,23 +53,22 @@ def section(findings: Findings) -> Section | None:
     )  # fmt: skip
     if not blocks:
         return None
-    lead = findings.agreement.claims.sentences(*IDS)
+    claims = findings.agreement.claims
+    lead = tuple(sentence for name in IDS for sentence in claims.sentences(name))
     return Section("sizes", "How large, and how far apart?", lead, blocks)
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
-    svgs = size_charts(findings.agreement)
+    """Of one label, sizes by rater and by case, and limits of agreement; of several labels, the limits of each."""
+    if len(findings.study) < LEAST_CASES:
+        return
+    svgs = size_charts(findings.agreement, findings.colours)
     two = len(findings.study.rater_names) == 2 and not findings.study.options.exchangeable
-    captions = {**CAPTIONS, "size-limits-of-agreement": LIMIT_CAPTIONS[two]}
-    endings = dict.fromkeys(re.sub("|".join(map(re.escape, captions)), "", name) for name in svgs)
-    for ending in endings:
-        shown = [
-            Chart(f"{name}{ending}", svgs[f"{name}{ending}"], caption)
-            for name, caption in captions.items()
-            if f"{name}{ending}" in svgs
-        ]
-        if shown:
-            yield Beside(tuple(shown)) if len(shown) > 1 else shown[0]
+    shown = [Chart(name, svgs[name], caption) for name, caption in CAPTIONS.items() if name in svgs]
+    limits = [name for name in svgs if name.startswith("size-limits-of-agreement")]
+    shown += [Chart(name, svgs[name], LIMIT_CAPTIONS[two]) for name in limits]
+    if shown:
+        yield Beside(tuple(shown)) if len(shown) > 1 else shown[0]
 
 
 @dataclass(frozen=True)
