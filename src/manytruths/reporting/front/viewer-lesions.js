@@ -45,18 +45,23 @@ export function updateLesions(panel, lesions, shown, label) {
   panel.querySelectorAll(".viewer-lesion").forEach((button, place) => (button.hidden = !isOfLabel(lesions[place], label)));
 }
 
-// Words on dark plates, each at the middle of its lesion.
+const PLATE = 18;
+
+// Words on dark plates, each at the middle of its lesion, or below another one.
 export function drawLesionMarks(context, marks, { ratio, place, aspect }) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.font = "600 12px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
+  const taken = [];
   for (const { row, column, words } of marks) {
     const x = place.left + (column + 0.5) * place.zoom;
-    const y = place.top + (row + 0.5) * place.zoom * aspect;
     const width = context.measureText(words).width + 10;
+    let y = place.top + (row + 0.5) * place.zoom * aspect;
+    while (taken.some((one) => Math.abs(one.x - x) < (one.width + width) / 2 && Math.abs(one.y - y) < PLATE)) y += PLATE + 1;
+    taken.push({ x, y, width });
     context.fillStyle = "rgb(0 0 0 / 0.62)";
-    context.fillRect(x - width / 2, y - 9, width, 18);
+    context.fillRect(x - width / 2, y - PLATE / 2, width, PLATE);
     context.fillStyle = "#fff";
     context.fillText(words, x, y + 0.5);
   }
