@@ -538,22 +538,22 @@ RATERS = ("raters.clusters", "raters.outlier", "raters.larger", "raters.smaller"
 
 
 def results_text(findings: Findings) -> str:
-    """One paragraph, in the past tense: the claims that were made, with the spread over cases."""
+    """One paragraph in the past tense: the claims that were made, in the order of "Which numbers to report" in the docs."""
     parts = (
         _mask_results(findings),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
         _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
         _results(findings, "agreement.over_both", "agreement.these_raters"),
         _spread(findings),
+        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
+        _results(findings, "groups.raters", "groups.cases"),
         _repeat_results(findings),
+        _lesion_results(findings),
         _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.limits", "sizes.detectable_change"),
         _results(findings, "sizes.repeatability", "sizes.cut_by_border"),
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
         _results(findings, *GIVEN),
-        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
-        _results(findings, "groups.raters", "groups.cases"),
-        _lesion_results(findings),
         _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
         _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),
