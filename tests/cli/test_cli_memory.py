@@ -15,7 +15,8 @@ from processes_seen import ended, half_way, shell, started
 from study_folders import untidy, write_png, write_study
 
 SIZE = 3072
-ADVICE = "use fewer --jobs, or use --no-pictures (about 0.2 GB), or crop the images or make them smaller"
+LIGHTER = "--no-pictures --measure none"
+ADVICE = f"use fewer --jobs, or use {LIGHTER} (about 0.2 GB), or crop the images or make them smaller"
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +40,10 @@ def test_what_it_takes_and_what_to_do(jobs, large, tmp_path):
     assert done.line.startswith("manytruths: case p1: does not fit into memory")
     each = ", in each of 2 processes" if jobs == 2 else ""
     advice = ADVICE if jobs == 2 else ADVICE.removeprefix("use fewer --jobs, or ")
-    assert done.line.endswith(f": agree takes about 0.4 GB for 5 masks of 3072×3072{each}; {advice}")
+    assert done.line.endswith(f": agree takes about 0.5 GB for 5 masks of 3072×3072{each}; {advice}")
     assert not untidy(tmp_path / "out")
     # what is advised is enough
-    assert shell(f"{line} --no-pictures --quiet") == shell(":")
+    assert shell(f"{line} {LIGHTER} --quiet") == shell(":")
 
 
 @pytest.mark.slow
@@ -91,6 +92,7 @@ def test_processes_that_cannot_be_started(tmp_path):
 @pytest.mark.parametrize("limit", range(20_000, 200_000, 30_000))
 def test_hardly_any_memory(limit, tmp_path):
     done = shell(f"ulimit -v {limit}; " + "{m} agree '" + write_study(tmp_path) + f"' --jobs 2 --out {tmp_path}/out")
-    assert done.status in (0, 1, 127)
+    # OpenBLAS ends a process by an interrupt where it cannot start its threads
+    assert done.status in (0, 1, 127) or (done.status == 130 and "OpenBLAS" in done.err)
     assert "Traceback" not in done.err or "manytruths" not in done.err
     assert len(done.err.splitlines()) <= 1 or "OpenBLAS" in done.err or "<frozen" in done.err

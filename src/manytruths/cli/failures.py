@@ -141,18 +141,21 @@ def print_failure(failure: Failure) -> None:
 
 BYTES = {
     "check": (6, 1, 0),
-    "agree": (36, 1, 75),
-    "agree --no-pictures": (6, 1, 0),
+    "agree": (40, 2, 75),
+    "agree --no-pictures": (14, 4, 0),
+    "agree --no-pictures --measure none": (6, 1, 0),
     "fuse": (28, 1, 32),
-    "evaluate": (55, 5, 0),
+    "evaluate": (20, 17, 0),
     "reliability": (14, 4, 0),
-    "report": (36, 1, 75),
+    "report": (40, 2, 75),
 }
 """The most bytes that a process takes for each pixel of a case, for each pixel of each mask, and in addition for each
 pixel of an image.
 
 Measured with 2, 5 and 10 masks of 8 bits of 2048² and 4096² pixels, images in colour, and two algorithms to evaluate.
 """
+LIGHTER = ("--no-pictures", "--measure none")
+"""Options of agree that save memory."""
 ALONE = 0.06e9
 """Bytes that a process takes before it reads a case."""
 
@@ -160,7 +163,7 @@ ALONE = 0.06e9
 def describe_too_large(error: TooLarge, given: Sequence[str]) -> str:
     """What did not fit into memory, how much it takes, and what to do."""
     command = given[0] if given else ""
-    own = f"{command} --no-pictures" if "--no-pictures" in given else command
+    own = " ".join([command, *(option for option in LIGHTER if _is_given(option, given))])
     each = f", in each of {error.jobs} processes" if error.jobs > 1 else ""
     taken = ""
     if error.what:
@@ -169,6 +172,11 @@ def describe_too_large(error: TooLarge, given: Sequence[str]) -> str:
         taken = f": {known} takes about" if known in BYTES else f": {command} takes far more than the"
         taken = f"{taken} {_gigabytes(size)} for {error.what}{each}"
     return f"{error}{taken}; {memory_advice(given, error)}"
+
+
+def _is_given(option: str, given: Sequence[str]) -> bool:
+    """Whether an option, with its value, is among the arguments of a call."""
+    return option in " ".join(given).replace("=", " ")
 
 
 def bytes_needed(command: str, case: TooLarge) -> float:
@@ -184,10 +192,11 @@ def memory_advice(given: Sequence[str], case: TooLarge | None = None) -> str:
     ways = []
     if case is None or case.jobs > 1:
         ways.append("use fewer --jobs")
-    lighter = f"{given[0]} --no-pictures" if given else ""
-    if lighter in BYTES and "--no-pictures" not in given:
-        about = f" (about {_gigabytes(bytes_needed(lighter, case))})" if case is not None and case.what else ""
-        ways.append(f"use --no-pictures{about}")
+    lighter = [option for option in LIGHTER if not _is_given(option, given)]
+    least = " ".join([given[0], *LIGHTER]) if given else ""
+    if lighter and least in BYTES:
+        about = f" (about {_gigabytes(bytes_needed(least, case))})" if case is not None and case.what else ""
+        ways.append(f"use {' '.join(lighter)}{about}")
     return ", or ".join([*ways, "crop the images or make them smaller"])
 
 
