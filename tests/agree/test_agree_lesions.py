@@ -168,3 +168,36 @@ def test_nodules_of_lidc_by_four_slots():
     assert sum(shares) == pytest.approx(1)
     assert {row.extra for row in found.tables["detection"].rows} == {("", "")}
     assert set(found.tables["lesions"].to_frame().found_by) == {""}
+
+
+def test_the_first_session_has_the_name_of_its_rater():
+    cases = {case: {(rater, "1"): mask for rater, mask in masks.items()} for case, masks in CASES.items()}
+    cases["p1"]["B", "2"] = line((2, 6, 1))
+    found = mt.agree(mt.Study.from_arrays(cases), pictures=False, measure="lesions")
+    assert {row["rater"] for row in found.tables["detection"].rows} == {"", "A", "B", "C"}
+    rows = found.tables["lesions"].to_frame()
+    assert rows.found_by.tolist()[:2] == ["A; B; C", "B"]
+    assert rows.not_rated_by.tolist() == ["", "", "", "", ""]
+
+
+def test_lesions_of_all_cases_by_finders(result):
+    """Four lesions of p1 and one of p2; p3 has none."""
+
+    def pooled(name, **where):
+        return result.tables["detection" + "_curve" * bool(where)].find(name, "pooled", **where)
+
+    assert [pooled(n).value for n in ("lesions", "lesions_found_by_all", "lesions_found_by_one")] == [5, 2, 2]
+    assert (pooled("lesions").n, pooled("lesions_split").value) == (2, 1)
+    assert (pooled("marks").value, pooled("marks").n, pooled("most_marks").value) == (10, 8, 3)
+    assert (pooled("median_mark").value, pooled("lesions_overlapping_others").value) == (4, 1)
+    assert [pooled(f"found_by_{k}").value * 5 for k in (1, 2, 3)] == [2, 1, 2]
+    # the largest marks of A, B and C in p1, of 17, 13 and 13 pixels
+    assert pooled("largest_mark_share").value == pytest.approx((10 / 17 + 5 / 13 + 10 / 13) / 3)
+    assert [pooled("lesions_found_by_all", threshold=t).value for t in (0.1, 0.5, 0.9)] == [2, 2, 0]
+
+
+def test_a_lesion_of_one_reader_is_not_found_by_all():
+    cases = {"p1": {"A": line((2, 6, 1)), "B": line()}, "p2": {"A": line((2, 6, 1))}}
+    found = mt.agree(mt.Study.from_arrays(cases), pictures=False, measure="lesions").tables["detection"]
+    names = ("lesions", "lesions_found_by_all", "lesions_found_by_one")
+    assert [found.find(name, "pooled").value for name in names] == [1, 0, 1]

@@ -79,13 +79,19 @@ def drawn_rings(random):
 ORIENTATIONS = {"oblique": None, "axial": (1, 0, 0, 0, 1, 0), "sagittal": (0, 1, 0, 0, 0, -1)}
 
 
-@pytest.mark.parametrize("orientation", ORIENTATIONS)
+@pytest.fixture(scope="module", params=ORIENTATIONS)
+def turned(request, tmp_path_factory):
+    """A series, and its slices."""
+    orientation = ORIENTATIONS[request.param]
+    more = {} if orientation is None else {"orientation": orientation}
+    folder = series_folder(tmp_path_factory.mktemp("turned") / "ct", **more)
+    return folder, images(folder)
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_voxels_are_those_inside_in_millimetres(tmp_path, orientation, seed):
+def test_voxels_are_those_inside_in_millimetres(tmp_path, turned, seed):
     random = np.random.default_rng(seed)
-    more = {} if ORIENTATIONS[orientation] is None else {"orientation": ORIENTATIONS[orientation]}
-    folder = series_folder(tmp_path / "ct", **more)
-    stack = images(folder)
+    folder, stack = turned
     wanted, contours = np.zeros((SLICES, ROWS, COLUMNS), bool), []
     for k in random.choice(SLICES, 7, replace=False).tolist():
         rings = [
@@ -214,6 +220,13 @@ def test_the_series_must_be_there(ct, slices, tmp_path):
         read_rtstruct([path, ct, other])
     made.ROIContourSequence[0].ContourSequence[0] = contour(ring_on(slices[4]), image_uid=slices[4].SOPInstanceUID)
     assert len(read_rtstruct([saved(made, tmp_path / "rs.dcm"), ct, other])) == 1
+    study = structure_set(slices[0], {}).ReferencedFrameOfReferenceSequence[0].RTReferencedStudySequence
+    again = pydicom.Dataset()
+    again.SeriesInstanceUID = images(other)[0].SeriesInstanceUID
+    study[0].RTReferencedSeriesSequence.append(again)
+    made.ReferencedFrameOfReferenceSequence[0].RTReferencedStudySequence = study
+    (read,) = read_rtstruct([saved(made, tmp_path / "rs.dcm"), ct, other])  # the images decide between two
+    assert str(read.picture) == str(ct)
 
 
 def test_a_study(ct, slices, tmp_path, capsys):

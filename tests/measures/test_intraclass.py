@@ -277,3 +277,11 @@ def test_an_interval_over_subjects_that_one_decides():
     two = mt.icc(table[[0, 1, 5]], subjects=[0, 0, 1])
     assert two.method == "jackknife"
     assert math.isnan(two.low)
+
+
+def test_gaps_and_subjects_without_whom_nothing_is_left():
+    table = [[1.0, 2.0], [2.0, 2.5], [np.nan, 4.0], [5.0, 4.0]]
+    for names, known in (([0, 0, 1, 2], False), ([0, 0, 0, 1], False), ([0, 1, 2, 3], True)):
+        r = mt.icc(table, subjects=names)
+        assert math.isnan(r.low) is not known
+        assert known or r.low.code == "undefined_without_a_subject"

@@ -44,6 +44,7 @@ REASONS: dict[str, str] = {
     "not_read": "the rater has no mask of the case",
     "no_earlier_reading": "the rater has no mask of a case before it",
     "no_baseline": "the rater has no mask of the first case",
+    "target_not_evaluated": "a target lesion was not evaluated",
     "reference_size_zero": "what it is compared with is 0",
     # who rated what
     "not_rated": "no item was rated",
@@ -95,6 +96,7 @@ REASONS: dict[str, str] = {
     "basis_not_kept": "what it started from was not kept",
     "no_lesion": "there is no lesion",
     "no_lesion_found_twice": "no lesion was found by two raters",
+    "no_mask_of_several_lesions": "no mask has more than one lesion",
     "no_lesion_matched": "no lesion of the one matches one of the other",
     "too_many_lesions": "there are more lesions than can be matched in one image",
     "no_tolerance": "no tolerance: no two raters marked anything; give one with --tolerance",

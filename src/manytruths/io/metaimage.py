@@ -2,7 +2,7 @@
 
 The header is lines of ``Name = value``, of which ``ElementDataFile`` is the last. Positions are left-posterior-superior
 in the file, as ITK takes them, and right-anterior-superior in grids. Row i of ``TransformMatrix`` is the direction of
-axis i. Reference: the MetaIO documentation of ITK, https://docs.itk.org/en/latest/learn/metaio.html
+axis i. Lengths in other units (``DistanceUnits``) become mm. Reference: the MetaIO documentation of ITK, https://docs.itk.org/en/latest/learn/metaio.html
 """
 
 from __future__ import annotations

@@ -366,7 +366,10 @@ def _fit_reml(
     subjects = int(owner.max()) + 1
     if subjects < len(table):
         without = _repeat(products, subjects) - _products(scaled[None], there, owner, one_way)
-        replicates, _ = _maximise(without, np.repeat(np.maximum(ratios, 0.3), subjects, axis=0))
+        replicates, kept = np.full((subjects, 3), np.nan), np.flatnonzero(_separable(without))
+        if len(kept):
+            starts = np.repeat(np.maximum(ratios, 0.3), len(kept), axis=0)
+            replicates[kept], _ = _maximise(_choose(without, kept), starts)
         return replace(model, replicates=replicates * scale**2)
     return replace(model, draws=design.draw(estimate[0], resamples, seed) * scale**2)
 
@@ -465,6 +468,18 @@ class _Design:
 
 def _chi_square(rng: np.random.Generator, freedom: int, count: int) -> Values:
     return rng.chisquare(freedom, count) if freedom else np.zeros(count)
+
+
+def _separable(products: _Products) -> NDArray[np.bool_]:
+    """Of many tables, those that have two subjects or more, and errors besides subjects and raters."""
+    inside = products.whole - (products.by_count / products.counts[:, None, None]).sum(axis=1)
+    raters, y, subjects = inside[:, :-2, :-2], inside[:, :-2, -1], products.subjects.sum(axis=1)
+    rank, explained = np.zeros(len(inside)), np.zeros(len(inside))
+    if raters.shape[1]:
+        rank = np.linalg.matrix_rank(raters, hermitian=True, tol=1e-9 * products.sizes)
+        explained = np.einsum("bp,bpq,bq->b", y, np.linalg.pinv(raters, rcond=1e-10, hermitian=True), y)
+    freedom = np.rint(products.sizes - subjects) - rank
+    return np.asarray((subjects > 1) & (freedom > 0) & (inside[:, -1, -1] - explained > 1e-12 * products.sizes))
 
 
 def _starts(products: _Products) -> Values:

@@ -14,6 +14,7 @@ from ...claims.claim import ClaimLog, Claims
 from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
+from ...claims.lesions import LesionFacts, consider_lesions
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
@@ -33,6 +34,7 @@ from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, 
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
+from .flow import flow_notes, flow_table
 from .groups import compare_groups, find_groups, parse_by
 from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
@@ -127,6 +129,10 @@ class Agreement(Result):
             sizes, agreed = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("sizes", "size_agreement"))
             consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)
+        if "detection" in self.tables:
+            names = ("detection", "detection_curve")
+            found, curve = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in names)
+            consider_lesions(log, found, curve, self._lesion_facts)
         if self.groups is not None:
             consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))
         return log.settle(primary=self.study.options.primary)
@@ -181,6 +187,17 @@ class Agreement(Result):
             left_out={label: cases for label, cases in labels_left_out(self.tallies).items() if cases},
             apart=self.raters is not None and len(self.raters.facts.components) > 1,
             exchangeable=study.options.exchangeable,
+        )  # fmt: skip
+
+    @property
+    def _lesion_facts(self) -> LesionFacts:
+        study, facts = self.study, self._facts
+        read = [t.rated.max(initial=0) == len(t.raters) for t in self.tallies.values()]
+        specks = tuple(s.case for s in self.counted_suspicions if s.kind == "speckle")
+        return LesionFacts(
+            raters=facts.raters, subjects=facts.subjects, subject=facts.subject_word, labels=facts.labels,
+            rule=study.options.lesions, unit=self.distance_unit, instances=study.options.instances,
+            everybody=all(read) and not study.options.exchangeable, specks=specks,
         )  # fmt: skip
 
     def _group_facts(self, groups: GroupFacts) -> GroupFacts:
@@ -368,7 +385,7 @@ def tabulate_agreement(
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
     sizes = {name: case.sizes for name, case in cases.items()}
-    tables += size_tables(study, sizes, tallies, settings)
+    tables += [*size_tables(study, sizes, tallies, settings), flow_table(study, tallies)]
     tables += size_agreement_tables(tables, study, settings)
     touched = mark_resampled(study, ()).cases
     found = {name: case.lesions for name, case in cases.items()}
@@ -377,7 +394,7 @@ def tabulate_agreement(
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
+    others = (*flow_notes(study), *_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(

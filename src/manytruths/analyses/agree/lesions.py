@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isnan
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,13 @@ from ...lesions.matching import positive_agreement, rater_detection
 from ...lesions.rules import Rule
 from ...study.case import Reading
 from ...study.lesions import lesion_masks, match_reading
-from ..tables import Series, Settings, group_names, marked_rows, mean_rows, summarise
+from ..tables import Series, Settings, group_names, marked_rows, mean_rows, region_of, summarise
 
 ALL = ("", "")
 """The columns ``rater`` and ``against`` of what is about all raters."""
 OTHERS = "others"
+OF_ALL_CASES = ("lesions", "lesions_found_by_all", "lesions_found_by_one", "lesions_overlapping_others")
+"""Counts over all cases; the last is of those found by one."""
 MOST_PAIRS = 45
 """Of raters, whose curves are tabulated: those of ten raters."""
 HEADER = (
@@ -39,6 +42,31 @@ Key = tuple[str, str, str]
 Numbers = Mapping[Key, float]
 
 
+class Finders(NamedTuple):
+    """Number of lesions that two or more raters rated; of these, those that all of them found, or one alone.
+
+    Of the last, ``touched`` overlap with a mark of another rater, less than the rule asks for.
+    """
+
+    compared: int = 0
+    by_all: int = 0
+    by_one: int = 0
+    touched: int = 0
+
+    @classmethod
+    def of(cls, match: LesionMatch) -> Finders:
+        """Of one image; who rated nothing of a lesion is not asked about it."""
+        found, rated = (match.found == 1).sum(axis=1), (match.found >= 0).sum(axis=1)
+        several, overlaps = rated > 1, match.marks.overlaps
+        alone, touched = several & (found == 1), np.zeros(len(match), bool)
+        touched[match.lesion_of[np.concatenate([overlaps.first, overlaps.second])]] = True
+        every = (several, several & (found == rated), alone, alone & touched)
+        return cls(*(int(each.sum()) for each in every))
+
+
+NOTHING_FOUND = Finders()
+
+
 @dataclass(frozen=True)
 class LabelLesions:
     """What is kept of the lesions of one label in one case."""
@@ -48,6 +76,10 @@ class LabelLesions:
     """The numbers of detection by threshold."""
     numbers: Numbers = field(default_factory=dict)
     """Those of the threshold that was asked for."""
+    finders: Mapping[float, Finders] = field(default_factory=dict)
+    """How many lesions were found by whom, by threshold."""
+    found: Finders = NOTHING_FOUND
+    """The same for the threshold that was asked for."""
     too_many: bool = False
 
 
@@ -75,17 +107,28 @@ def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:
     if table.labels.background is None:
         return None
     columns: list[Column] = [table.columns[i] for i in table.raters]
+    # the session that counts is the first of each rater, and has no name of its own
     names = tuple(column.name for column in columns)
     by_label, thresholds = {}, reading.case.options.lesions.series
     for mark in table.labels.marks:
         masks = lesion_masks(reading, columns, table.labels, mark)
         try:
-            match = match_reading(reading, masks)
+            match = match_reading(reading, {Column(column.name): mask for column, mask in masks.items()})
         except TooManyLesions:
             by_label[table.labels.names[mark]] = LabelLesions(too_many=True)
             continue
-        curve = {threshold: detection_numbers(found) for threshold, found in match.over().items()}
-        by_label[table.labels.names[mark]] = LabelLesions(match.lesions, curve, detection_numbers(match))
+        over = match.over()
+        known = {match.signature: detection_numbers(match)}
+        for found in over.values():
+            if found.signature not in known:
+                known[found.signature] = detection_numbers(found)
+        by_label[table.labels.names[mark]] = LabelLesions(
+            match.lesions,
+            {threshold: known[found.signature] for threshold, found in over.items()},
+            known[match.signature],
+            {threshold: Finders.of(found) for threshold, found in over.items()},
+            Finders.of(match),
+        )
     absent = tuple(column.name for column in columns if column not in reading.masks)
     unit = "pixels" if reading.grid.spacing is None else ("mm²", "mm³")[len(reading.grid.shape) > 2]
     return CaseLesions(names, absent, unit, by_label, thresholds)
@@ -160,12 +203,15 @@ def lesion_tables(
         keys = _keys(by_case, exchangeable)
         series = _series(keys, {c: f.numbers for c, f in by_case.items()}, cases, label)
         detection.add(_counted(summarise(series, tallies, settings), by_case))
+        detection.add(_pooled_rows(by_case, cases, label, region_of(tallies)))
         if sum(key[2] == "pq" for key in keys) > MOST_PAIRS + 1:
             keys = [key for key in keys if key[1] in ("", OTHERS)]
         for threshold in next(iter(cases.values())).thresholds:
             at = {c: f.curve.get(threshold, {}) for c, f in by_case.items()}
             series = _series(keys, at, cases, label, (threshold,))
             curve.add(row for row in mean_rows(series, tallies, list(tallies), "", settings) if row.scope == "mean")
+            finders = [f.finders.get(threshold, NOTHING_FOUND) for f in by_case.values()]
+            curve.add(_finder_rows(finders, by_case, label, region_of(tallies), (*ALL, threshold)))
     return [plain], [detection, curve]
 
 
@@ -211,6 +257,55 @@ def _counted(rows: Sequence[Row], by_case: Mapping[str, LabelLesions]) -> Iterat
         if row.scope == "case":
             row.n = len(by_case[row.case].lesions)
         yield row
+
+
+def _pooled_rows(
+    by_case: Mapping[str, LabelLesions], cases: Mapping[str, CaseLesions], label: str, region: str
+) -> Iterator[Row]:
+    """How many lesions of all cases were found by whom; how many marks they are, and how large these are.
+
+    ``largest_mark_share`` is the share of a mask that its largest mark holds, mean over masks with several.
+    """
+    yield from _finder_rows([found.found for found in by_case.values()], by_case, label, region, ALL)
+    lesions = [lesion for found in by_case.values() for lesion in found.lesions]
+    sizes = [size for lesion in lesions for size in lesion.sizes]
+    masks: dict[tuple[str, str], list[int]] = {}
+    for case, found in by_case.items():
+        for rater, size in ((r, s) for one in found.lesions for r, s in zip(one.found_by, one.sizes, strict=True)):
+            masks.setdefault((case, rater), []).append(size)
+    shares = [max(each) / sum(each) for each in masks.values() if len(each) > 1]
+    read = sum(len(case.raters) - len(case.absent) for case in cases.values())
+    numbers = {
+        "lesions_split": float(sum(bool(lesion.split_by) for lesion in lesions)),
+        "marks": float(len(sizes)),
+        "most_marks": float(max(map(len, masks.values()), default=0)),
+        "median_mark": float(np.median(sizes)) if sizes else Undefined("no_lesion"),
+        "largest_mark_share": fsum(shares) / len(shares) if shares else Undefined("no_mask_of_several_lesions"),
+    }
+    unknown = any(found.too_many for found in by_case.values())
+    for name, value in numbers.items():
+        value = Undefined("too_many_lesions") if unknown else value
+        n = {"lesions_split": _compared(by_case), "largest_mark_share": len(shares)}.get(name, read)
+        yield Row("pooled", name, value, "", "", label, region, ALL, n=n)
+    compared = [len(lesion.found_by) for lesion in lesions if len(lesion.found_by) + len(lesion.missed_by) > 1]
+    for k in range(1, max(len(case.raters) for case in cases.values()) + 1):
+        value = Undefined("too_many_lesions") if unknown else ratio(compared.count(k), len(compared), "no_lesion")
+        yield Row("pooled", f"found_by_{k}", value, "", "", label, region, ALL, n=len(compared))
+
+
+def _finder_rows(
+    finders: Sequence[Finders], by_case: Mapping[str, LabelLesions], label: str, region: str, extra: tuple[object, ...]
+) -> Iterator[Row]:
+    """Lesions that two or more raters rated, and those that all of them found, or one alone; n counts cases."""
+    unknown = any(found.too_many for found in by_case.values())
+    for name, counts in zip(OF_ALL_CASES, zip(*finders, strict=True), strict=True):
+        value = Undefined("too_many_lesions") if unknown else float(sum(counts))
+        yield Row("pooled", name, value, "", "", label, region, extra, n=_compared(by_case))
+
+
+def _compared(by_case: Mapping[str, LabelLesions]) -> int:
+    """Number of cases with a lesion that two or more raters rated."""
+    return sum(found.found.compared > 0 for found in by_case.values())
 
 
 def _lesion_rows(

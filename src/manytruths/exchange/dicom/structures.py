@@ -252,11 +252,11 @@ def _contour_numbers(item: Any, where: str) -> NDArray[np.float64]:
 
 
 def _find_series(structures: StructureSet, series: dict[str, Series]) -> tuple[str, Series]:
-    """The series that it names, or whose images its contours name, or the only one in its coordinate system."""
-    named = [uid for uid in structures.references if uid in series]
+    """The series whose images its contours name, or that it names itself, or the only one in its coordinate system."""
+    images = structures.images
+    named = [uid for uid, each in series.items() if images.intersection(each.images)]
     if not named:
-        images = structures.images
-        named = [uid for uid, each in series.items() if images.intersection(each.images)]
+        named = [uid for uid in structures.references if uid in series]
     if not named:
         frames = structures.frames_of_reference
         named = [uid for uid, each in series.items() if each.frame_of_reference and each.frame_of_reference in frames]

@@ -36,26 +36,29 @@ def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTabl
     def number(statistic: str, *groups: str) -> Callable[[Row], Cell]:
         def cell(row: Row) -> Cell:
             extra = (row["by"], row["of"], *(row[group] if group else "" for group in groups))
-            return table.cell(_name(row) + statistic, "mean", *extra, label=row.label, digits=3)
+            digits = 3 if statistic.startswith("_p") else 2
+            return table.cell(_name(row) + statistic, "mean", *extra, label=row.label, digits=digits)
 
         return cell
 
     second = ("group_a", "group_a"), ("group_b", "group_b")
     if of == "cases":
         second = ("group_a", ""), ("group_b", "")
+    columns_named = list(dict.fromkeys(str(row["by"]) for row in rows))
     columns: list[ColumnOf[Row]] = [
-        (text_column("By"), lambda row: text_cell(row["by"])),
+        *([(text_column("By"), lambda row: text_cell(row["by"]))] if len(columns_named) > 1 else []),
         (text_column("Groups"), lambda row: text_cell(f"{row['group_a']} and {row['group_b']}")),
         (text_column("Statistic"), lambda row: text_cell(statistic_title(findings, _name(row)))),
+        (Column("Difference", "First minus second"), number(SUFFIX, "group_a", "group_b")),
+        (Column("p, adjusted", "Of the permutation test, by Holm's method over all pairs of groups"),
+         number("_p_holm", "group_a", "group_b")),
         (Column("First", "Within the first group" if of == "raters" else "Mean of the first group"),
          number("", *second[0])),
         (Column("Second", "Within the second group" if of == "raters" else "Mean of the second group"),
          number("", *second[1])),
         *([(Column("Between", "Between raters of the two groups"), number("", "group_a", "group_b"))]
           if of == "raters" else []),
-        (Column("Difference", "First minus second"), number(SUFFIX, "group_a", "group_b")),
-        (Column("p", "Of the permutation test"), number("_p_value", "group_a", "group_b")),
-        (Column("p, adjusted", "By Holm's method over all pairs of groups"), number("_p_holm", "group_a", "group_b")),
+        (Column("p", "Of the permutation test, not adjusted"), number("_p_value", "group_a", "group_b")),
     ]  # fmt: skip
     each = findings.subject_word
     notes = {
@@ -64,7 +67,8 @@ def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTabl
         "cases": f"Means over {each}s with {findings.interval_name}; tests exchange whole {each}s.",
     }
     titles = {"raters": "Groups of raters", "cases": "Groups of cases"}
-    yield make_table(f"groups-of-{of}", titles[of], rows, columns, notes[of])
+    by = f", by {columns_named[0]}" if len(columns_named) == 1 else ""
+    yield make_table(f"groups-of-{of}", titles[of] + by, rows, columns, notes[of])
 
 
 def _name(row: Row) -> str:

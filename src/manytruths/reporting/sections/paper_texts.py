@@ -527,6 +527,7 @@ def results_text(findings: Findings) -> str:
         _standard_results(findings),
         _results(findings, *GIVEN),
         _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
+        _results(findings, "groups.raters", "groups.cases"),
         _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
         _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),
