@@ -25,6 +25,7 @@ EXTRA = {
     "pairs": ["rater_a", "rater_b", "relation"],
     "raters": ["rater"],
     "regions": ["rank", "centroid", "site"],
+    "size_agreement": ["size", "unit", "scale", "relation", "rater_a", "rater_b"],
     "sizes": ["rater", "session", "unit"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
@@ -169,6 +170,6 @@ def test_a_second_run_gives_the_same_files(everything):
 def test_charts(everything):
     charts = sorted(p.name for p in (everything / "out1/agree/charts").iterdir())
     between = [f"{name}-between-raters.svg" for name in ("dice", "distance")]
-    sizes = ["size-limits-of-agreement.svg", "sizes-by-case.svg", "sizes-by-rater.svg"]
+    sizes = [f"sizes-by-{what}-{label}.svg" for what in ("case", "rater") for label in ("gland", "tumour")]
     others = ["agreement-curve.svg", "dendrogram.svg", "detection-curve.svg"]
     assert charts == [*others, *between, "kappa-by-group.svg", *sizes]

@@ -509,3 +509,30 @@ def test_outlines_of_the_fortieth_rater_are_drawn(browser, odd_reports):
         assert len(pictures) == 4
         assert empty not in pictures
         assert shown.clean()
+
+
+def test_lesions_are_numbered_and_lead_to_their_place(viewer):
+    """Off at first; a key or the list switches them on, and they stay on in the next case."""
+    page = viewer.page
+    assert (viewer.state["lesions"], viewer.state["marks"]) == (False, [])
+    before = viewer.pixels()
+    state = viewer.press("l")
+    lines = page.locator("#viewer-panel .viewer-lesion")
+    assert len(state["marks"]) == lines.count() > 0
+    assert viewer.pixels() != before
+    expect(page.locator("#viewer-lesions")).to_be_checked()
+    lines.last.click()
+    zoomed = viewer.wait(lambda now: not now["fitted"])
+    assert zoomed["place"]["zoom"] > state["place"]["zoom"]
+    expect(lines.last).to_contain_text(zoomed["marks"][-1])
+    viewer.press("n")
+    assert viewer.wait(lambda now: now["loaded"] and now["name"] != "p02")["lesions"]
+    viewer.press("l")
+    assert viewer.state["marks"] == []
+
+
+def test_one_object_a_case_has_no_list_of_lesions(browser, labelled):
+    with opened(browser, labelled.path, hash="#case=p1") as shown:
+        shown.viewer.loaded("p1")
+        assert shown.page.locator("#viewer-lesions").count() == 0
+        assert shown.viewer.press("l")["marks"] == []

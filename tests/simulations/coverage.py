@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +269,56 @@ def seed_lines(studies: int) -> Iterator[Line]:
             return [mean_interval(values, "share") for values in dice], truth
 
         yield line("mean Dice over subjects and seeds", f"{seeds} seeds", simulate, promised=seeds > 2)
+
+
+MOST_LESIONS = 12
+LESIONS = ((5, 4.0), (3, 4.0), (5, 2.0), (2, 4.0), (2, 1.0))
+"""Raters, and mean number of lesions a subject."""
+
+
+def detections(rng: np.random.Generator, shape: tuple[int, ...], raters: int, mean: float) -> dict[str, Values]:
+    """Positive agreement and mean panoptic quality of two raters, by subject; NaN where nobody found a lesion.
+
+    Subjects differ in how hard their lesions are to find, and so do the lesions of a subject. What two raters found
+    matches, with an IoU above one half.
+    """
+    there = np.arange(MOST_LESIONS) < 1 + rng.poisson(mean - 1, (*shape, 1))
+    seen = 1.2 + rng.normal(0, 0.6, (*shape, 1)) + rng.normal(0, 1, (*shape, MOST_LESIONS))
+    found = there[..., None] & (rng.random((*shape, MOST_LESIONS, raters)) < 1 / (1 + np.exp(-seen[..., None])))
+    count = found.sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        agreed = (count * (count - 1)).sum(axis=-1) / (count * (raters - 1)).sum(axis=-1)
+        qualities = []
+        for a, b in combinations(range(raters), 2):
+            both, either = found[..., a] & found[..., b], found[..., a].sum(axis=-1) + found[..., b].sum(axis=-1)
+            iou = np.where(both, 0.5 + 0.5 * rng.beta(4, 3, both.shape), 0)
+            qualities.append(2 * iou.sum(axis=-1) / either)
+    values = np.stack(qualities)
+    known = ~np.isnan(values)
+    quality = np.where(
+        known.any(axis=0), np.where(known, values, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), np.nan
+    )
+    return {"positive agreement on lesions": agreed, "mean panoptic quality": quality}
+
+
+def lesion_lines(studies: int) -> Iterator[Line]:
+    """Of lesions that some raters find and others do not."""
+    for raters, mean in LESIONS:
+        for name in ("positive agreement on lesions", "mean panoptic quality"):
+            promised = raters > 2 or name != "mean panoptic quality"  # one pair of raters alone has a long tail
+            lesions = f"{mean:g} lesion{'s' * (mean > 1)} a subject on average"
+            yield line(name, f"{raters} raters, {lesions}", _detections(studies, raters, mean, name), promised)
+
+
+def _detections(studies: int, raters: int, mean: float, name: str) -> Simulation:
+    rng = np.random.default_rng(10)
+    truth = float(np.nanmean(detections(rng, (MANY // 2,), raters, mean)[name]))
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        parts = [detections(rng, (n, min(500, studies - i)), raters, mean)[name] for i in range(0, studies, 500)]
+        return mean_intervals(np.concatenate(parts, axis=1), "share"), truth
+
+    return simulate
 
 
 def area_lines(studies: int) -> Iterator[Line]:
@@ -572,6 +622,7 @@ LINES: dict[str, Callable[[int], Iterator[Line]]] = {
     "kappas": kappa_lines,
     "labels": label_lines,
     "seeds": seed_lines,
+    "lesions": lesion_lines,
     "areas": area_lines,
     "sizes": size_lines,
     "distances": distance_lines,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..agreement import dispute_heatmap
 from ..analyses.agree.case import MapOptions, ranking_worth
+from ..analyses.agree.lesions import CaseLesions
 from ..analyses.fuse.case import CaseMaps, consensus_column
 from ..charts import best_slice
 from ..charts.canvas import Scale, as_bytes, central_range
@@ -167,6 +169,8 @@ MARGIN = 2
 """Slices shown above and below what anybody marked."""
 MOST_ITEMS = 1 << 26
 """Largest number of pixels of a map, for the memory of the browser."""
+MOST_LESIONS = 200
+"""With more lesions in a case, they are not numbered."""
 WHITE = "#ffffff"
 """Colour of reference standards; no rater has it."""
 DIGITS = 6
@@ -186,7 +190,9 @@ class ViewPlan:
     colours: Mapping[str, str] | None = None
 
 
-def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[str, Any]:
+def view_data(
+    reading: Reading, layered: LayeredCase, plan: ViewPlan, lesions: CaseLesions | None = None
+) -> dict[str, Any]:
     """The data that the viewer needs to show a case."""
     display = Display.of(reading.grid)
     maps = [display.orient(each) for each in layered.maps]
@@ -218,8 +224,34 @@ def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[st
         "columns": [_column_data(table, c, plan.colours or {}) for c in table.columns],
         "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
         "layers": [_layer_data(layer) for layer in layered.layers],
+        "lesions": list(_lesion_data(lesions, reading, display, table, slices.start, step)) if lesions else [],
         "note": "; ".join(_notes(reading, display, step, f"without its image: {note}" if note else "")),
     }
+
+
+def _lesion_data(
+    lesions: CaseLesions, reading: Reading, display: Display, table: Tally, first: int, step: int
+) -> Iterator[list[Any]]:
+    """Of each lesion its number, label, place and reach as shown, and who found it; none where there are too many."""
+    if sum(len(found.lesions) for found in lesions.by_label.values()) > MOST_LESIONS:
+        return
+    shape, spacing = reading.grid.shape, display.spacing or (1.0,) * len(display.axes)
+    for name, found in lesions.by_label.items():
+        label = table.labels.names.index(name) if table.labels.several else None
+        for lesion in found.lesions:
+            at = [
+                shape[axis] - 1 - lesion.centroid[axis] if back else lesion.centroid[axis]
+                for axis, back in zip(display.axes, display.flipped, strict=True)
+            ]
+            # as if it were round
+            volume = len(shape) > 2
+            radius = (lesion.extent * 0.75 / math.pi) ** (1 / 3) if volume else math.sqrt(lesion.extent / math.pi)
+            slices = (at[0] - first, radius / spacing[0]) if volume else (0, 0)
+            names = "" if table.exchangeable else ", ".join(lesion.found_by)
+            rated = len(lesion.found_by) + len(lesion.missed_by)
+            place = [round(slices[0], 1), *(round(x / step, 1) for x in at[-2:])]
+            reach = [round(slices[1], 1), round(radius / spacing[-1] / step, 1)]
+            yield [lesion.number, label, place, reach, len(lesion.found_by), rated, names]
 
 
 def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterator[str]:

@@ -94,16 +94,16 @@ def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     """Read the files of a case once, analyse them and make its view."""
     reading = case.read()
     agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(reading, plan.fuse)
-    view = _make_view(reading, fusing, plan, plan.view) if plan.view is not None else View()
+    view = _make_view(reading, fusing, plan, plan.view, agreement) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
     return CaseFindings(agreement, fusing.kept, evaluation, view, tuple(_files_read(case)))
 
 
-def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan) -> View:
+def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan, agreement: CaseAgreement) -> View:
     import msgspec
 
     layered = layer_case(reading, fusing, plan.maps, responses=showing.images)
-    content = msgspec.json.encode(view_data(reading, layered, showing)).decode()
+    content = msgspec.json.encode(view_data(reading, layered, showing, agreement.lesions)).decode()
     small = thumbnail(reading, layered, showing)
     if plan.folder is None:
         return View(small, content)

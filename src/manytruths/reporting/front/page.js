@@ -16,7 +16,7 @@ setUpThumbnails();
 setUpPoints();
 setUpPictures();
 document.addEventListener("click", openWhatWasClicked);
-if (pageCases.length) setUpViewer({ cases: pageCases, order: orderOfCases, load: loadView, about: toldOfCase });
+if (pageCases.length) setUpViewer({ cases: pageCases, order: orderOfCases, load: loadView, about: toldOfCase, numbered: Boolean(document.getElementById("lesions")) });
 
 // --- cases
 

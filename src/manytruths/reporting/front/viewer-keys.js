@@ -5,6 +5,7 @@ const KEY_SHEET = [
   ["← →  or  P N", "previous, next case"],
   ["↑ ↓  Page Up, Page Down", "slices of a volume"],
   ["1 – 9", "switch an outline on or off"],
+  ["L", "numbers of lesions on or off"],
   ["Space, held", "the bare image"],
   ["+  −  0", "zoom in, zoom out, fit"],
   ["R", "read the pixel in the middle"],
@@ -37,6 +38,7 @@ const PLAIN_KEYS = {
   0: ["fit"],
   r: ["read"],
   s: ["save"],
+  l: ["lesions"],
   "?": ["keys"],
 };
 const CURSOR_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

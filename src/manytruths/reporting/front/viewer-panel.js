@@ -1,5 +1,6 @@
 // The controls beside the picture: whose outlines, which map, how strong.
 import { fillLegend } from "./layers.js";
+import { lesionsPart, updateLesions } from "./viewer-lesions.js";
 import { viewerNode } from "./viewer-nodes.js";
 import { columnTitle, severalLabels } from "./viewer-readout.js";
 
@@ -13,7 +14,7 @@ const MOST_OUTLINES = 8;
 
 // What stays chosen from case to case: a rater switched off in one is off in the next.
 export function firstChoices() {
-  return { columns: new Map(), layer: null, opacity: 0.7, threshold: 0.5, label: null };
+  return { columns: new Map(), layer: null, opacity: 0.7, threshold: 0.5, label: null, lesions: false };
 }
 
 export function columnKey(who) {
@@ -56,17 +57,20 @@ export function chosenLabel(view, choices) {
   return codes.includes(code) ? code : null;
 }
 
-// `act` has column(who, on), role(role, on), highlight(column), label(name), layer(name), opacity(share), threshold(value).
-export function fillPanel(panel, view, choices, act) {
+// `act` has column(who, on), role(role, on), highlight(column), label(name), layer(name), opacity(share), threshold(value),
+// lesions(on), lesion(which).
+export function fillPanel(panel, view, choices, act, lesions) {
   const parts = PANEL_ROLES.map(([role, title]) => columnsPart(role, title, view, choices, act));
   panel.replaceChildren(...parts.filter(Boolean), layersPart(view, choices, act));
   if (severalLabels(view)) panel.prepend(labelPart(view, choices, act));
+  if (lesions.length) panel.append(lesionsPart(lesions, act));
   if (view.note) panel.append(viewerNode("p", { class: "viewer-note" }, view.note));
-  updatePanel(panel, view, choices);
+  updatePanel(panel, view, choices, lesions);
 }
 
 // After a choice: what is shown follows it, and nothing loses the focus.
-export function updatePanel(panel, view, choices) {
+export function updatePanel(panel, view, choices, lesions) {
+  updateLesions(panel, lesions, choices.lesions, chosenLabel(view, choices));
   const layer = chosenLayer(view, choices);
   for (const box of panel.querySelectorAll("input[data-column]")) {
     box.checked = isVisible(view, choices, view.columns[box.dataset.place]);

@@ -1,5 +1,6 @@
 // The picture on its dark stage: drawing, zoom and pan.
 import { hatching } from "./layers.js";
+import { drawLesionMarks } from "./viewer-lesions.js";
 import { brokenPen, LinePainter, pensOf, solidPen } from "./viewer-lines.js";
 
 const STAGE_MARGIN = 14;
@@ -10,9 +11,11 @@ const FAINT_LINE = { width: 2, halo: 1, opacity: 0.25 };
 const BOLD_LINE = { width: 3, halo: 1 };
 const THRESHOLD_LINE = { width: 2, halo: 1 };
 const SMALL_ITEMS = 0.85;
+// Of the picture that is shown around a lesion, in diameters of it.
+const AROUND = 2.5;
 
 // `scene` says what to draw: grid {columns, rows, aspect}, image, heat, between, opacity, outlines, columns, faint,
-// highlight, threshold, cursor, bare. Places are in items of the map from the left and the top.
+// highlight, threshold, marks, cursor, bare. Places are in items of the map from the left and the top.
 export class PictureStage {
   constructor(canvas) {
     this.canvas = canvas;
@@ -81,6 +84,18 @@ export class PictureStage {
     this.moved();
   }
 
+  // A place in the middle, with room about what reaches so many items from it.
+  zoomTo({ column, row, reach }) {
+    if (!this.scene) return;
+    const { clientWidth, clientHeight } = this.canvas;
+    const wanted = Math.min(clientWidth, clientHeight) / (AROUND * 2 * Math.max(reach, 1));
+    const zoom = Math.max(Math.min(wanted, MOST_ZOOM / 2), this.fittedZoom);
+    const top = clientHeight / 2 - (row + 0.5) * zoom * this.scene.grid.aspect;
+    this.place = { zoom, left: clientWidth / 2 - (column + 0.5) * zoom, top };
+    this.fitted = false;
+    this.moved();
+  }
+
   panBy(right, down) {
     if (!this.scene) return;
     this.place.left += right;
@@ -143,6 +158,7 @@ export class PictureStage {
     if (scene.bare) return;
     this.drawHeat();
     this.drawLines();
+    if (scene.marks) drawLesionMarks(context, scene.marks, { ratio: this.ratio, place: this.place, aspect: scene.grid.aspect });
     if (scene.cursor) this.drawCursor();
   }
 

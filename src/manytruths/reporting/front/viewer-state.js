@@ -2,8 +2,8 @@
 import { chosenLayer, visibleColumns } from "./viewer-panel.js";
 
 export function stateOf({ parts, index, view, complete, choices, reader, stage, slice, highlight }) {
-  const { opacity, threshold, label } = choices;
-  const asked = { open: parts.dialog.open, index, loaded: Boolean(view && complete), opacity, threshold, label };
+  const { opacity, threshold, label, lesions } = choices;
+  const asked = { open: parts.dialog.open, index, loaded: Boolean(view && complete), opacity, threshold, label, lesions };
   if (!view) return asked;
   const { cursor } = reader;
   return {
@@ -16,6 +16,7 @@ export function stateOf({ parts, index, view, complete, choices, reader, stage, 
     slices: view.shape[0],
     cursor: cursor ? { x: cursor.column * view.step, y: cursor.row * view.step } : null,
     place: { ...stage.place },
+    marks: stage.scene?.marks?.map((mark) => mark.words) ?? [],
     fitted: stage.fitted,
     bare: Boolean(stage.scene?.bare),
   };

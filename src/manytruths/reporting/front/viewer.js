@@ -4,6 +4,7 @@ import { saveBlob } from "./tables.js";
 import { buildViewer, showLetters } from "./viewer-frame.js";
 import { watchGestures } from "./viewer-gestures.js";
 import { actionOfKey } from "./viewer-keys.js";
+import { lesionMarks, readLesions } from "./viewer-lesions.js";
 import { fetchView, setAddress, whyNotRead } from "./viewer-loading.js";
 import { chosenLabel, chosenLayer, columnKey, fillPanel, firstChoices } from "./viewer-panel.js";
 import { isVisible, thresholdOf, updatePanel, visibleColumns } from "./viewer-panel.js";
@@ -19,9 +20,9 @@ const SLOW_LOADING_MS = 150;
 let viewer = null;
 
 // `order()` gives the indices of the cases as the table shows them now; `load(index)` a promise of the view;
-// `about(index)` what the table says of a case.
-export function setUpViewer({ cases, order, load, about }) {
-  viewer = new CaseViewer({ cases, order, load, about });
+// `about(index)` what the table says of a case; `numbered` whether its marks are lesions that can be counted.
+export function setUpViewer({ cases, order, load, about, numbered }) {
+  viewer = new CaseViewer({ cases, order, load, about, numbered });
   window.manytruthsViewer = { at: (x, y, slice) => viewer.at(x, y, slice), state: () => viewer.state() };
   window.addEventListener("hashchange", openFromAddress);
   openFromAddress();
@@ -117,9 +118,10 @@ class CaseViewer {
     this.view = view;
     this.reader.use(view);
     this.pictures = new Map();
+    this.lesions = this.numbered ? readLesions(view) : [];
     this.stage.fitted = true;
     const hadFocus = this.parts.panel.contains(document.activeElement);
-    fillPanel(this.parts.panel, view, this.choices, this.panelActions());
+    fillPanel(this.parts.panel, view, this.choices, this.panelActions(), this.lesions);
     if (hadFocus) this.parts.canvas.focus();
     const [slices] = view.shape;
     showLetters(this.parts.letters, view.letters);
@@ -159,7 +161,7 @@ class CaseViewer {
   drawScene(image) {
     const { view, scene, choices, reader } = this;
     const fixed = { grid: scene.grid, columns: view.columns, image, cursor: reader.cursor, opacity: choices.opacity };
-    this.stage.show({ ...fixed, ...this.outlineParts(), ...this.layerParts() });
+    this.stage.show({ ...fixed, ...this.outlineParts(), ...this.layerParts(), ...this.lesionParts() });
     if (this.stage.fitted) this.stage.fit();
     this.stage.draw();
   }
@@ -183,6 +185,18 @@ class CaseViewer {
     return { ...parts, threshold: scene.threshold(layer, threshold) };
   }
 
+  lesionParts() {
+    const { view, choices, lesions, slice } = this;
+    return { marks: choices.lesions ? lesionMarks(lesions, slice, chosenLabel(view, choices)) : null };
+  }
+
+  async zoomToLesion(lesion) {
+    this.choices.lesions = true;
+    await this.showSlice(Math.round(lesion.slice));
+    this.choose(() => this.lesionParts());
+    this.stage.zoomTo(lesion);
+  }
+
   panelActions() {
     const outlines = () => this.choose(() => this.outlineParts());
     const layers = () => this.choose(() => this.layerParts());
@@ -194,7 +208,9 @@ class CaseViewer {
         outlines();
       },
       highlight: (column) => ((this.highlight = column), outlines()),
-      label: (name) => ((this.choices.label = name), outlines()),
+      label: (name) => ((this.choices.label = name), this.choose(() => ({ ...this.outlineParts(), ...this.lesionParts() }))),
+      lesions: (on) => ((this.choices.lesions = on), this.choose(() => this.lesionParts())),
+      lesion: (which) => this.zoomToLesion(which),
       layer: (name) => ((this.choices.layer = name), layers()),
       threshold: (value) => ((this.choices.threshold = value), layers()),
       opacity: (share) => ((this.choices.opacity = share), this.choose(() => ({ opacity: share }))),
@@ -203,7 +219,7 @@ class CaseViewer {
 
   choose(partsOf) {
     if (!this.view || !this.scene) return;
-    updatePanel(this.parts.panel, this.view, this.choices);
+    updatePanel(this.parts.panel, this.view, this.choices, this.lesions);
     this.stage.change(partsOf());
   }
 
@@ -228,6 +244,7 @@ class CaseViewer {
       read: () => this.reader.setCursor(this.stage.itemInMiddle()),
       cursor: () => this.reader.moveCursor(argument),
       toggle: () => this.toggle(argument),
+      lesions: () => this.lesions?.length && this.panelActions().lesions(!this.choices.lesions),
       bare: () => this.showBare(true),
       keys: () => this.showKeys(this.parts.keys.hidden),
     };

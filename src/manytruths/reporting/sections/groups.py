@@ -36,7 +36,7 @@ def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTabl
     def number(statistic: str, *groups: str) -> Callable[[Row], Cell]:
         def cell(row: Row) -> Cell:
             extra = (row["by"], row["of"], *(row[group] if group else "" for group in groups))
-            digits = 3 if statistic.startswith("_p") else 2
+            digits = 3 if statistic else 2
             return table.cell(_name(row) + statistic, "mean", *extra, label=row.label, digits=digits)
 
         return cell

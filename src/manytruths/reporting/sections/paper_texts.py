@@ -16,6 +16,8 @@ from ...analyses.rank.rank import RankResult
 from ...analyses.tables import region_of
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.agreement import VERDICTS as VERDICTS_OF_ALPHA
+from ...claims.lesions import IDS as LESIONS
+from ...claims.lesions import rule_words
 from ...claims.masks import IDS as MASKS
 from ...claims.numbers import has_interval, is_defined, telling_digits
 from ...claims.sentences import (
@@ -85,6 +87,8 @@ SCORE_NAMES = {
     "pr_area": "area under the precision-recall curve",
     "roc_area": "area under the ROC curve",
 }
+MOST_LESION_LABELS = 2
+"""Of more labels, the results have what was found and the agreement on it."""
 MOST_MASKS = 4
 """Most suspicions about masks that the results spell out."""
 SCALE_SOURCES = {
@@ -98,7 +102,12 @@ SCALE_SOURCES = {
 def methods_text(findings: Findings) -> str:
     """Paragraphs by subject; every reference of the formulas is cited once."""
     parts = {
-        "Agreement": [*_material(findings), *_agreement_methods(findings), *_rater_methods(findings)],
+        "Agreement": [
+            *_material(findings),
+            *_agreement_methods(findings),
+            *_lesion_methods(findings),
+            *_rater_methods(findings),
+        ],
         "Sizes and distances": [*_size_methods(findings), *_distance_methods(findings)],
         "Reference standard": list(_standard_methods(findings)),
         "Algorithms": list(_evaluation_methods(findings, findings.evaluation)) if findings.evaluation else [],
@@ -268,6 +277,22 @@ def _over_both(findings: Findings) -> Iterator[str]:
         )
     if known:
         yield f"{means} over {findings.subject_word}s and raters{_cite_statistic('over_both')}."
+
+
+def _lesion_methods(findings: Findings) -> Iterator[str]:
+    """What a lesion is, and by which numbers raters were compared; nothing where marks are nothing to count."""
+    if not findings.agreement.claims.of(*LESIONS).made:
+        return
+    options = findings.study.options
+    what = "all marks of one value" if options.instances else "connected marks (diagonal neighbours included)"
+    yield (
+        f"Lesions were {what}; those of all raters were joined by falling mean IoU, one of each rater at most, as long "
+        f"as on average they had {rule_words(options.lesions, findings.agreement.distance_unit)}."
+    )
+    yield (
+        "Agreement on them was the positive agreement of detection, the Dice coefficient of lesions that were found, "
+        f"and the panoptic quality of pairs{cite('Kirillov 2019')}."
+    )
 
 
 def _rater_methods(findings: Findings) -> Iterator[str]:
@@ -513,21 +538,22 @@ RATERS = ("raters.clusters", "raters.outlier", "raters.larger", "raters.smaller"
 
 
 def results_text(findings: Findings) -> str:
-    """One paragraph, in the past tense: the claims that were made, with the spread over cases."""
+    """One paragraph in the past tense: the claims that were made, in the order of "Which numbers to report" in the docs."""
     parts = (
         _mask_results(findings),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
         _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
         _results(findings, "agreement.over_both", "agreement.these_raters"),
         _spread(findings),
+        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
+        _results(findings, "groups.raters", "groups.cases"),
         _repeat_results(findings),
+        _lesion_results(findings),
         _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.limits", "sizes.detectable_change"),
         _results(findings, "sizes.repeatability", "sizes.cut_by_border"),
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
         _results(findings, *GIVEN),
-        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
-        _results(findings, "groups.raters", "groups.cases"),
         _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
         _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),
@@ -547,6 +573,12 @@ GIVEN = (
 def _results(findings: Findings, *ids: str) -> Iterator[Sentence]:
     """The claims of some kinds that were made, in the past tense."""
     yield from (claim.result for kind in ids for claim in findings.claims.of(kind).made if claim.result)
+
+
+def _lesion_results(findings: Findings) -> Iterator[Sentence]:
+    """Which lesions were found; of several labels, without how they were drawn."""
+    made = findings.claims.of(LESIONS[0]).made
+    yield from _results(findings, *(LESIONS if len(made) <= MOST_LESION_LABELS else LESIONS[:2]))
 
 
 def _mask_results(findings: Findings) -> Iterator[Sentence]:
