@@ -154,6 +154,9 @@ TOLD = (
     r"excl:[\d.]+",
     r"less than 1%",
     r"margin of [\d.]+",
+    r"95% Hausdorff distance",
+    r"95% of (?:(?:area|volume)s|the ratios)",
+    r"by less in 95% of cases",
 )
 
 

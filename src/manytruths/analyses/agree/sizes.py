@@ -144,7 +144,9 @@ def sizes_table(
                     table.append(Row("case", statistic, value, name, group, label, region, extra, n=mark.pixels))
     if measured:
         cut = float(len(cut_cases(table)))
-        table.append(Row("pooled", CUT, cut, extra=("",) * len(EXTRA), n=len(measured)))
+        regions = {row.region for row in table.rows}
+        region = regions.pop() if len(regions) == 1 else "mixed"
+        table.append(Row("pooled", CUT, cut, region=region, extra=("",) * len(EXTRA), n=len(measured)))
     if not exchangeable:
         table.add(_means(measured, tallies, labels, settings))
     return table
