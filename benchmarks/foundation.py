@@ -106,15 +106,9 @@ def files() -> Iterator[Result]:
     """``agree`` on PNG files, against decoding them and nothing else."""
     import subprocess
 
-    from PIL import Image
-
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for case in range(200):
-            for rater, mask in zip("ABCDE", smooth(5, 1024, seed=case), strict=True):
-                path = root / "masks" / rater / f"c{case:03d}.png"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(mask * 255).save(path)
+        _write_masks(root)
         (root / "decode.py").write_text(DECODE)
         paths = "\n".join(map(str, sorted((root / "masks").rglob("*.png"))))
 
@@ -123,12 +117,54 @@ def files() -> Iterator[Result]:
             assert run.returncode == 0, run.stderr
 
         agree = [sys.executable, "-m", "manytruths", "agree", str(root / "masks/{rater}/{case}.png"), "--no-pictures"]
-        agree += ["--jobs", "2", "--quiet", "--out", str(root / "out")]
+        agree += ["--measure", "none", "--jobs", "2", "--quiet", "--out", str(root / "out")]
         ours, peer = side_by_side(lambda: command(agree), decode, 3)
         _check_written(root)
         times = f"{ours:.2f} s, decoding {peer:.2f} s"
-        job = "agree --no-pictures, 200 cases × 5 × 1024² PNG, 2 jobs"
+        job = "agree --no-pictures --measure none, 200 cases × 5 × 1024² PNG, 2 jobs"
         yield at_most(job, "decoding the PNGs in 2 processes", ours / peer, 1.5, times)
+
+
+def _write_masks(root: Path) -> None:
+    from PIL import Image
+
+    for case in range(200):
+        for rater, mask in zip("ABCDE", smooth(5, 1024, seed=case), strict=True):
+            path = root / "masks" / rater / f"c{case:03d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(mask * 255).save(path)
+
+
+def measures() -> Iterator[Result]:
+    """``agree`` with sizes, distances and lesions, against ``agree`` without, with pictures and without."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        _write_masks(root)
+        masks = str(root / "masks/{rater}/{case}.png")
+        for pictures, limit in (("--pictures", 1.5), ("--no-pictures", 0.0)):
+            line = [sys.executable, "-m", "manytruths", "agree", masks, pictures, "--jobs", "2", "--quiet"]
+
+            def agree(*more: str, line: list[str] = line) -> None:
+                command([*line, "--out", str(root / "out"), *more])
+
+            ours, peer = side_by_side(agree, lambda agree=agree: agree("--measure", "none"), 3)  # type: ignore[misc]
+            agree()
+            _check_distances(root)
+            times = f"{ours:.2f} s, without {peer:.2f} s"
+            job = f"agree {pictures} with sizes, distances, lesions, 200 × 5 × 1024²"
+            if limit:
+                yield at_most(job, "agree --measure none", ours / peer, limit, times)
+            else:
+                yield Result(job, "agree --measure none", ours / peer, "", True, times)
+
+
+def _check_distances(root: Path) -> None:
+    """One pair's distance in the table is that of its masks."""
+    lines = (root / "out/agree/pairs.csv").read_text().splitlines()
+    start = "case,c007,,,whole,A,B,between,hausdorff,"
+    row = next(line for line in lines if line.startswith(start))
+    a, b = smooth(5, 1024, seed=7)[:2]
+    assert float(row.removeprefix(start).split(",")[0]) == mt.hausdorff(a, b), "agree wrote another distance"
 
 
 def _check_written(root: Path) -> None:
@@ -146,4 +182,11 @@ def start() -> Iterator[Result]:
     yield at_most("manytruths --help", "starting Python and importing NumPy", quick / peer, 3, times)
 
 
-JOBS = {"tables": tables, "kappas": kappas, "intervals": intervals, "files": files, "start": start}
+JOBS = {
+    "tables": tables,
+    "kappas": kappas,
+    "intervals": intervals,
+    "files": files,
+    "measures": measures,
+    "start": start,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,35 @@ def volumes() -> Iterator[Result]:
     yield from against_peer("surface distances, 192³, a small blob in a large one", (small, masks[0]), (1, 1, 1), 1, 3)
 
 
+def raters() -> Iterator[Result]:
+    """All pairs of ten raters: each surface is extracted once. The peer is timed on some of the 45 pairs."""
+    shape, spacing, timed = (256, 256, 128), (0.8, 0.8, 2.0), 5
+    rng = np.random.default_rng(0)
+    masks = [
+        bumpy(shape, tuple(np.array((128, 126, 64)) + rng.uniform(-4, 4, 3)),
+              tuple(np.array((80, 75, 42)) + rng.uniform(-4, 4, 3)), seed)
+        for seed in range(10)
+    ]  # fmt: skip
+    pairs = list(combinations(range(10), 2))
+    chosen = pairs[:: len(pairs) // timed][:timed]
+
+    def ours() -> dict[tuple[int, int], tuple[float, ...]]:
+        surfaces = [extract_surface(mask, spacing) for mask in masks]
+        found = {(i, j): surface_distances(surfaces[i], surfaces[j]) for i, j in pairs}
+        return {k: (d.hausdorff(), d.hausdorff(95), d.a_to_b.mean(), d.b_to_a.mean()) for k, d in found.items()}
+
+    def theirs() -> list[tuple[float, ...]]:
+        return [by_peer(masks[i], masks[j], spacing) for i, j in chosen]
+
+    mine, peers = ours(), theirs()
+    same = np.allclose([mine[pair] for pair in chosen], peers, rtol=0, atol=1e-6)
+    assert same, "the distances of the raters differ"
+    quick, slow = side_by_side(ours, theirs, 3)
+    slow *= len(pairs) / timed
+    job = "surface distances of all pairs, 10 raters, 256² × 128"
+    yield at_least(job, f"{PEER} pair by pair", slow / quick, 8, f"{quick:.2f} s, the peer {slow:.1f} s")
+
+
 def planes() -> Iterator[Result]:
     shape, radii = (512, 512), (150.0, 140.0)
     masks = bumpy(shape, (256, 250), radii, 0), bumpy(shape, (262, 246), radii, 1)
@@ -93,6 +123,7 @@ def noises() -> Iterator[Result]:
 
 JOBS: dict[str, Callable[[], Iterator[Result]]] = {
     "surface_volumes": volumes,
+    "surface_raters": raters,
     "surface_planes": planes,
     "surface_noises": noises,
 }

@@ -48,6 +48,7 @@ from .analyses.export.export import export
 from .analyses.export.result import Export
 from .analyses.fuse.fuse import Fusion, fuse
 from .analyses.importing.import_study import ImportedStudy, import_study
+from .analyses.modalities import ModalityComparison, compare_modalities
 from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
@@ -301,6 +302,7 @@ __all__ = [
     "MeanPairwise",
     "MethodLine",
     "MetricRoc",
+    "ModalityComparison",
     "Nomogram",
     "OperatingPoint",
     "Overlaps",
@@ -375,6 +377,7 @@ __all__ = [
     "cohen_kappa",
     "common_heatmap",
     "compare_case_groups",
+    "compare_modalities",
     "compare_rater_groups",
     "compare_task_complexity",
     "confidence_interval",

@@ -15,6 +15,7 @@ from manytruths.analyses.agree.distances import DISTANCES, LENGTHS
 from manytruths.core.labels import MACRO
 from manytruths.core.undefined import code
 from manytruths.io.result_tables import Row, Table
+from study_folders import write_png
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -227,15 +228,26 @@ def test_exchangeable_raters_have_means_alone_whatever_their_order() -> None:
     assert fused.performance.find("hausdorff", "mean", method="vote:0.5").value == pytest.approx(np.mean(means))
 
 
-def test_only_the_region_of_interest_counts() -> None:
-    cases = make_cases(1)
-    inside = np.zeros((26, 30), np.uint8)
+def test_only_the_region_of_interest_counts(tmp_path) -> None:
+    """What lies outside is as if it were not marked, in agree as in evaluate."""
+    masks, inside = make_cases(1)["p00"], np.zeros((26, 30), np.uint8)
     inside[:, :15] = 1
-    masks = cases["p00"]
-    cut = mt.agree(mt.Study.from_arrays({"p": {r: m * inside for r, m in masks.items()}}), pictures=False)
-    whole = mt.agree(mt.Study.from_arrays({"p": masks}), pictures=False)
-    values = [r.agreement.find("mean_surface_distance", "case", case="p").value for r in (cut, whole)]
-    assert values[0] != values[1]
+    for rater, mask in masks.items():
+        write_png(tmp_path / f"masks/{rater}/p.png", mask)
+    write_png(tmp_path / "roi/p.png", inside)
+    write_png(tmp_path / "net/p.png", draw(8))
+    opened = mt.Study.open(
+        f"{tmp_path}/masks/{{rater}}/{{case}}.png", roi=f"{tmp_path}/roi/{{case}}.png",
+        predictions=f"{tmp_path}/net/{{case}}.png",
+    )  # fmt: skip
+    table, human = (run(opened, pictures=False).tables for run in (mt.agree, mt.evaluate))
+    for a, b in combinations(RATERS, 2):
+        who = {"rater_a": a, "rater_b": b, "relation": "between", "case": "p"}
+        value = table["pairs"].find("mean_surface_distance", "case", **who).value
+        assert value == mt.mean_surface_distance(masks[a] * inside, masks[b] * inside)
+        assert value != mt.mean_surface_distance(masks[a], masks[b])
+        other = human["human"].find("mean_surface_distance", "case", rater=a, against=b, case="p").value
+        assert value == other
 
 
 def test_what_is_measured_can_be_chosen(study: mt.Study) -> None:

@@ -40,7 +40,7 @@ PROPERTIES = {r: {"expertise": "senior" if i < 5 else "junior", "tool": "T"} for
 def result():
     cases, groups = masks()
     study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES, primary="groups.raters")
-    return mt.agree(study, pictures=False, by="expertise,scanner")
+    return mt.agree(study, pictures=False, measure="none", by="expertise,scanner")
 
 
 def find(result, statistic, *extra, label=""):
@@ -78,12 +78,19 @@ def test_groups_of_cases_have_the_means_of_the_table_of_agreement(result):
     assert difference.high < 0
 
 
-def test_p_values_are_adjusted_by_holm_over_groups_and_columns(result):
-    rows = {row.extra: row.value for row in result.tables["groups"].all("dice_p_value", "mean")}
-    adjusted = {row.extra: row.value for row in result.tables["groups"].all("dice_p_holm", "mean")}
-    (small, first), (large, second) = sorted((p, extra) for extra, p in rows.items())
-    assert adjusted[first] == pytest.approx(2 * small)
-    assert adjusted[second] == pytest.approx(max(2 * small, large))
+def test_p_values_are_adjusted_by_holm_over_groups_and_columns_of_raters_and_of_cases_apart():
+    cases, _ = masks(24)
+    groups = {case: (f"scanner={'AB'[k % 2]}", f"site={k // 12}") for k, case in enumerate(cases)}
+    study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES)
+    result = mt.agree(study, pictures=False, measure="none", by="expertise,scanner,site")
+    p, adjusted = (
+        {row["by"]: row.value for row in result.tables["groups"].all(f"dice_{name}", "mean")}
+        for name in ("p_value", "p_holm")
+    )
+    assert adjusted["expertise"] == p["expertise"]
+    assert p["scanner"] < p["site"]
+    assert adjusted["scanner"] == pytest.approx(2 * p["scanner"])
+    assert adjusted["site"] == pytest.approx(max(2 * p["scanner"], p["site"]))
 
 
 def test_what_is_said_of_groups(result):
@@ -106,7 +113,9 @@ def test_equal_groups_are_not_called_different():
     cases, _ = masks(20, seed=3)
     half = {rater: {"hand": "left" if i % 2 else "right"} for i, rater in enumerate(RATERS)}
     even = {case: f"day={k // 2 % 2}" for k, case in enumerate(cases)}
-    result = mt.agree(mt.Study.from_arrays(cases, groups=even, properties=half), pictures=False, by=["hand", "day"])
+    result = mt.agree(
+        mt.Study.from_arrays(cases, groups=even, properties=half), pictures=False, measure="none", by=["hand", "day"]
+    )
     assert not result.claims.of("groups.raters", "groups.cases").made
     assert {c.why_not.code for c in result.claims.of("groups.raters", "groups.cases")} == {"not_significant"}
 
@@ -116,20 +125,20 @@ def test_copies_among_the_raters_of_a_group_withhold_the_claim():
     for by in cases.values():
         by["R1"] = by["R0"].copy()
     study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES, primary="groups.raters")
-    (claim,) = mt.agree(study, pictures=False, by="expertise").claims.of("groups.raters")
+    (claim,) = mt.agree(study, pictures=False, measure="none", by="expertise").claims.of("groups.raters")
     assert claim.why_not.code == "possible_copies"
 
 
 def test_few_subjects_and_small_groups_give_numbers_and_reasons():
     cases, groups = masks(8)
     study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES)
-    few = mt.agree(study, pictures=False, by="expertise,scanner")
+    few = mt.agree(study, pictures=False, measure="none", by="expertise,scanner")
     rows = few.tables["groups"].all("dice_p_holm", "mean")
     assert [code(row.value) for row in rows] == ["too_few_shared_subjects", "too_few_subjects_to_test"]
     assert not few.claims.of("groups.raters", "groups.cases").made
     cases, groups = masks(12, raters=4)
     alone = {r: {"level": "chief" if r == "R0" else "staff"} for r in RATERS}
-    one = mt.agree(mt.Study.from_arrays(cases, properties=alone), pictures=False, by="level")
+    one = mt.agree(mt.Study.from_arrays(cases, properties=alone), pictures=False, measure="none", by="level")
     assert code(find(one, "dice", "level", "raters", "chief", "chief").value) == "one_rater_in_group"
     assert code(find(one, "dice_p_value", "level", "raters", "chief", "staff").value) == "one_rater_in_group"
     assert find(one, "dice", "level", "raters", "chief", "staff").value > 0.5
@@ -141,7 +150,7 @@ def test_of_several_labels_overlap_is_the_macro_mean():
     cases, groups = masks(12, raters=6)
     two = {case: {r: m + (m & np.roll(m, 4, 0)) for r, m in by.items()} for case, by in cases.items()}
     study = mt.Study.from_arrays(two, groups=groups, properties=PROPERTIES)
-    result = mt.agree(study, pictures=False, by="expertise,scanner")
+    result = mt.agree(study, pictures=False, measure="none", by="expertise,scanner")
     pairs = result.tables["pairs"].all("dice", "mean")
     of_labels = [r for r in pairs if r.label == "macro mean" and not r.group]
     seniors = [r.value for r in of_labels if {r["rater_a"], r["rater_b"]} <= set(RATERS[:5])]
@@ -150,6 +159,19 @@ def test_of_several_labels_overlap_is_the_macro_mean():
     known = result.tables["agreement"].find("dice", "mean", group="scanner=A", label="macro mean")
     assert find(result, "dice", "scanner", "cases", "A", "", label="macro mean").value == pytest.approx(known.value)
     assert find(result, "cohen_kappa", "scanner", "cases", "A", "").value > 0
+
+
+def test_distances_are_compared_where_they_were_measured():
+    cases, groups = masks(4, raters=6)
+    study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES)
+    result = mt.agree(study, pictures=False, measure="distances", by="expertise,scanner")
+    pairs = [r for r in result.tables["pairs"].all("hausdorff_95", "mean") if not r.group]
+    seniors = [r.value for r in pairs if {r["rater_a"], r["rater_b"]} <= set(RATERS[:5])]
+    assert find(result, "hausdorff_95", "expertise", "raters", "senior", "senior").value == pytest.approx(
+        np.mean(seniors)
+    )
+    known = result.tables["agreement"].find("surface_dice", "mean", group="scanner=A")
+    assert find(result, "surface_dice", "scanner", "cases", "A", "").value == pytest.approx(known.value)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +186,7 @@ def test_columns_that_say_nothing_are_refused(by, error, words):
     cases, groups = masks(3)
     study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES)
     with pytest.raises(error, match=words):
-        mt.agree(study, pictures=False, by=by)
+        mt.agree(study, pictures=False, measure="none", by=by)
 
 
 def test_raters_without_a_value_exchangeable_raters_and_many_groups_are_refused():
@@ -194,7 +216,7 @@ def test_on_the_command_line_by_columns_of_the_two_files(tmp_path, capsys):
     (tmp_path / "raters.csv").write_text("\n".join(["rater,expertise", *levels]))
     call = (
         "agree", tmp_path / "masks/{rater}/{case}.png", "--cases", tmp_path / "cases.csv", "--raters",
-        tmp_path / "raters.csv", "--no-pictures", "--jobs", 1, "--out", tmp_path / "out",
+        tmp_path / "raters.csv", "--no-pictures", "--measure", "none", "--jobs", 1, "--out", tmp_path / "out",
     )  # fmt: skip
     done = run(capsys, *call, "--by", "expertise,scanner")
     assert done.status == 0, done.err

@@ -67,10 +67,11 @@ def test_strips_count_what_they_do_not_draw():
     chart = size_strips(
         {"ann": [1.0, 4.0, 0.0], "ben": [2.0, NAN, 8.0]}, "ml", "Volume", log=True, names=["a", "b", "c"]
     )
-    assert {"n = 2, 1 of size 0", "n = 2, 1 none", "median 2.5", "median 5"} <= set(words(chart))
+    assert {"n = 2, 1 of size 0", "n = 2, 1 missing", "median 2.5", "median 5"} <= set(words(chart))
     assert "ann, b: 4" in chart
     linear = size_strips({"ann": [1.0, 4.0, 0.0]}, "ml", "Volume")
     assert {"n = 3", "median 1"} <= set(words(linear))
+    assert "median 2,715" in words(size_strips({"ann": [2715.0]}, "ml", "Volume"))
     assert "median –" in words(size_strips({"ann": [NAN]}, "ml", "Volume"))
 
 

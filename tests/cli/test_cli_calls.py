@@ -197,7 +197,9 @@ def test_what_an_earlier_run_wrote_goes_and_nothing_else(tmp_path, capsys):
     (out / "heatmaps/mine.png").write_text("keep")
     run(capsys, "agree", template, "--out", tmp_path / "out", "--jobs", 1, "--no-pictures", "--raters", "exchangeable")
     left = {str(p.relative_to(out)) for p in files(out)}
-    assert left == {"agreement.csv", "claims.csv", "curve.csv", "mine.txt", "heatmaps/mine.png", "summary.json"}
+    tables = {"agreement.csv", "claims.csv", "curve.csv", "flow.csv", "size_agreement.csv", "sizes.csv", "summary.json"}
+    tables |= {"detection.csv", "detection_curve.csv", "lesions.csv"}
+    assert left == {*tables, "mine.txt", "heatmaps/mine.png"}
 
 
 @pytest.mark.parametrize(

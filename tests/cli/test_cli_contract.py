@@ -20,10 +20,13 @@ EXTRA = {
     "detection": ["rater", "against"],
     "detection_curve": ["rater", "against", "threshold"],
     "features": ["feature"],
+    "flow": ["rater", "session", "why"],
     "masks": ["kind", "rater", "change", "other_case"],
     "pairs": ["rater_a", "rater_b", "relation"],
     "raters": ["rater"],
     "regions": ["rank", "centroid", "site"],
+    "size_agreement": ["size", "unit", "scale", "relation", "rater_a", "rater_b"],
+    "sizes": ["rater", "session", "unit"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
 
@@ -166,6 +169,7 @@ def test_a_second_run_gives_the_same_files(everything):
 
 def test_charts(everything):
     charts = sorted(p.name for p in (everything / "out1/agree/charts").iterdir())
-    assert charts == [
-        "agreement-curve.svg", "dendrogram.svg", "detection-curve.svg", "dice-between-raters.svg", "kappa-by-group.svg",
-    ]  # fmt: skip
+    between = [f"{name}-between-raters.svg" for name in ("dice", "distance")]
+    sizes = [f"sizes-by-{what}-{label}.svg" for what in ("case", "rater") for label in ("gland", "tumour")]
+    others = ["agreement-curve.svg", "dendrogram.svg", "detection-curve.svg"]
+    assert charts == [*others, *between, "kappa-by-group.svg", *sizes]

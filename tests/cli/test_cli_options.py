@@ -22,7 +22,8 @@ COMMANDS = dict(_commands(app))
 PANELS = ["Arguments", "Options", "Study", "Method", "Second look, intensity curves, grades", "Output", "Advanced"]
 FUNCTIONS = {
     "check": mt.check, "agree": mt.agree, "fuse": mt.fuse, "evaluate": mt.evaluate, "rank": mt.rank,
-    "reliability": mt.reliability, "plan": mt.plan, "report": mt.report, "import": mt.import_study,
+    "reliability": mt.reliability, "mrmc": mt.compare_modalities, "plan": mt.plan, "report": mt.report,
+    "import": mt.import_study,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
 }  # fmt: skip
 FOREIGN = {"--verify", "--no-deps", "--help", "--version", "--debug"}

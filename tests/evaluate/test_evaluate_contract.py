@@ -29,6 +29,7 @@ GREY = {
     "scores": HARD["scores"],
     "rankings": HARD["rankings"],
     "curves": ["algorithm", "against", "threshold"],
+    "froc": ["algorithm", "against", "threshold"],
     "correlations": ["algorithm"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
@@ -37,6 +38,7 @@ TRUTHS = ["A", "B", "C", "gold", "vote:0.5", "staple"]
 WORDS = {
     "dice", "iou", "sensitivity", "specificity", "ppv", "cohen_kappa", "volume_difference", "hausdorff", "hausdorff_95",
     "mean_surface_distance", "surface_dice", "soft_accuracy", "gordon_f", "balanced_accuracy", "extended_dice",
+    "lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq",
     "inner_outer_ratio", "dice_failed_cases", "dice_failures", "dice_without_failures", "size_difference",
     "log_size_ratio",
 }  # fmt: skip
@@ -168,8 +170,8 @@ def test_the_summary_holds_the_same_numbers(everything, kind, tables):
     assert (summary["schema_version"], summary["command"], summary["missing"]) == (1, "evaluate", "worst")
     assert (summary["cases"], summary["subjects"], summary["raters"]) == (6, 3, ["A", "B", "C"])
     assert sorted(summary["algorithms"]) == sorted(ALGORITHMS)
-    assert set(tables) - {"curves"} <= set(summary["tables"])
-    assert "curves" not in summary["tables"]
+    assert set(tables) - {"curves", "froc"} <= set(summary["tables"])
+    assert not {"curves", "froc"} & set(summary["tables"])
     for name, rows in summary["tables"].items():
         written = table(out / f"{name}.csv")
         assert len(rows) == len(written)

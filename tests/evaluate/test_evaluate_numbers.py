@@ -250,7 +250,7 @@ def evaluated(request, tmp_path_factory):
     rows = [f"{case},{SUBJECTS[case]},{GROUPS[case]}" for case in SUBJECTS]
     (folder / "cases.csv").write_text("\n".join(["case,subject,kind", *rows, ""]))
     line = [
-        "evaluate", f"{folder}/masks/{{rater}}/{{case}}.png", "--predictions",
+        "evaluate", f"{folder}/masks/{{rater}}/{{case}}.png", "--no-lesions", "--predictions",
         f"{folder}/predictions/{{algorithm}}/{{case}}.png", "--cases", f"{folder}/cases.csv", "--tolerance", TOLERANCE,
         "--missing", request.param, "--out", folder, "--jobs", 1, "--quiet",
     ]  # fmt: skip

@@ -101,6 +101,15 @@ def test_several_differences_a_subject():
     assert found.upper.high > mt.bland_altman(RV, IC).upper.high  # as if there were 60 subjects
 
 
+def test_one_repeated_subject_hardly_changes_the_interval():
+    """One degree of freedom within subjects tells nothing about that variance: it must not blow up the interval."""
+    rng = np.random.default_rng(0)
+    d = rng.normal(size=17)
+    found = mt.bland_altman(d, np.zeros(17), subjects=[0, *range(16)]).upper
+    alone = mt.bland_altman(d, np.zeros(17)).upper
+    assert 0.8 < (found.high - found.low) / (alone.high - alone.low) < 1.25
+
+
 @pytest.mark.parametrize("n", [5, 17, 85])
 def test_exact_intervals_by_integration(n):
     """The ends of the upper limit's interval are exceeded with the probability that the level says."""
@@ -255,3 +264,13 @@ def test_sessions_of_some():
     assert several.repeatability.low < several.repeatability.value < several.repeatability.high
     assert mt.repeatability(table[:, :, :1]).repeatability.value.code == "measured_once"
     assert mt.repeatability(np.repeat(table[:, :, :1], 2, axis=2)).repeatability.low.code == "no_spread"
+
+
+def test_one_subject_alone_differs():
+    """Without that subject there is no spread within raters, so that the jackknife has no interval."""
+    table = np.repeat(SYSTOLIC[:12, :2, None], 2, axis=2)
+    table[0, 0, 1] += 5
+    found = mt.repeatability(table, subjects=np.arange(12) // 2)
+    assert found.repeatability.low.code == "undefined_without_a_subject"
+    assert found.reproducibility.low.code == "undefined_without_a_subject"
+    assert mt.repeatability(table).repeatability.low > 0

@@ -265,3 +265,23 @@ def test_nobody_waits_for_sixty_thousand():
     table[::1000, 0] = np.nan
     r = mt.icc(table)
     assert r.low < 0.8 < r.high
+
+
+def test_an_interval_over_subjects_that_one_decides():
+    """Raters differ in one subject only: without it there is no error."""
+    table = np.repeat(np.arange(12.0)[:, None], 3, axis=1)
+    table[0] += [0, 1, 3]
+    r = mt.icc(table, subjects=np.arange(12) // 2)
+    assert r < 1
+    assert not math.isnan(r.low) or r.low.code == "undefined_without_a_subject"
+    two = mt.icc(table[[0, 1, 5]], subjects=[0, 0, 1])
+    assert two.method == "jackknife"
+    assert math.isnan(two.low)
+
+
+def test_gaps_and_subjects_without_whom_nothing_is_left():
+    table = [[1.0, 2.0], [2.0, 2.5], [np.nan, 4.0], [5.0, 4.0]]
+    for names, known in (([0, 0, 1, 2], False), ([0, 0, 0, 1], False), ([0, 1, 2, 3], True)):
+        r = mt.icc(table, subjects=names)
+        assert math.isnan(r.low) is not known
+        assert known or r.low.code == "undefined_without_a_subject"

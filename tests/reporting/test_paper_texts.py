@@ -61,7 +61,6 @@ def test_tells_nothing_else():
         "SIMPLE",
         "outliers",
         "Williams",
-        "Hausdorff",
         "missing",
         "Interchangeability",
     ):
@@ -127,12 +126,14 @@ def test_is_paragraphs_of_some_length(found):
     text = methods(found)
     plain = re.sub(r" \[[^\]]*\]", "", text)
     starts = [part.partition(". ")[0] for part in text.split("\n\n")]
-    wanted = ["Agreement", "Reference standard", *(["Algorithms"] if found.evaluation else []), "Statistics"]
-    assert starts == wanted
+    measured = found.agreement.agreement.all("hausdorff_95", "mean")
+    sizes = ["Sizes and distances"] if any(not np.isnan(row.value) for row in measured) else []
+    algorithms = ["Algorithms"] if found.evaluation else []
+    assert starts == ["Agreement", *sizes, "Reference standard", *algorithms, "Statistics"]
     assert "  " not in text
     assert " ," not in text
     assert ".." not in text
-    assert 80 <= len(plain.split()) <= 560
+    assert 80 <= len(plain.split()) <= 640
     assert "{" not in text
 
 
@@ -179,6 +180,25 @@ def test_results_hold_repeated_readings_and_doubtful_masks(demo):
     assert "Repeated readings of the same rater overlapped by a mean Dice of" in text
     doubts = demo.claims.of(*(kind for kind in {c.kind.id for c in demo.claims.made} if kind.startswith("masks.")))
     assert ("All numbers count these masks as they are." in text) is bool(doubts.made)
+
+
+def test_results_hold_sizes_and_distances_after_agreement(demo):
+    """In the order of docs/which-numbers.md."""
+    text = block(demo, "results").text
+    row = demo.agreement.tables["size_agreement"].find(
+        "icc_a1", size="area", unit="pixels", scale="linear", relation="all", rater_a="", rater_b=""
+    )
+    words = (
+        "Fleiss' kappa",
+        "Repeated readings",
+        f"single rater) was {row.value:.2f} (95% CI {row.low:.2f} to {row.high:.2f})",
+        "The limits of agreement with the mean were a factor of",
+        "The outlines of two raters were",
+        "overlapped by a mean Dice of",
+    )
+    places = [text.rindex(each) for each in words]
+    assert places == sorted(places)
+    assert "two-way random, absolute agreement, single rater) [Shrout 1979; McGraw 1996]" in methods(demo)
 
 
 def test_results_of_two_raters_say_whom_the_intervals_are_about():

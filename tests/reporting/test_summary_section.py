@@ -76,7 +76,7 @@ def with_predictions(folder):
 
 def files(found):
     """Every line of every table by its address."""
-    agreed = {f"agree/{t.name}.csv": t for t in found.agreement.tables.values()}
+    agreed = {f"agree/{t.name}.csv": t for t in found.agreement.tables.values() if isinstance(t, Table)}
     fused = {f"fuse/{t.name}.csv": t for t in (found.fusion.performance, found.fusion.differences)}
     fused |= {"fuse/complexity.csv": found.fusion.complexity}
     planned = {"plan/plan.csv": found.plan.table} if found.plan else {}

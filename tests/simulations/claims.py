@@ -1,8 +1,8 @@
 """How often claims are made that are false, and how often true ones are: the tables of ``docs/claims.md``.
 
 ``python -m tests.simulations.claims [STUDIES] [PART …]`` simulates studies at the least favourable point of each claim
-and writes the page; of some parts (raters, algorithms, agreement, planning, whole), their lines alone. It fails where
-the lower 99% Monte Carlo limit of a false-claim rate exceeds 5%.
+and writes the page; of some parts (raters, algorithms, groups, agreement, planning, whole), their lines alone. It fails
+where the lower 99% Monte Carlo limit of a false-claim rate exceeds 5%.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from manytruths.claims.catalogue import claim_kinds
 from .agreement import failing_rates, rule_rates
 from .algorithms import ClaimRate
 from .algorithms import claim_rates as algorithm_rates
+from .groups import group_rates
 from .pipeline import NullStudy, false_claims
 from .planning import simulated_panels
 from .raters import RaterScenario, claim_rates, right_and_wrong
@@ -125,6 +126,7 @@ WHOLE = "| study of equal raters | any false claim | by claim |"
 PARTS: dict[str, Callable[[int], Iterator[ClaimRate]]] = {
     "raters": rater_rates,
     "algorithms": algorithm_rates,
+    "groups": group_rates,
     "agreement": lambda studies: chain(rule_rates(studies), failing_rates(studies)),
     "planning": lambda studies: planning_rates(max(studies // 20, 50)),
 }

@@ -1,8 +1,8 @@
-"""``python -m tests.simulations.coverage [STUDIES]``: how often 95% intervals cover, as docs/coverage.md has it.
+"""``python -m tests.simulations.coverage [STUDIES] [PART ...]``: how often 95% intervals cover (docs/coverage.md).
 
 Every study is simulated and its interval made by the functions that the commands use. A point is a quantity, a model of
 the subjects and a number of subjects; its coverage is the share of studies whose interval holds the value that
-infinitely many subjects (and raters) would have.
+infinitely many subjects (and raters) would have. Where parts are named, only their lines are measured; others stay.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -34,8 +34,11 @@ from manytruths.inference.intervals import (
     mean_intervals,
     mean_over_both,
 )
-from manytruths.inference.quantiles import proportion_interval
+from manytruths.inference.quantiles import proportion_interval, student_quantile
 from manytruths.inference.scales import Scale
+from manytruths.measures.bland_altman import bland_altman, limits_with_mean, repeatability, spread_interval
+from manytruths.measures.intraclass import LIMIT, icc_of_model
+from manytruths.measures.variance_components import fit_sizes
 from manytruths.ratings.accuracy import rater_accuracy
 from manytruths.ratings.concordance import rho, sigma
 from manytruths.ratings.ratings import Ratings
@@ -413,6 +416,128 @@ def _rhos(
     return simulate
 
 
+# -- sizes and distances between raters -----------------------------------------------------------
+
+RATERS = (3, 5)
+PARTS = {"subjects": 7.0, "raters": 1.0, "errors": 2.0}
+"""Variances of sizes that are normal, in any unit."""
+LOG_PARTS = {"subjects": 0.36, "raters": 0.01, "errors": 0.03}
+"""Variances of the logarithms of sizes whose errors grow with them."""
+
+
+def size_tables(rng: np.random.Generator, shape: tuple[int, int, int], parts: Mapping[str, float]) -> Values:
+    """(studies, subjects, raters): subjects, raters and errors differ by variances that add."""
+    studies, n, raters = shape
+    spread = {name: math.sqrt(variance) for name, variance in parts.items()}
+    found = rng.normal(0, spread["subjects"], (studies, n, 1)) + rng.normal(0, spread["raters"], (studies, 1, raters))
+    return np.asarray(found + rng.normal(0, spread["errors"], shape))
+
+
+def log_variances(parts: Mapping[str, float]) -> tuple[float, float]:
+    """Variance between subjects, and that of one size by any rater, of exponentials of normal numbers."""
+    whole = sum(parts.values())
+    return math.exp(whole) * (math.exp(parts["subjects"]) - 1), math.exp(whole) * (math.exp(whole) - 1)
+
+
+def size_lines(studies: int) -> Iterator[Line]:
+    """Intraclass correlation, detectable change and limits of agreement, as ``size_agreement.csv`` has them.
+
+    McGraw and Wong's interval of ICC(A,1) is not promised: with three raters and 50 subjects it covers less than 93%.
+    """
+    normal = PARTS["subjects"], sum(PARTS.values())
+    for raters, log in product(RATERS, (False, True)):
+        between, whole = log_variances(LOG_PARTS) if log else normal
+        model = f"{raters} raters, {'lognormal sizes, errors grow with them' if log else 'normal sizes'}"
+        study = _of_model(studies, raters, log)
+        yield line("ICC(A,1) of sizes", model, study(_correlation, between / whole), promised=False)
+        change = LIMIT * math.sqrt(2 * (whole - between))
+        yield line("smallest detectable change", model, study(_change, change), promised=not log)
+    ratio = math.exp(LIMIT * math.sqrt(2 * LOG_PARTS["errors"]))
+    for raters in RATERS:
+        reach = math.sqrt((LOG_PARTS["raters"] + LOG_PARTS["errors"]) * (raters - 1) / raters)
+        study = _of_model(studies, raters, log=True)
+        model = f"{raters} raters, lognormal ratios"
+        yield line("limits of agreement with the mean", model, study(_mean_limit, math.exp(LIMIT * reach)))
+    yield line("limits of agreement of two raters", "lognormal ratios", _pair_limits(studies, ratio, math.inf))
+    model = "ratios with a long tail (t with 4 degrees of freedom)"
+    yield line("limits of agreement of two raters", model, _pair_limits(studies, ratio, 4), promised=False)
+    yield line("repeatability", "one rater, two sessions, lognormal ratios", _repeatability(studies, ratio))
+
+
+def _correlation(sizes: Values) -> Interval:
+    r = icc_of_model(fit_sizes(sizes), "A,1", level=0.95)
+    return Interval(r.value, r.low, r.high, 0.95, r.method, len(sizes))
+
+
+def _change(sizes: Values) -> Interval:
+    fit = fit_sizes(sizes)
+    variance = (fit, fit, fit) if isinstance(fit, Undefined) else fit.error_variance(True, 0.95)
+    return spread_interval(variance, LIMIT * math.sqrt(2), 0.95, len(sizes))
+
+
+def _mean_limit(sizes: Values) -> Interval:
+    return limits_with_mean(sizes, log=True).limit
+
+
+def _of_model(studies: int, raters: int, log: bool) -> Callable[[Callable[[Values], Interval], float], Simulation]:
+    """A simulation for each statistic of all raters, and the value it should have."""
+    parts = LOG_PARTS if log else PARTS
+
+    def make(statistic: Callable[[Values], Interval], truth: float) -> Simulation:
+        rng = np.random.default_rng(10)
+
+        def simulate(n: int) -> tuple[list[Interval], float]:
+            tables = size_tables(rng, (studies, n, raters), parts)
+            return [statistic(table) for table in (np.exp(tables) if log else tables)], truth
+
+        return simulate
+
+    return make
+
+
+def _pair_limits(studies: int, ratio: float, freedom: float) -> Simulation:
+    """The upper limit; ratios whose logarithms have the same 97.5th percentile, with long tails or without."""
+    rng = np.random.default_rng(11)
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        base = rng.normal(0, 0.6, (studies, n))
+        if math.isinf(freedom):
+            apart = rng.normal(0, 1, (studies, n)) / LIMIT
+        else:
+            apart = rng.standard_t(freedom, (studies, n)) / student_quantile(0.975, freedom)
+        ratios = np.exp(math.log(ratio) * apart)
+        pairs = zip(np.exp(base) * ratios, np.exp(base), strict=True)
+        return [bland_altman(a, b, log=True).upper for a, b in pairs], ratio
+
+    return simulate
+
+
+def _repeatability(studies: int, ratio: float) -> Simulation:
+    rng = np.random.default_rng(12)
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        spread = math.log(ratio) / (LIMIT * math.sqrt(2))
+        tables = rng.normal(0, 0.6, (studies, n, 1, 1)) + rng.normal(0, spread, (studies, n, 1, 2))
+        return [repeatability(table, log=True).repeatability for table in np.exp(tables)], ratio
+
+    return simulate
+
+
+def distance_lines(studies: int) -> Iterator[Line]:
+    """Mean distances over pairs of raters and subjects, which differ more than pairs do."""
+    rng = np.random.default_rng(13)
+    for raters, sd in product(RATERS, (0.4, 0.8)):
+        truth = math.exp((sd**2 + 0.3**2) / 2)
+        pairs = raters * (raters - 1) // 2
+
+        def simulate(n: int, sd: float = sd, truth: float = truth, pairs: int = pairs) -> tuple[list[Interval], float]:
+            apart = rng.normal(0, sd, (n, studies, 1)) + rng.normal(0, 0.3, (n, studies, pairs))
+            return mean_intervals(np.exp(apart).mean(axis=2), "positive"), truth
+
+        model = f"{raters} raters, lognormal, σ = {sd:g} between subjects"
+        yield line("mean distance over pairs of raters", model, simulate, promised=False)
+
+
 # -- pooled numbers of masks -----------------------------------------------------------------------
 
 
@@ -491,21 +616,26 @@ def missed_table(studies: int) -> str:
 # -- the table -------------------------------------------------------------------------------------
 
 
-def all_lines(studies: int = STUDIES) -> Iterator[Line]:
-    parts = (
-        mean_lines,
-        both_lines,
-        kappa_lines,
-        label_lines,
-        seed_lines,
-        lesion_lines,
-        area_lines,
-        rating_lines,
-        failure_lines,
-        pooled_lines,
-    )
+LINES: dict[str, Callable[[int], Iterator[Line]]] = {
+    "means": mean_lines,
+    "both": both_lines,
+    "kappas": kappa_lines,
+    "labels": label_lines,
+    "seeds": seed_lines,
+    "lesions": lesion_lines,
+    "areas": area_lines,
+    "sizes": size_lines,
+    "distances": distance_lines,
+    "ratings": rating_lines,
+    "failures": failure_lines,
+    "pooled": pooled_lines,
+}
+"""Parts of the table by name."""
+
+
+def all_lines(studies: int = STUDIES, parts: Sequence[str] = tuple(LINES)) -> Iterator[Line]:
     for part in parts:
-        yield from part(studies)
+        yield from LINES[part](studies)
 
 
 def format_line(found: Line) -> str:
@@ -516,29 +646,44 @@ def format_line(found: Line) -> str:
     return f"| {found.quantity} | {found.model} | {' | '.join(cells)} |"
 
 
-def table(lines: list[Line]) -> str:
-    header = f"| quantity | model | {' | '.join(f'n = {n}' for n in SUBJECTS)} |\n|---|---|---|---|---|"
-    return "\n".join([header, *map(format_line, lines)])
+HEADER = f"| quantity | model | {' | '.join(f'n = {n}' for n in SUBJECTS)} |\n|---|---|---|---|---|"
+NOT_PROMISED = "Not promised:"
 
 
-def main(studies: int) -> int:
+def put_lines(text: str, found: Sequence[Line], promised: bool) -> str:
+    """One of the two tables of a page, with new lines in place of those about the same; other lines stay."""
+    first, _, second = text.partition(NOT_PROMISED)
+    there = (first if promised else second.partition(MISSED)[0]).partition(HEADER)[2].strip().splitlines()
+    elsewhere = {_about(format_line(one)) for one in found if one.promised is not promised}
+    lines = {_about(line): line for line in there if _about(line) not in elsewhere}
+    lines |= {_about(format_line(one)): format_line(one) for one in found if one.promised is promised}
+    return "\n".join([HEADER, *lines.values()])
+
+
+def _about(line: str) -> tuple[str, ...]:
+    """Quantity and model."""
+    return tuple(line.split("|")[1:3])
+
+
+def main(studies: int, parts: Sequence[str]) -> int:
+    """Measure some parts, or all, which also empties the tables before; the page must be there."""
     started, found = time.perf_counter(), []
-    for one in all_lines(studies):
+    for one in all_lines(studies, parts or tuple(LINES)):
         print(format_line(one), flush=True)
         found.append(one)
-    promised = table([one for one in found if one.promised])
-    others = table([one for one in found if not one.promised])
-    missed = missed_table(studies)
-    print(missed)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
+    old, _, after = rest.partition(MARKS[1])
+    missed = old.partition(MISSED)[2].strip() if parts else missed_table(studies)
     count = f"{studies:,} simulated studies a point; of kappas and areas, {studies // 4:,} or {studies // 2:,}."
-    text = "\n\n".join([f"{MARKS[0]}\n{count}", promised, "Not promised:", others, MISSED, f"{missed}\n{MARKS[1]}"])
-    if PAGE.exists():
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
-        PAGE.write_text(before + text + rest.partition(MARKS[1])[2], encoding="utf-8")
+    promised, others = (put_lines(old if parts else "", found, which) for which in (True, False))
+    text = "\n\n".join([f"{MARKS[0]}\n{count}", promised, NOT_PROMISED, others, MISSED, f"{missed}\n{MARKS[1]}"])
+    PAGE.write_text(before + text + after, encoding="utf-8")
     low = [one for one in found if one.promised and any(c < WANTED for c in one.coverage)]
     print(f"{time.perf_counter() - started:.0f} s; " + (f"below {WANTED}: {low}" if low else f"all at least {WANTED}"))
     return len(low)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES))
+    numbers = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
+    named = [argument for argument in sys.argv[1:] if not argument.isdigit()]
+    sys.exit(main(numbers[0] if numbers else STUDIES, named))

@@ -54,7 +54,7 @@ def simulate_pairs(scenario: GroupScenario, subjects: int, rng: np.random.Genera
     off[second, 0] = s.apart
     hardness = rng.lognormal(-1.5, 0.5, (subjects, 1, 1))
     points = (off + rng.normal(size=(subjects, raters, 3)) * errors[:, None]) * hardness
-    return np.exp(-np.linalg.norm(points[:, :, None] - points[:, None], axis=-1))
+    return np.asarray(np.exp(-np.linalg.norm(points[:, :, None] - points[:, None], axis=-1)))
 
 
 def rater_group_rate(scenario: GroupScenario, subjects: int, studies: int, *, seed: int = 0) -> float:
@@ -81,7 +81,7 @@ def case_group_rate(sizes: tuple[int, int], spread: float, studies: int, *, lowe
     return made / studies
 
 
-EQUAL = {
+EQUAL: dict[str, dict[str, float]] = {
     "equal groups": {},
     "groups of raters who differ in care": {"care": 0.4},
     "groups with ways of their own, raters who differ in care": {"care": 0.4, "apart": 2.0},

@@ -77,10 +77,11 @@ def test_a_case_that_the_register_does_not_name_is_as_without_one(tmp_path):
     [
         (
             "p1,B,doen,",
-            "line 3: status is 'doen'; it must be one of done, empty, unread, unfinished; did you mean done?",
+            "line 3: status is 'doen'; it must be one of done, empty, unread, unfinished, not_evaluable; "
+            "did you mean done?",
         ),
-        ("p1,B,Finished,", "one of done, empty, unread, unfinished; did you mean done?"),
-        ("p1,B,completed,", "one of done, empty, unread, unfinished; did you mean done?"),
+        ("p1,B,Finished,", "one of done, empty, unread, unfinished, not_evaluable; did you mean done?"),
+        ("p1,B,completed,", "one of done, empty, unread, unfinished, not_evaluable; did you mean done?"),
         ("p1,B", "line 3: has another number of cells than the header"),
         (",B,done,", "line 3: case is empty"),
         ("p1,,done,", "line 3: rater is empty"),
@@ -447,4 +448,4 @@ def _ahead(parents, start):
 
 
 def test_the_statuses_are_those_of_the_documentation():
-    assert STATUSES == ("done", "empty", "unread", "unfinished")
+    assert STATUSES == ("done", "empty", "unread", "unfinished", "not_evaluable")

@@ -187,8 +187,9 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     for wrong in other_classes(tables) if study.options.labels is None else ():
         if (wrong.case, str(wrong.column)) not in reported:
             yield Problem("error", "prediction", str(wrong.error), wrong.case, str(wrong.column))
+    yield from _not_evaluable(study)
     for case in study:
-        for column in case.absent:
+        for column in (c for c in case.absent if case.statuses.get(c) != "not_evaluable"):
             why = absence(study, case, column)
             message = f"rater {column} {why} case {case.name}: counted as absent, not as empty"
             yield Problem("warning", "gap", message, case.name, str(column))
@@ -208,6 +209,16 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     missing = [case.name for case in study if not case.groups]
     if 0 < len(missing) < len(study):
         yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")
+
+
+def _not_evaluable(study: Study) -> Iterator[Problem]:
+    """Readings that could not be made, which are no problem of the files but have to be reported."""
+    for reading in study.unused:
+        if reading.why == "not_evaluable":
+            reason = f" ({reading.reason})" if reading.reason else ""
+            message = f"rater {reading.column} could not evaluate case {reading.case}{reason}: "
+            message += "counted as not evaluable, neither as absent nor as empty"
+            yield Problem("warning", "not_evaluable", message, reading.case, str(reading.column))
 
 
 def _missing_images(study: Study) -> Iterator[Problem]:

@@ -65,6 +65,7 @@ def bland_altman_chart(
     log: bool = False,
     names: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
+    colours: Mapping[str, str] | None = None,
 ) -> str:
     """Differences against means, with bias and limits of agreement as lines and their intervals as bands.
 
@@ -79,6 +80,8 @@ def bland_altman_chart(
         What shows under the pointer at each point.
     groups
         The rater of each point, for colours and a legend.
+    colours
+        ``#rrggbb`` of raters; those that are not named have colours for paper.
     """
     x, y = (np.asarray(values, np.float64) for values in (means, differences))
     if x.shape != y.shape or x.ndim != 1:
@@ -88,6 +91,7 @@ def bland_altman_chart(
             raise CallError(f"{label} has {len(given)} entries for {len(x)} points; give one for each")
     kinds = list(dict.fromkeys(groups or ()))
     paints = {kind: PAPER_COLOURS[i % len(PAPER_COLOURS)] for i, kind in enumerate(kinds)}
+    paints |= {kind: colours[kind] for kind in kinds if colours is not None and kind in colours}
     keys, legend = svg.legend_rows(
         [(svg.shorten(kind), paint) for kind, paint in paints.items()], LEFT, TOP + 8, WIDE, fill_opacity=0.75
     )
@@ -139,7 +143,7 @@ def _line_words(lines: Sequence[tuple[Ends, str, str]], up: Axis, log: bool, top
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
 
 
 def size_strips(
@@ -168,7 +172,7 @@ def size_strips(
         zero = sum(v == 0 for v in values) if log else 0
         missing = sum(math.isnan(v) for v in values)
         words = [f"n = {len(drawn)}"]
-        words += [f"{count} {what}" for count, what in ((zero, "of size 0"), (missing, "none")) if count]
+        words += [f"{count} {what}" for count, what in ((zero, "of size 0"), (missing, "missing")) if count]
         median = _short(float(np.median(drawn))) if drawn else "–"
         parts.append(svg.text(left + WIDE + 10, y - 2, f"median {median}", size=11))
         parts.append(svg.text(left + WIDE + 10, y + 12, ", ".join(words), size=11, fill=PALE_INK))

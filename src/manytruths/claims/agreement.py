@@ -186,10 +186,10 @@ def _consider_overlap(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -
     def sentence(past: bool) -> Sentence:
         be = tuple(p.replace("{be}", "was" if past else "is") if isinstance(p, str) else p for p in sizes)
         return compose(
-            text, who=_two_raters(facts), ed="ped" * past,
+            text, who=two_raters(facts), ed="ped" * past,
             mean="mean " if facts.subjects > 1 or facts.raters > 2 or facts.labels else "",
             dice=table.quote(row, telling_digits(row.value)),
-            over=_averaged_over(row, facts), size=be,
+            over=averaged_over(row, facts), size=be,
         )  # fmt: skip
 
     log.consider(OVERLAP, sentence(False), result=sentence(True))
@@ -212,13 +212,14 @@ def _size_difference(table: TableIndex, dice: Row, facts: AgreementFacts) -> Sen
     return (f"; where both of them marked, their {name} {{be}} ", quoted, some)
 
 
-def _two_raters(facts: AgreementFacts) -> str:
+def two_raters(facts: AgreementFacts) -> str:
+    """The subject of a sentence about two raters of any case."""
     if facts.raters == 2 and not facts.exchangeable:
         return "The two raters"
     return "Two raters of the same case" if facts.apart else "Two raters"
 
 
-def _averaged_over(row: Row, facts: AgreementFacts) -> str:
+def averaged_over(row: Row, facts: AgreementFacts) -> str:
     """`` over pairs, 10 of 12 patients and two labels, each against the rest``."""
     some = f"{row.n} of {facts.subjects}" if row.n is not None and row.n < facts.subjects else str(facts.subjects)
     over = ["pairs of raters"] if facts.raters > 2 else []

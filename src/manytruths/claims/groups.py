@@ -108,7 +108,7 @@ def describe_groups(claims: Claims) -> Iterator[Sentence]:
     left = [claim for claim in claims.of(RATERS.id, CASES.id) if not claim.made]
     unclear = [claim for claim in left if code_of(claim.why_not or "") == "not_significant"]
     if unclear:
-        text = "No difference can be told by the {} of groups ({}). This does not show that there is none."
+        text = "No difference can be told by the {} of {}. This does not show that there is none."
         yield compose(text, "test" if len(unclear) == 1 else "tests", "; ".join(claim.about for claim in unclear))
     reasons: dict[str, dict[str, list[str]]] = {}
     for claim in left:
@@ -127,7 +127,7 @@ def _order(pair: GroupPair) -> float:
 def _consider_pair(log: ClaimLog, kind: ClaimKind, table: TableIndex, pair: GroupPair, facts: GroupFacts) -> None:
     extra = (pair.by, pair.of, pair.first, pair.second)
     difference = table.row(f"{pair.statistic}_difference", "mean", *extra, label=pair.label)
-    about = f"{pair.by}: {pair.first} and {pair.second}"
+    about = f"{pair.first} and {pair.second} ({pair.by})"
     why = _too_little(kind, pair, difference, facts)
     if why is not None or not is_defined(difference):
         log.consider(kind, (kind.says,), about=about, why_not=why or Note("undefined", "the difference is undefined"))

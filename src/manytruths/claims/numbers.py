@@ -118,6 +118,17 @@ def telling_digits(value: float, digits: int = 2, *, percent: bool = False) -> i
 MOST_DIGITS = 6
 
 
+def significant_digits(value: float, figures: int = 3) -> int:
+    """So many decimals that a number has three figures, or more before the point.
+
+    >>> significant_digits(2528.2), significant_digits(12.34), significant_digits(0.5)
+    (0, 1, 3)
+    """
+    if not value or not math.isfinite(value):
+        return figures - 1
+    return min(MOST_DIGITS, max(0, figures - 1 - math.floor(math.log10(abs(value)))))
+
+
 def is_defined(row: Row | None) -> TypeGuard[Row]:
     """Whether a row has a number."""
     return row is not None and not reason(row.value)

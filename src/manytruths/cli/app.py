@@ -10,7 +10,7 @@ from .learning_commands import predict, train
 from .options import ARGUMENTS, COMMON
 from .simulation_commands import demo, phantom
 from .study_commands import agree, check, evaluate, fuse, report
-from .table_commands import plan, rank, reliability
+from .table_commands import mrmc, plan, rank, reliability
 
 app = App(
     name="manytruths",
@@ -26,12 +26,12 @@ app = App(
 )
 PANELS = {
     "Start": "demo check report",
-    "Analyse": "agree fuse evaluate rank reliability plan",
+    "Analyse": "agree fuse evaluate rank reliability mrmc plan",
     "Exchange": "import export",
     "Learn": "train predict phantom",
     "Help": "--help --version",
 }
-for _command in (demo, check, report, agree, fuse, evaluate, rank, reliability, plan, train, predict, phantom):
+for _command in (demo, check, report, agree, fuse, evaluate, rank, reliability, mrmc, plan, train, predict, phantom):
     app.command(_command)
 app.command(export)
 app.command(import_study, name="import")

@@ -85,7 +85,7 @@ class StudyOptions:
     images: str | None = None
     "Template of the images: images/{case}.png."
     cases: str | None = None
-    "CSV file with a column case. A column subject names the patient; other columns are groups."
+    "CSV file with a column case. Columns subject (the patient) and order (of a patient's cases); others are groups."
     raters: str | None = None
     "CSV file with a column rater; other columns are properties. Or the word exchangeable: raters differ by case."
     labels: str | None = None
@@ -105,6 +105,8 @@ class StudyOptions:
     "Template of severity ranks, ranks/{rater}/{case}.png: 1 is the most severe, 0 is unmarked."
     reads: Annotated[str | None, in_study] = None
     "CSV file of the reading log: who read which case (status), and whose mask they started from (based_on)."
+    targets: Annotated[str | None, in_study] = None
+    "CSV file of target lesions (subject, lesion, target, organ, node, label), for responses by RECIST 1.1."
     exclude: Annotated[list[str] | None, in_study, repeated] = None
     "Mask to leave out, as RATER=CASE; can be given several times."
     session: Annotated[str | None, in_study] = None

@@ -65,6 +65,10 @@ Distances = Annotated[
     bool,
     Parameter(group=METHOD, help="Measure Hausdorff and surface distances; without them it is faster."),
 ]
+Lesions = Annotated[
+    bool,
+    Parameter(group=METHOD, help="Match lesions: sensitivity, precision, F1 and PQ of lesions, and FROC curves."),
+]
 Measure = Annotated[
     str,
     Parameter(
@@ -279,6 +283,7 @@ def evaluate(
     surfaces: Annotated[Literal["elements", "pixels"], in_method] = "elements",
     tolerance: Tolerance = None,
     margin: Margin = None,
+    lesions: Lesions = True,
     boundaries: Annotated[Literal["outlines", "lines"] | None, in_method] = None,
     boundary_share: Annotated[float, in_method] = 0.0075,
     missing: Missing = "worst",
@@ -318,8 +323,8 @@ def evaluate(
     with progress(output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
-            distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, boundaries=boundaries,
-            boundary_share=boundary_share, missing=missing, level=level, seed=seed,
+            distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, lesions=lesions,
+            boundaries=boundaries, boundary_share=boundary_share, missing=missing, level=level, seed=seed,
             pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The commands on tables and numbers: rank, reliability, plan."""
+"""The commands on tables and numbers: rank, reliability, mrmc, plan."""
 
 from __future__ import annotations
 
@@ -274,6 +274,54 @@ def reliability(
             ratings, labels=parse_names(labels), select_raters=parse_names(select_raters), cases=cases,
             confidence=confidence, **of_tables, **common,
         )  # fmt: skip
+    present(result, out, quiet=quiet)
+    return 0
+
+
+def mrmc(
+    ratings: Annotated[
+        Path,
+        Parameter(help="Table of ratings (CSV, Parquet or Excel) with a line for every case, reader and modality."),
+    ],
+    /,
+    *,
+    modality: str | None = None,
+    columns: str | None = None,
+    reference_column: str | None = None,
+    filter: str | None = None,
+    positive: Annotated[str | None, in_method] = None,
+    covariance: Annotated[Literal["jackknife", "delong"], in_method] = "jackknife",
+    out: Out = RESULTS,
+    quiet: Quiet = False,
+    level: Level = 0.95,
+) -> int:
+    """Compare modalities that the same readers used on the same cases (MRMC analysis by Obuchowski and Rockette).
+
+    With a reference, areas under the readers' ROC curves are compared, otherwise means of the numbers by case. Results
+    are for other readers and cases, for these readers and other cases, and for other readers and these cases.
+
+    Parameters
+    ----------
+    modality
+        Column of the modality; by default modality or treatment.
+    columns
+        Columns that have other names: case=image,rater=reader,label=score,subject=patient,reference=gt.
+    reference_column
+        Column of the reference labels, of which there are two; by default reference or truth.
+    filter
+        Use only rows with these values: treatment=1.
+    positive
+        Of two labels, the one that sensitivity refers to; by default the last.
+    covariance
+        Covariances of errors by the jackknife, or for ROC areas by DeLong's method.
+    """
+    import manytruths as mt
+
+    result = mt.compare_modalities(
+        ratings, out=out, modality=modality, columns=parse_pairs("--columns", columns) or None,
+        reference_column=reference_column, filter=parse_pairs("--filter", filter) or None, positive=positive,
+        covariance=covariance, level=level,
+    )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0
 

@@ -44,6 +44,7 @@ REASONS: dict[str, str] = {
     "not_read": "the rater has no mask of the case",
     "no_earlier_reading": "the rater has no mask of a case before it",
     "no_baseline": "the rater has no mask of the first case",
+    "target_not_evaluated": "a target lesion was not evaluated",
     "reference_size_zero": "what it is compared with is 0",
     # who rated what
     "not_rated": "no item was rated",

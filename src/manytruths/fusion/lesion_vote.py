@@ -184,5 +184,6 @@ def _decide(shares: NDArray[np.float64], table: Tally) -> tuple[NDArray[Any], ND
     probability = np.zeros((*shares.shape[:-1], len(table.labels)))
     probability[..., marks] = shares / np.maximum(shares.sum(axis=-1, keepdims=True), 1)
     probability[..., ground] = 1 - probability.sum(axis=-1)
-    hard = np.where(marked, marks[shares.argmax(axis=-1)], ground).astype(np.uint8)
+    hard = np.full(marked.shape, ground, np.uint8)
+    hard[marked] = marks[shares.argmax(axis=-1)[marked]]
     return probability, hard

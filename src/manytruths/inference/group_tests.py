@@ -152,9 +152,9 @@ def compare_rater_groups(
         return GroupComparison(of_group[0], of_group[1], of_group[2], alone, alone.value, arrangements, 0)
     shared = _read_by_all(here, owner)
     difference = _mean_interval((each[0] - each[1])[shared], level)
-    p = _refuse_raters(sizes, difference, arrangements)
-    tried = 0
-    if p is None:
+    why, tried = _refuse_raters(sizes, difference, arrangements), 0
+    p: float = math.nan if why is None else why
+    if why is None:
         mean = _label_means(_subject_means(pairs.transpose(1, 0, 2), owner)[:, shared])
         divisions = _divisions(raters, sizes[0], permutations, np.random.default_rng(seed))
         p, tried = _test_raters(mean, divisions, i, j), len(divisions)
@@ -368,8 +368,8 @@ def _welch(parts: Sequence[Values], level: float, mixed: bool) -> tuple[Interval
         df = variance**2 / (one.error**4 / (one.n - 1) + two.error**4 / (two.n - 1))
         # the skewness of a mean of df + 1 values
         skewness = (one.third - two.third) / variance**1.5 * math.sqrt(df + 1)
-        numbers = (np.float64(x) for x in (value, math.sqrt(variance), df + 1, skewness))
-        limits = MeanLimits(*numbers, level)  # type: ignore[arg-type]
+        mean, error, n_like, skew = (np.asarray(x) for x in (value, math.sqrt(variance), df + 1, skewness))
+        limits = MeanLimits(mean, error, n_like, skew, level)
         p = float(limits.p_above(0) if value > 0 else limits.p_under(0))
         if few is None and not mixed:
             return Interval(value, float(limits.low), float(limits.high), level, "welch", n), p
@@ -382,11 +382,11 @@ def _welch(parts: Sequence[Values], level: float, mixed: bool) -> tuple[Interval
 
 def _read_by_all(values: Values, owner: Indices) -> NDArray[np.bool_]:
     """Which subjects have cases that all of these raters read, and no others."""
-    known = ~np.isnan(values).all(axis=3)
+    known = np.asarray(~np.isnan(values).all(axis=3))
     diagonal = np.arange(values.shape[1])
     known[:, diagonal, diagonal] = False
     # a case in which nobody has a value, as where all masks are empty, says nothing about who read it
-    complete = known.any(axis=2).all(axis=1) | ~known.any(axis=(1, 2))
+    complete = np.asarray(known.any(axis=2)).all(axis=1) | ~known.any(axis=(1, 2))
     shared = np.ones(int(owner.max(initial=-1)) + 1, bool)
     shared[owner[~complete]] = False
     return shared

@@ -305,7 +305,7 @@ def _check_truth(truth: ArrayLike, cases: int) -> NDArray[np.bool_]:
         raise CallError(f"truth has one value for each of {cases} cases; got shape {given.shape}")
     if not np.isin(given, (0, 1)).all():
         raise CallError("truth is 1 for positive and 0 for negative cases, and nothing else")
-    positive = given == 1
+    positive = np.asarray(given == 1)
     counts = int(positive.sum()), int((~positive).sum())
     if min(counts) < 2:
         raise InputError(
@@ -381,11 +381,8 @@ def _areas_without(
     """The ROC area with each subject left out, from (positive, negative) comparisons; NaN where it is undefined."""
     rows = np.bincount(of_positive, above.sum(axis=1), subjects)
     columns = np.bincount(of_negative, above.sum(axis=0), subjects)
-    own = np.zeros(subjects)
     shared = of_positive[:, None] == of_negative
-    if shared.any():
-        i, _ = np.nonzero(shared)
-        own = np.bincount(of_positive[i], above[shared], subjects)
+    own = np.bincount(of_positive[np.nonzero(shared)[0]], above[shared], subjects)
     left = (len(of_positive) - np.bincount(of_positive, minlength=subjects)) * (
         len(of_negative) - np.bincount(of_negative, minlength=subjects)
     )

@@ -234,31 +234,32 @@ def _number(
 
 
 def _measure(numbers: NDArray[np.int32], pixels: Whole, counts: Whole, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Size, centre, border and place in the order by geometry of every mark."""
-    total, axes = int(counts.sum()), len(shape)
+    """Size, centre, border and place in the order by geometry of every mark, from its runs along the last axis."""
+    total, axes, width = int(counts.sum()), len(shape), shape[-1]
     size, first = np.zeros(total, np.int64), np.zeros(total, np.int64)
     sums, cut, trace = np.zeros((axes, total)), np.zeros(total, bool), np.zeros(total)
-    places = np.unravel_index(pixels, shape)
-    # a single slice has no border along its own axis
-    edge = np.zeros(len(pixels), bool)
-    for place, length in zip(places, shape, strict=True):
-        if length > 1:
-            edge |= (place == 0) | (place == length - 1)
-    scattered = _scatter(pixels)
     for row in numbers:
         here = np.flatnonzero(row >= 0)
-        mark = row[here]
-        size += np.bincount(mark, minlength=total)
-        first[mark[::-1]] = pixels[here[::-1]]  # the last one that is written is the first pixel
-        cut[mark[edge[here]]] = True
-        trace += np.bincount(mark, scattered[here], total)
-        for axis, place in enumerate(places):
-            sums[axis] += np.bincount(mark, place[here], total)
+        if not len(here):
+            continue
+        at, own = pixels[here], row[here]
+        new = (np.diff(at) != 1) | (own[1:] != own[:-1]) | (at[1:] % width == 0)
+        begin = np.append(0, np.flatnonzero(new) + 1)
+        length = np.diff(np.append(begin, len(here)))
+        mark, start = own[begin], at[begin]
+        size += np.bincount(mark, length, total).astype(np.int64)
+        first[mark[::-1]] = start[::-1]  # the last one that is written is the first pixel
+        trace += np.bincount(mark, _scatter(2 * start) + _scatter(2 * (start + length) + 1), total)
+        for axis, (place, count) in enumerate(zip(np.unravel_index(start, shape), shape, strict=True)):
+            middle, end = (place + (length - 1) / 2, place + length - 1) if axis == axes - 1 else (place, place)
+            sums[axis] += np.bincount(mark, middle * length, total)
+            if count > 1:  # a single slice has no border along its own axis
+                cut[mark[(place == 0) | (end == count - 1)]] = True
     order = np.lexsort((trace, size, first))
-    new = np.ones(total, bool)
-    new[1:] = np.any([np.diff(each[order]) != 0 for each in (trace, size, first)], axis=0)
+    different = np.ones(total, bool)
+    different[1:] = np.any([np.diff(each[order]) != 0 for each in (trace, size, first)], axis=0)
     rank = np.empty(total, np.int64)
-    rank[order] = np.cumsum(new)
+    rank[order] = np.cumsum(different)
     return {
         "owner": np.repeat(np.arange(len(counts)), counts), "size": size, "centre": (sums / np.maximum(size, 1)).T,
         "cut": cut, "first_pixel": first, "rank": rank,
@@ -266,7 +267,7 @@ def _measure(numbers: NDArray[np.int32], pixels: Whole, counts: Whole, shape: tu
 
 
 def _scatter(pixels: Whole) -> Values:
-    """A number for each pixel, by which two marks of one size and one first pixel are told apart (Murmur's finaliser).
+    """A number for each end of a run, by which marks of one size and first pixel are told apart (Murmur's finaliser).
 
     Their sums are those of whole numbers below 2**32 in floating point: the same for the same pixels.
     """

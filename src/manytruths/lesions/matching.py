@@ -261,6 +261,28 @@ class LesionMatch:
             raise CallError(f"a pair is of two raters; got {rater_a!r} twice")
         return self._pair(a, b, matching)
 
+    def matched_marks(self, rater_a: str, rater_b: str, matching: str = "greedy") -> frozenset[int]:
+        """Numbers of the marks of both raters that :meth:`pair` matches.
+
+        Parameters
+        ----------
+        rater_a, rater_b : str
+            The raters.
+        matching : {"greedy", "bipartite"}
+            As in :meth:`pair`.
+
+        Returns
+        -------
+        frozenset of int
+            Positions in ``marks``.
+        """
+        a, b = sorted((self._index(rater_a), self._index(rater_b)))
+        candidates = self._candidates_by_pair.get((a, b))
+        if candidates is None:
+            return frozenset()
+        chosen = match_pair(candidates, matching, self.rule)
+        return frozenset([*candidates.first[chosen].tolist(), *candidates.second[chosen].tolist()])
+
     def pairs(self, matching: str = "greedy") -> tuple[LesionPair, ...]:
         """All pairs of raters who read the image; see :meth:`pair`.
 
@@ -309,6 +331,11 @@ class LesionMatch:
 
         names = list(Lesion.__dataclass_fields__)
         return pandas.DataFrame({name: [getattr(lesion, name) for lesion in self.lesions] for name in names})
+
+    @property
+    def signature(self) -> tuple[bytes, int]:
+        """The same for two thresholds under which the same marks are matched in the same way."""
+        return self.lesion_of.tobytes(), len(self._candidates.first)
 
     # -- how it is computed --------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ Two raters: the mean difference d̄ (bias) and d̄ ± 1.96 s hold 95% of the dif
 exact where each subject has one difference: (μ + 1.96 σ − d̄) √n / s has a noncentral t distribution (Carkeet 2015).
 Where subjects have several, d̄ is the mean over subjects, the variance is s²_d̄ + (1 − 1/m) s²_w, with the variance of
 the subjects' means, the pooled variance within subjects and the harmonic mean m of their numbers of differences; the
-intervals are recovered from those of d̄ and of the two variances (MOVER, Zou 2013).
+intervals are recovered from those of d̄ and of the two variances (MOVER, Zou 2013), or of their sum where fewer than ten
+differences are beyond the first of their subject.
 
 On a logarithmic scale, differences are those of logarithms, and what is given are ratios of the first to the second.
 
@@ -31,7 +32,19 @@ from ..core.undefined import Undefined
 from ..inference.intervals import Interval
 from ..inference.quantiles import student_quantile
 from .intraclass import LIMIT
-from .variance_components import ROUNDING, Values, as_sizes, check_level, combine_variances, fit_sizes
+from .variance_components import (
+    MOST,
+    ROUNDING,
+    Values,
+    as_sizes,
+    check_level,
+    combine_variances,
+    fit_sizes,
+    jackknife_interval,
+)
+
+FEW_REPEATS = 10
+"""Fewer differences beyond the first of each subject do not have an interval of their own variance."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +184,7 @@ def _exponential(interval: Interval) -> Interval:
 
 
 def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
+    return math.exp(min(value, MOST))
 
 
 def _limits(
@@ -197,11 +210,13 @@ def _limits(
     t = student_quantile((1 + level) / 2, n - 1)
     bias = Interval(mean, mean - t * error, mean + t * error, level, "t", n)
     if len(d) > n:
-        # the two sides by the interval of the variance, in which the mean of subjects and their spread have their own
-        shares = [(between, n - 1)]
-        if within > 0:
-            shares.append(((1 - float((1 / counts).mean())) * within, len(d) - n))
-        _, low, high = combine_variances(shares, level)
+        rest = variance - between
+        if len(d) - n < FEW_REPEATS:
+            # too few to know their variance by itself: degrees of freedom of the sum (Satterthwaite)
+            freedom = variance**2 / (between**2 / (n - 1) + rest**2 / (len(d) - n))
+            _, low, high = combine_variances([(variance, freedom)], level)
+        else:
+            _, low, high = combine_variances([(between, n - 1), (rest, len(d) - n)], level)
         near = math.hypot(t * error, factor * (sd - math.sqrt(max(low, 0.0))))
         far = math.hypot(t * error, factor * (math.sqrt(high) - sd))
         method = "mover"
@@ -457,23 +472,18 @@ def _session_variances(
         return within, (why, why, why)
     # means of several sessions have less error than one: what they lack is added
     harmonic = float(np.mean(1 / counts[counts > 0]))
-    rest = (1 - harmonic) * variance
-    value, low, high = fit.error_variance(True, level)
-    parts = [(value, low, high), (rest, (1 - harmonic) * within[1], (1 - harmonic) * within[2])]
-    return within, _add(parts)
+    lacking, low, high = (v if math.isnan(v) else (1 - harmonic) * v for v in within)
+    return within, _add([fit.error_variance(True, level), (lacking, low, high)])
 
 
 def _ratio_jackknife(left: NDArray[Any], freedom: NDArray[Any], level: float) -> Variance:
     """Σ left / Σ freedom with an interval over subjects, on the logarithm."""
-    value, n = float(left.sum() / freedom.sum()), len(left)
-    rest = freedom.sum() - freedom
-    if (rest == 0).any():
-        why = Undefined("undefined_without_a_subject")
-        return value, why, why
-    found = np.log(np.maximum((left.sum() - left) / rest, 1e-300))
-    error = math.sqrt((n - 1) / n * float(((found - found.mean()) ** 2).sum()))
-    reach = student_quantile((1 + level) / 2, n - 1) * error
-    return value, value * math.exp(-reach), value * math.exp(reach)
+    value, rest = float(left.sum() / freedom.sum()), freedom.sum() - freedom
+    without = np.divide(left.sum() - left, rest, out=np.zeros(len(left)), where=rest > 0)
+    found = np.log(without, out=np.full(len(left), np.nan), where=without > 0)
+    ends = jackknife_interval(math.log(value), found, level)
+    low, high = (end if math.isnan(end) else _exp(end) for end in ends)
+    return value, low, high
 
 
 def _add(parts: Sequence[Variance]) -> Variance:

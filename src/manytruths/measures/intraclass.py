@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 
 from ..core.errors import CallError
 from ..core.undefined import Undefined
-from .variance_components import SizeModel, Values, VarianceComponents, check_level, fit_sizes
+from .variance_components import MOST, SizeModel, Values, VarianceComponents, check_level, fit_sizes
 
 NAMES = {
     "1": "one-way random, single rater",
@@ -306,6 +306,8 @@ def _ends(fit: SizeModel, kind: str, k: int, level: float) -> tuple[float, float
 
 def _mean_of(single: float, k: int) -> float:
     """The correlation of means of k raters from that of single ones (Spearman and Brown)."""
+    if math.isnan(single):
+        return single
     below = 1 + (k - 1) * single
     return k * single / below if below > 0 else -math.inf
 
@@ -364,5 +366,8 @@ def _jackknife_ends(fit: SizeModel, single: str, level: float) -> tuple[float, f
         rho = _ratio(components, single, 1)
         return np.asarray(np.log(np.maximum(1 + (k - 1) * rho, 1e-12) / np.maximum(1 - rho, 1e-12)))
 
-    low, high = (math.exp(end) for end in fit.jackknife(scaled, level))
+    ends = fit.jackknife(scaled, level)
+    if any(map(math.isnan, ends)):
+        return ends
+    low, high = (math.exp(min(end, MOST / 2)) for end in ends)
     return (low - 1) / (low + k - 1), (high - 1) / (high + k - 1)

@@ -34,6 +34,8 @@ from ..inference.intervals import MAX_RESAMPLES
 from ..inference.quantiles import student_quantile
 
 Values = NDArray[np.float64]
+MOST = 700.0
+"""Its exponential is still a number."""
 ROUNDING = 64 * np.finfo(np.float64).eps
 """Relative to the largest size: smaller errors are rounding."""
 
@@ -95,8 +97,9 @@ class SizeModel:
             none = Undefined("raters_identical")
             return value, none, none
         if self.replicates is not None:
-            low, high = self.jackknife(lambda c: np.asarray(np.log(np.maximum(c @ weights, 1e-300))), level)
-            return value, math.exp(low), math.exp(high)
+            ends = self.jackknife(lambda c: _logarithm(c @ weights), level)
+            low, high = (end if math.isnan(end) else math.exp(min(end, MOST)) for end in ends)
+            return value, low, high
         _, between, error = self.squares
         terms = [(error, self.freedom[2])]
         if raters and not self.one_way:
@@ -108,14 +111,26 @@ class SizeModel:
     def jackknife(self, scaled: Callable[[Values], Values], level: float) -> tuple[float, float]:
         """The interval of a function of the components, by Student's t over the tables without one subject."""
         assert self.replicates is not None
-        value, found = float(scaled(self.components[None])[0]), scaled(self.replicates)
-        n = len(found)
-        error = math.sqrt((n - 1) / n * float(((found - found.mean()) ** 2).sum()))
-        reach = student_quantile((1 + level) / 2, n - 1) * error
-        return value - reach, value + reach
+        return jackknife_interval(float(scaled(self.components[None])[0]), scaled(self.replicates), level)
 
 
-def combine_variances(terms: Sequence[tuple[float, int]], level: float) -> tuple[float, float, float]:
+def jackknife_interval(value: float, found: Values, level: float) -> tuple[float, float]:
+    """Student's t interval from the values without one subject; undefined where one of them is."""
+    n = len(found)
+    if not (math.isfinite(value) and np.isfinite(found).all()):
+        none = Undefined("undefined_without_a_subject")
+        return none, none
+    error = math.sqrt((n - 1) / n * float(((found - found.mean()) ** 2).sum()))
+    reach = student_quantile((1 + level) / 2, n - 1) * error
+    return value - reach, value + reach
+
+
+def _logarithm(values: Values) -> Values:
+    """Natural logarithms; nan where a value is not above 0."""
+    return np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
+
+
+def combine_variances(terms: Sequence[tuple[float, float]], level: float) -> tuple[float, float, float]:
     """A sum of independent variance estimates with their degrees of freedom, and its interval (Graybill & Wang 1980).
 
     >>> [round(v, 4) for v in combine_variances([(4.0, 10)], 0.95)]  # of one estimate: that by chi-square
@@ -248,8 +263,8 @@ def _mean_squares(n: ArrayLike, sums: Values, products: Values, one_way: bool) -
     rater = (sums**2).sum(axis=-1) / n - mean
     whole = np.trace(products, axis1=-2, axis2=-1) - mean
     error = np.maximum(whole - subject - (0.0 if one_way else rater), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squares = subject / (n - 1), rater / (k - 1), error / ((k - 1) * (n if one_way else n - 1))
+    free = np.where(n > 1, n - 1, np.nan)  # nothing is known from one row
+    squares = subject / free, rater / (k - 1), error / ((k - 1) * (n if one_way else free))
     return np.stack(squares, axis=-1)
 
 
@@ -351,7 +366,10 @@ def _fit_reml(
     subjects = int(owner.max()) + 1
     if subjects < len(table):
         without = _repeat(products, subjects) - _products(scaled[None], there, owner, one_way)
-        replicates, _ = _maximise(without, np.repeat(np.maximum(ratios, 0.3), subjects, axis=0))
+        replicates, kept = np.full((subjects, 3), np.nan), np.flatnonzero(_separable(without))
+        if len(kept):
+            starts = np.repeat(np.maximum(ratios, 0.3), len(kept), axis=0)
+            replicates[kept], _ = _maximise(_choose(without, kept), starts)
         return replace(model, replicates=replicates * scale**2)
     return replace(model, draws=design.draw(estimate[0], resamples, seed) * scale**2)
 
@@ -450,6 +468,18 @@ class _Design:
 
 def _chi_square(rng: np.random.Generator, freedom: int, count: int) -> Values:
     return rng.chisquare(freedom, count) if freedom else np.zeros(count)
+
+
+def _separable(products: _Products) -> NDArray[np.bool_]:
+    """Of many tables, those that have two subjects or more, and errors besides subjects and raters."""
+    inside = products.whole - (products.by_count / products.counts[:, None, None]).sum(axis=1)
+    raters, y, subjects = inside[:, :-2, :-2], inside[:, :-2, -1], products.subjects.sum(axis=1)
+    rank, explained = np.zeros(len(inside)), np.zeros(len(inside))
+    if raters.shape[1]:
+        rank = np.linalg.matrix_rank(raters, hermitian=True, tol=1e-9 * products.sizes)
+        explained = np.einsum("bp,bpq,bq->b", y, np.linalg.pinv(raters, rcond=1e-10, hermitian=True), y)
+    freedom = np.rint(products.sizes - subjects) - rank
+    return np.asarray((subjects > 1) & (freedom > 0) & (inside[:, -1, -1] - explained > 1e-12 * products.sizes))
 
 
 def _starts(products: _Products) -> Values:

@@ -221,6 +221,7 @@ def report(
     methods = parse_methods(default_methods(study) if consensus is None else consensus)
     evaluate = {
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
+        "lesions": "lesions" in parse_measures(measure),
     }  # fmt: skip
     measures = tuple(name for name in parse_measures(measure) if distances or name != "distances")
     plan = ReportPlan(

@@ -48,6 +48,8 @@ _BESIDE = 1e-9
 """How far beside its end a line still meets a side of the outline, relative to the long axis."""
 _AT_ONCE = 1 << 21
 """Pairs of points that are compared at a time."""
+_STRIPS = 256
+"""Strips across a long axis."""
 _FEW = 400
 """Points in space that are compared pair by pair without looking for their hull."""
 
@@ -623,6 +625,8 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     lowest = np.full(count, np.inf)
     np.minimum.at(lowest, of_vertex, at)
     reach = float((at - lowest[of_vertex]).max()) + 2 * float(length.max())
+    kept = _promising(at, of_vertex, along, across, of_side, lowest)
+    at, of_vertex = at[kept], of_vertex[kept]
     order = np.lexsort((at, of_vertex))
     at, of_vertex = at[order], of_vertex[order]
     place = of_vertex * reach + (at - lowest[of_vertex])
@@ -650,6 +654,39 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     foot = at[best][:, None] * unit
     found = np.stack([foot + lower[best][:, None] * normal, foot + upper[best][:, None] * normal], axis=1)
     return extent[best], found / np.array(scale)
+
+
+def _promising(
+    at: Floats, of_vertex: Integers, along: Floats, across: Floats, of_side: Integers, lowest: Floats
+) -> Integers:
+    """The vertices through which the longest perpendicular of their axis may run.
+
+    In strips across each axis, what lies within a strip limits every perpendicular in it. Those through one vertex of
+    the widest strip are a lower limit for the longest one.
+    """
+    count, widest = len(lowest), np.zeros(len(lowest))
+    np.maximum.at(widest, of_vertex, at - lowest[of_vertex])
+    scale = _STRIPS / (widest * (1 + _BESIDE) + np.finfo(np.float64).tiny)
+    strip = ((at - lowest[of_vertex]) * scale[of_vertex]).astype(np.int64) + of_vertex * _STRIPS
+    # a strip more on either side, for what meets a line by rounding alone
+    ends = np.clip(((along - lowest[of_side][:, None]) * scale[of_side][:, None]).astype(np.int64), 0, _STRIPS - 1)
+    first, last = np.maximum(ends[:, 0] - 1, 0), np.minimum(ends[:, 1] + 1, _STRIPS - 1)
+    many = last - first + 1
+    inside = expand(first + of_side * _STRIPS, many)
+    upper, lower = np.full(count * _STRIPS, -np.inf), np.full(count * _STRIPS, np.inf)
+    np.maximum.at(upper, inside, np.repeat(across.max(axis=1), many))
+    np.minimum.at(lower, inside, np.repeat(across.min(axis=1), many))
+    limit = (upper - lower)[strip]
+    # one vertex of the widest strip of each axis
+    order = np.lexsort((-limit, of_vertex))
+    chosen = order[np.searchsorted(of_vertex[order], np.arange(count))]
+    t = at[chosen][of_side]
+    met = np.flatnonzero((along[:, 0] <= t) & (t <= along[:, 1]))
+    top, bottom = np.full(count, -np.inf), np.full(count, np.inf)
+    for of, height in cross_heights(of_side[met], t[met], along[met], across[met]):
+        np.maximum.at(top, of, height)
+        np.minimum.at(bottom, of, height)
+    return np.flatnonzero(limit >= (top - bottom)[of_vertex] * (1 - _BESIDE))
 
 
 def _parts(counts: Integers) -> Iterator[Integers]:

@@ -37,10 +37,12 @@ NONE = 254
 
 def squared_distances(of: Cells, to: Cells, spacing: Values, tree: Callable[[], Any]) -> Values:
     """The squared distance of each cell to the nearest of the others; ``tree`` gives the tree of those."""
+    if len(of) < FEW:
+        return _by_tree(of, to, spacing, tree())
     low = np.minimum(of.min(axis=0), to.min(axis=0))
     shape = np.maximum(of.max(axis=0), to.max(axis=0)) - low + 1
     volume = float(np.prod(shape, dtype=np.float64))
-    if len(of) < FEW or volume > SPARSE * len(of):
+    if volume > SPARSE * len(of):
         return _by_tree(of, to, spacing, tree())
     distances = _by_columns(of - low, to - low, shape.tolist(), spacing)
     far = np.flatnonzero(np.isinf(distances))

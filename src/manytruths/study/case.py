@@ -25,6 +25,7 @@ from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_st
 from .options import Options
 
 if TYPE_CHECKING:
+    from .named_lesions import NamedLesion
     from .outlines import Outlines
     from .reading_log import Edit
 
@@ -88,6 +89,12 @@ class Case:
     """The status of each reading in the reading log."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """What ``cases.csv`` says about the case, by column; empty cells are left out."""
+    reasons: Mapping[Column, str] = field(default_factory=dict)
+    """Why readings are not evaluable, where the reading log says so."""
+    order: int | None = None
+    """Its place in the order of the subject's cases, from 1; None where ``cases.csv`` gives none."""
+    lesions: tuple[NamedLesion, ...] = ()
+    """Lesions that the table of lesions names."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """Count the patterns of the case; raters absent from it are VOID.

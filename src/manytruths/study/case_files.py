@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,12 @@ from ..io.images import read_mask
 from ..io.tables import check_listed, read_table, subjects_of
 from ..io.template import Complain
 from .case import Case, Source
+from .named_lesions import order_cases, read_lesions
 from .options import Options
-from .reading_log import Edit, Place, ReadingLog, masks_by_place, place_of
+from .reading_log import Edit, LogEntry, Place, ReadingLog, UnusedReading, masks_by_place, place_of
+
+NOT_GROUPS = ("subject", "order")
+"""Columns of ``cases.csv`` that have a meaning of their own."""
 
 MOST_COLUMNS = 64
 """Columns of groups."""
@@ -45,19 +49,28 @@ class Draft:
     masks: Mapping[Column, Mapping[str, Source]] = field(default_factory=dict)
     edits: Mapping[Column, Edit] = field(default_factory=dict)
     statuses: Mapping[Column, str] = field(default_factory=dict)
+    reasons: Mapping[Column, str] = field(default_factory=dict)
 
 
-def find_cases(options: Options, complain: Complain = raise_error) -> tuple[list[Case], dict[str, str]]:
-    """Every case of a study, in natural order, and why others are none.
+def find_cases(
+    options: Options, complain: Complain = raise_error
+) -> tuple[list[Case], dict[str, str], list[UnusedReading]]:
+    """Every case of a study, in natural order, why others are none, and the readings that do not count.
 
     ``complain`` gets what does not keep the rest from being found.
     """
-    files, log, named = _find_masks(options, complain)
+    everything, files, log = _find_masks(options, complain)
+    named = [*_drafts(everything, {}), *log.cases()]
     structures = _find_structures(files, options)
     drafts, left_out = _sort_masks(log, _drafts(files, options.exclude), options, complain)
+    unused = list(_find_unused(everything, log, drafts, options))
+    left_out |= {name: why for name, why in _without_masks(unused).items() if name not in {**drafts, **left_out}}
     columns = {column for draft in drafts.values() for column in draft.masks}
     table = read_case_table(options.cases, {name: d.fields for name, d in drafts.items()}, named, complain)
     _check_subjects(options, drafts)
+    subjects = {name: table.get(name, {}).get("subject") or d.fields.get("subject", name) for name, d in drafts.items()}
+    order = _order(options.cases, subjects, table, complain)
+    lesions = read_lesions(options.targets, subjects, order, complain) if options.targets else {}
     beside = _find_beside(options, drafts, columns, bool(structures), complain)
     judged, given = (_columns(beside[kind]) for kind in ("predictions", "references"))
     cases = []
@@ -66,18 +79,30 @@ def find_cases(options: Options, complain: Complain = raise_error) -> tuple[list
         own: dict[str, Any] = {kind: by_case.get(name, {}) for kind, by_case in beside.items()}
         own["ranks"] = {column: source for column, source in own["ranks"].items() if column in draft.masks}
         cases.append(Case(
-            name, row.get("subject") or draft.fields.get("subject", name), group_names(row), draft.masks,
+            name, subjects[name], group_names(row), draft.masks,
             _others(columns, draft.masks), options, structures, **own,
             image=_image(options.images, draft.fields), roi=_image(options.roi, draft.fields),
             missing=_others(judged, own["predictions"]), missing_references=_others(given, own["references"]),
-            edits=draft.edits, statuses=draft.statuses,
+            edits=draft.edits, statuses=draft.statuses, reasons=draft.reasons, order=order.get(name),
+            lesions=lesions.get(name, ()),
             properties={column: value for column, value in row.items() if column != "subject" and value},
         ))  # fmt: skip
-    return cases, left_out
+    return cases, left_out, unused
 
 
-def _find_masks(options: Options, complain: Complain) -> tuple[list[TemplateMatch], ReadingLog, list[str]]:
-    """The masks of raters who are not left out, the reading log, and every case that either of them names."""
+def _order(
+    path: str | None, subjects: Mapping[str, str], table: Mapping[str, Mapping[str, str]], complain: Complain
+) -> dict[str, int]:
+    """The place of each case among those of its subject, where ``cases.csv`` says so."""
+    try:
+        return order_cases(str(path), subjects, {name: table.get(name, {}).get("order", "") for name in subjects})
+    except StudyError as error:
+        complain(error)
+        return {}
+
+
+def _find_masks(options: Options, complain: Complain) -> tuple[list[TemplateMatch], list[TemplateMatch], ReadingLog]:
+    """All masks, those of raters and sessions that are not left out, and the reading log."""
     template = Template(options.masks, require=("rater", "case"))
     everything = template.find(complain)
     check_excluded_raters({match.fields["rater"] for match in everything}, options.exclude_rater, complain)
@@ -86,7 +111,42 @@ def _find_masks(options: Options, complain: Complain) -> tuple[list[TemplateMatc
     blanks = log.blanks()
     files, everything = keep_session([*files, *blanks], options.session), [*everything, *blanks]
     _check_exclude(everything, options.exclude, complain)
-    return files, log, [*_drafts(everything, {}), *log.cases()]
+    return everything, files, log
+
+
+def _find_unused(
+    everything: list[TemplateMatch], log: ReadingLog, drafts: Mapping[str, Draft], options: Options
+) -> Iterator[UnusedReading]:
+    """Every reading that has a mask, or a row in the reading log, and does not count."""
+    masks, names = masks_by_place(everything), {place_of(draft.fields): name for name, draft in drafts.items()}
+    shared = len({case for _, case in masks}) < len(masks)
+    for place in dict.fromkeys([*masks, *log.reads]):
+        name = names.get(place) or ("/".join(place) if shared and place[0] else place[1])
+        used, reads = drafts[name].masks if name in drafts else {}, log.reads.get(place, {})
+        for column in dict.fromkeys([*masks.get(place, ()), *reads]):
+            if column not in used:
+                read = reads.get(column)
+                why = _why_unused(name, place[1], column, read, options)
+                yield UnusedReading(name, column, why, read.reason if read and why == "not_evaluable" else "")
+
+
+def _why_unused(name: str, case: str, column: Column, read: LogEntry | None, options: Options) -> str:
+    if column.name in options.exclude_rater:
+        return "rater_excluded"
+    if read is not None and read.status in ("not_evaluable", "unread", "unfinished"):
+        return read.status
+    if {case, name} & set(options.exclude.get(column.name, ())):
+        return "excluded"
+    return "edit" if read is not None and read.parent is not None else "other_session"
+
+
+def _without_masks(unused: Iterable[UnusedReading]) -> dict[str, str]:
+    """Why cases without any mask that counts are none: nobody could evaluate them."""
+    names: dict[str, list[str]] = {}
+    for reading in unused:
+        if reading.why == "not_evaluable":
+            names.setdefault(reading.case, []).append(str(reading.column))
+    return {case: f"the read of {' and of '.join(readers)} is not evaluable" for case, readers in names.items()}
 
 
 def keep_session(files: list[TemplateMatch], session: str) -> list[TemplateMatch]:
@@ -179,11 +239,13 @@ def _sort_masks(
         place = place_of(draft.fields)
         sorted_masks = log.sort(place, draft.masks, keep=options.edited == "keep")
         if sorted_masks.masks:
-            counted[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, log.statuses(place))
+            statuses, reasons = log.statuses(place), log.reasons(place)
+            counted[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, statuses, reasons)
         else:
             left_out[name] = sorted_masks.why
         aside["edits"] += len(sorted_masks.edits.keys() - sorted_masks.masks.keys())
         aside["unfinished"] += len(sorted_masks.unfinished)
+        aside["not_evaluable"] += len(sorted_masks.not_evaluable)
     if not aside.total():
         advice = "; check that {rater} stands where the raters' names differ"
         need_two_raters((c for d in counted.values() for c in d.masks), complain, advice)
@@ -196,10 +258,11 @@ def _sort_masks(
 
 
 def _nobody_left(aside: Mapping[str, int], path: str) -> str:
-    edits, begun = aside["edits"], aside["unfinished"]
+    edits, begun, gone = aside["edits"], aside["unfinished"], aside["not_evaluable"]
     reasons = [
         f"{edits} {'is an edit' if edits == 1 else 'are edits'} of another's, to stay apart" if edits else "",
         f"{begun} {'is' if begun == 1 else 'are'} unfinished" if begun else "",
+        f"{gone} {'is' if gone == 1 else 'are'} not evaluable" if gone else "",
     ]
     answer = "; to count edits all the same, give edited='keep' (--edited keep)" if edits else ""
     return f"no case has reads of two raters left: of those in {path}, {' and '.join(filter(None, reasons))}{answer}"
@@ -365,7 +428,7 @@ def read_case_table(
 
 def _check_groups(path: str, table: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse more groups than anybody reads: each gets all of the numbers, and their intervals."""
-    columns = [column for column in next(iter(table.values()), {}) if column != "subject"]
+    columns = [column for column in next(iter(table.values()), {}) if column not in NOT_GROUPS]
     if len(columns) > MOST_COLUMNS:
         raise StudyError(
             f"{path}: has {len(columns)} columns of groups ({few(columns, 3)}); at most {MOST_COLUMNS}: keep those "
@@ -385,6 +448,6 @@ def _check_groups(path: str, table: Mapping[str, Mapping[str, str]]) -> None:
 
 def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
     """What groups a row of ``cases.csv`` puts its case in: the value, or column=value where there are several."""
-    columns = {k: v for k, v in row.items() if k != "subject" and v}
-    alone = len([k for k in row if k != "subject"]) == 1
+    columns = {k: v for k, v in row.items() if k not in NOT_GROUPS and v}
+    alone = len([k for k in row if k not in NOT_GROUPS]) == 1
     return tuple(v if alone else f"{k}={v}" for k, v in columns.items())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Literal, TypeVar
 
 from ..core.columns import Column, natural_key
 from .case import Case
+from .reading_log import UnusedReading
 from .study import Study
 
 T = TypeVar("T")
@@ -74,7 +75,19 @@ def code_study(study: Study, codes: Codes, keep: Sequence[str] = ()) -> Study:
         for rater, known in study.properties.items()
         if keep and rater in codes.names["rater"]
     }
-    return Study(cases, replace(study.options, trained_on=trained_on), kept, coded=True)
+    options = replace(study.options, trained_on=trained_on)
+    return Study(cases, options, kept, coded=True, unused=tuple(_code_unused(study, codes, sessions)))
+
+
+def _code_unused(study: Study, codes: Codes, sessions: Mapping[str, str]) -> Iterator[UnusedReading]:
+    """Readings that do not count, under codes; reasons are words of people, which may name somebody."""
+    cases, raters = codes.names["case"], codes.names["rater"]
+    others = dict.fromkeys(reading.case for reading in study.unused if reading.case not in cases)
+    cases = {**cases, **{name: f"without masks {k}" for k, name in enumerate(others, start=1)}}
+    for reading in study.unused:
+        name = raters.get(reading.column.name, "without masks")
+        column = replace(reading.column, name=name, session=sessions.get(reading.column.session, ""))
+        yield replace(reading, case=cases[reading.case], column=column, reason="")
 
 
 def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
@@ -92,6 +105,7 @@ def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
         ranks=_in_order({renamed(c): source for c, source in case.ranks.items()}),
         edits=_in_order({renamed(c): replace(edit, parent=renamed(edit.parent)) for c, edit in case.edits.items()}),
         statuses={},
+        reasons={},
         coded=True,
     )
 

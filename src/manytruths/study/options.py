@@ -15,7 +15,9 @@ from ..core.tally import REGIONS
 from ..io.tables import read_toml
 from ..lesions.rules import RULES, Rule
 
-PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", "cases", "raters", "reads")
+TABLES = ("cases", "raters", "reads", "targets")
+"""CSV files."""
+PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", *TABLES)
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "background": (None, "none"),
@@ -37,7 +39,7 @@ class Options:
     """Everything that says how to read a study.
 
     Templates are paths with placeholders; ``cases`` and ``raters`` are CSV files with a column of that name,
-    ``reads`` one of who read what.
+    ``reads`` one of who read what, ``targets`` one of target lesions.
     """
 
     masks: str
@@ -50,6 +52,7 @@ class Options:
     cases: str | None = None
     raters: str | None = None
     reads: str | None = None
+    targets: str | None = None
     labels: Labels | None = None
     background: str | None = None
     foreground: str | None = None
@@ -162,7 +165,7 @@ def read_options(path: Path) -> Options:
 def _beside(path: Path, key: str, value: str) -> str:
     """A path relative to the file; a brace in the name of its folder is no placeholder."""
     folder = str(path.parent)
-    if key not in ("cases", "raters", "reads"):
+    if key not in TABLES:
         folder = folder.replace("{", "{{").replace("}", "}}")
     return str(Path(folder) / value)
 
@@ -191,10 +194,16 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "probability": (bool, "true", bool),
     "margin": (float, "0.05", float),
     "instances": (bool, "true", bool),
-    "lesion_threshold": ((int, float), "0.5", float),
+    "lesion_threshold": (object, "0.5", lambda value: _number(value)),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
 
 
 def _two(low: Any, high: Any) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from ..core.columns import Column, closest_name, compose_name
-from ..core.errors import ManytruthsError, StudyError
+from ..core.errors import ManytruthsError, StudyError, find_name_fault
 from ..core.tally import Tally
 from ..io import Location, TemplateMatch
 from ..io.tables import read_rows
@@ -24,9 +24,10 @@ from .options import merged
 
 T = TypeVar("T")
 
-STATUSES = ("done", "empty", "unread", "unfinished")
-"""Marked; opened and left without a mark; never opened; begun."""
+STATUSES = ("done", "empty", "unread", "unfinished", "not_evaluable")
+"""Marked; opened and left without a mark; never opened; begun; read, but nothing can be said."""
 SYNONYMS = {"finished": "done", "complete": "done", "completed": "done", "read": "done", "incomplete": "unfinished"}
+SYNONYMS |= dict.fromkeys(("ne", "nonevaluable", "non_evaluable", "unevaluable", "inevaluable"), "not_evaluable")
 """Words that people write; by its letters ``finished`` is nearest to its opposite."""
 
 Place = tuple[str, str]
@@ -47,6 +48,8 @@ class LogEntry:
     """As it is written: a rater, or rater/session."""
     parent: Column | None = None
     """Whose read of the same case that is."""
+    reason: str = ""
+    """Why it is not evaluable."""
 
     @property
     def case(self) -> str:
@@ -166,6 +169,9 @@ class ReadingLog:
             if read is not None and read.status in ("unread", "unfinished"):
                 result = replace(result, unfinished=(*result.unfinished, column))
                 continue
+            if read is not None and read.status == "not_evaluable":
+                result = replace(result, not_evaluable=(*result.not_evaluable, column))
+                continue
             if read is not None and read.parent is not None:
                 origin = self.masks[place].get(read.parent)
                 result.edits[column] = Edit(source, read.parent, origin, count_steps(reads, column))
@@ -177,6 +183,11 @@ class ReadingLog:
         """What the log says of each read of a case."""
         reads = self.reads.get(place, {}).items()
         return {column: read.status for column, read in reads if compose_name(column.name) not in self.excluded}
+
+    def reasons(self, place: Place) -> dict[Column, str]:
+        """Why reads of a case are not evaluable."""
+        reads = self.reads.get(place, {}).items()
+        return {column: read.reason for column, read in reads if read.reason and read.status == "not_evaluable"}
 
     def cases(self) -> list[str]:
         """Every case that it names, as ``cases.csv`` may name it."""
@@ -190,12 +201,39 @@ class SortedMasks:
     masks: dict[Column, Mapping[str, Source]]
     edits: dict[Column, Edit]
     unfinished: tuple[Column, ...] = ()
+    not_evaluable: tuple[Column, ...] = ()
+    """Those that have a mask all the same."""
 
     @property
     def why(self) -> str:
         """Why what does not count does not."""
         edits = [f"the read of {column} is an edit of {edit.parent}'s" for column, edit in self.edits.items()]
-        return " and ".join([*edits, *(f"the read of {column} is not finished" for column in self.unfinished)])
+        others = [f"the read of {column} is not finished" for column in self.unfinished]
+        others += [f"the read of {column} is not evaluable" for column in self.not_evaluable]
+        return " and ".join([*edits, *others])
+
+
+@dataclass(frozen=True)
+class UnusedReading:
+    """A reading that does not count.
+
+    Attributes
+    ----------
+    case : str
+        The case.
+    column : Column
+        Rater and session.
+    why : str
+        ``not_evaluable``, ``unread``, ``unfinished``, ``edit``, ``excluded`` (the mask), ``rater_excluded`` or
+        ``other_session``.
+    reason : str
+        Why it is not evaluable, in the words of the reading log.
+    """
+
+    case: str
+    column: Column
+    why: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -255,11 +293,14 @@ def _read(line: int, row: Mapping[str, str], names: Names) -> LogEntry:
             raise StudyError(f"{key} is empty; name it as the masks do")
     column = Column(names.rater(row["rater"]), "rater", names.session(row.get("session", "")))
     _check_seconds(row.get("seconds", ""))
-    return LogEntry(line, names.place(row["case"]), column, _status(row.get("status", "")), row.get("based_on", ""))
+    status, based_on, reason = _status(row.get("status", "")), row.get("based_on", ""), row.get("reason", "")
+    if fault := find_name_fault(reason) if reason else "":
+        raise StudyError(f"reason {reason[:40]!r} {fault}; type it again")
+    return LogEntry(line, names.place(row["case"]), column, status, based_on, reason=reason)
 
 
 def _status(text: str) -> str:
-    status = text.casefold() or "done"
+    status = text.casefold().replace(" ", "_").replace("-", "_") or "done"
     if status not in STATUSES:
         near = [SYNONYMS[status]] if status in SYNONYMS else get_close_matches(status, STATUSES, 1)
         hint = "".join(f"; did you mean {close}?" for close in near)
@@ -303,8 +344,9 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
         each = ", ".join(map(name_reading, fitting))
         raise StudyError(f"{read} is based on {read.based_on!r}, who read it more than once; write one of {each}")
     for column in exact or fitting:
-        if here[column].status == "unread":
-            raise StudyError(f"{read} is based on {read.based_on!r}, which is unread, so nothing can start from it")
+        if here[column].status in ("unread", "not_evaluable"):
+            status = here[column].status.replace("_", " ")
+            raise StudyError(f"{read} is based on {read.based_on!r}, which is {status}, so nothing can start from it")
         return column
     known = [name_reading(column) for column in here if column != read.column]
     close = closest_name(read.based_on, known) or "".join(get_close_matches(read.based_on, known, 1))

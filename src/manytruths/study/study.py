@@ -21,8 +21,10 @@ from ..io.template import Complain
 from .case import Case
 from .case_files import check_excluded_raters, check_session, check_void, find_cases, need_two_raters
 from .mask_values import find_other_values, raise_first
+from .named_lesions import order_cases
 from .options import Options, merged, read_options
 from .processes import Progress, map_in_order
+from .reading_log import UnusedReading
 
 R = TypeVar("R")
 
@@ -45,6 +47,8 @@ class Study:
         Whether names were replaced by codes.
     left_out : mapping of str to str, optional
         Cases of which no reading counts, with the reason, where the reading log says so.
+    unused : sequence of UnusedReading
+        Readings that do not count, and why.
     """
 
     def __init__(
@@ -55,9 +59,10 @@ class Study:
         *,
         coded: bool = False,
         left_out: Mapping[str, str] | None = None,
+        unused: Sequence[UnusedReading] = (),
     ) -> None:
         self.options, self.properties, self.coded = options, properties, coded
-        self.left_out = left_out or {}
+        self.left_out, self.unused = left_out or {}, tuple(unused)
         self._cases = {case.name: case for case in cases}
 
     @classmethod
@@ -74,6 +79,7 @@ class Study:
         cases: str | None = None,
         raters: str | None = None,
         reads: str | None = None,
+        targets: str | None = None,
         labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
         background: str | None = None,
         foreground: str | None = None,
@@ -111,12 +117,17 @@ class Study:
             Template of masks of the areas that an algorithm was trained on, by which it is not judged; may have
             ``{algorithm}``.
         cases : str, optional
-            A CSV file with a column ``case``; ``subject`` names the patient, every other column a group.
+            A CSV file with a column ``case``; ``subject`` names the patient, ``order`` (a number or date) gives the
+            order of the cases of a subject, every other column is a group.
         raters : str, optional
             A CSV file with a column ``rater`` and what is known about each rater, or ``"exchangeable"``.
         reads : str, optional
             A CSV file, the reading log: ``case``, ``rater`` and, where known, ``session``, ``status`` (``done``,
-            ``empty``, ``unread``, ``unfinished``) and ``based_on`` (a rater, or rater/session).
+            ``empty``, ``unread``, ``unfinished``, ``not_evaluable``), ``reason`` (why it is not evaluable) and
+            ``based_on`` (a rater, or rater/session).
+        targets : str, optional
+            A CSV file of target lesions for RECIST 1.1: ``subject`` or ``case``, ``lesion``, ``target`` (``yes``,
+            ``no``, ``new``), ``organ``, ``node``, and ``label`` or ``position``.
         labels : Labels, mapping of int to str, or iterable of int, optional
             As in :func:`manytruths.tally`.
         background : {"none"}, optional
@@ -179,7 +190,7 @@ class Study:
         """
         given = merged(
             _start(masks),
-            images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads,
+            images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads, targets=targets,
             reference=reference, training=training, probability=probability, margin=margin,
             limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
@@ -195,12 +206,12 @@ class Study:
             trained_on=None if trained_on is None else dict(trained_on),
             instances=instances, lesion_rule=lesion_rule, lesion_threshold=lesion_threshold,
         )  # fmt: skip
-        found_cases, left_out = find_cases(given, complain)
+        found_cases, left_out, unused = find_cases(given, complain)
         _need_labels(given, found_cases)
         check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
-        return cls(found_cases, given, properties, left_out=left_out)
+        return cls(found_cases, given, properties, left_out=left_out, unused=unused)
 
     @classmethod
     def from_arrays(
@@ -209,6 +220,7 @@ class Study:
         *,
         subjects: Mapping[str, str] | None = None,
         groups: Mapping[str, str | Sequence[str]] | None = None,
+        order: Mapping[str, float] | None = None,
         spacing: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
         raters: str | None = None,
         exclude_rater: Sequence[str] = (),
@@ -228,6 +240,8 @@ class Study:
             The patient of each case; by default each case is its own.
         groups : mapping of str to str or sequence of str, optional
             The groups of each case: names, or ``column=name`` as in ``"scanner=A"``.
+        order : mapping of str to float, optional
+            The order of the cases of each subject, to measure how sizes change.
         spacing : sequence of float, or mapping of str to it, optional
             The size of a pixel in mm, of all cases or of each.
         raters : {"exchangeable"}, optional
@@ -266,15 +280,20 @@ class Study:
         masks = {name: {c: {"": m} for c, m in by.items()} for name, by in _of_session(named, base.session).items()}
         columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
         need_two_raters(columns)
+        patients = {name: (subjects or {}).get(name, name) for name in masks}
+        places = order_cases("order", patients, {name: str(place) for name, place in (order or {}).items()})
         made = []
         for name, by_rater in masks.items():
             own, size = (groups or {}).get(name, ()), spacing.get(name) if isinstance(spacing, Mapping) else spacing
             absent = tuple(c for c in columns if c not in by_rater)
             settings = merged(base, spacing=None if size is None else tuple(size))
             in_groups = (own,) if isinstance(own, str) else tuple(own)
-            known = dict(group.split("=", 1) if "=" in group else ("group", group) for group in in_groups)
-            subject = (subjects or {}).get(name, name)
-            made.append(Case(name, subject, in_groups, by_rater, absent, settings, properties=known))
+            parts = [group.partition("=") for group in in_groups]
+            known = {column if equal else "group": value if equal else column for column, equal, value in parts}
+            case = Case(
+                name, patients[name], in_groups, by_rater, absent, settings, order=places.get(name), properties=known
+            )
+            made.append(case)
         _need_labels(base, made)
         judged, judges = _name_beside(cases, predictions, "algorithm"), _name_beside(cases, references, "reference")
         return cls([_with_arrays(case, judged, judges) for case in made], base, properties or {})

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...agreement import SMYTH_LIMIT, case_condition
 from ...claims.agreement import AgreementFacts, consider_agreement
 from ...claims.claim import ClaimLog, Claims
+from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.lesions import LesionFacts, consider_lesions
@@ -19,6 +20,7 @@ from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
 from ...claims.sentences import counted
 from ...claims.sessions import consider_sessions, session_notes
+from ...claims.sizes import SizeFacts, consider_sizes
 from ...core.tally import Tallies
 from ...core.undefined import Note
 from ...io.result_tables import Row, Table
@@ -32,6 +34,7 @@ from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, 
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
+from .flow import flow_notes, flow_table
 from .groups import compare_groups, find_groups, parse_by
 from .lesions import lesion_tables
 from .raters import RaterAnalysis, raters_analysis
@@ -45,7 +48,7 @@ from .references import (
     reference_table,
 )
 from .size_agreement import size_agreement_tables
-from .sizes import size_notes, size_tables
+from .sizes import cut_cases, size_notes, size_tables
 from .tables import (
     agreement_table,
     confusion_table,
@@ -121,10 +124,15 @@ class Agreement(Result):
         if self.raters is not None:
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
+        consider_distances(log, table, facts)
+        if "size_agreement" in self.tables:
+            sizes, agreed = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("sizes", "size_agreement"))
+            consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)
         if "detection" in self.tables:
-            tables = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("detection", "detection_curve"))
-            consider_lesions(log, *tables, self._lesion_facts)
+            names = ("detection", "detection_curve")
+            found, curve = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in names)
+            consider_lesions(log, found, curve, self._lesion_facts)
         if self.groups is not None:
             consider_groups(log, TableIndex("agree/groups.csv", self.tables["groups"]), self._group_facts(self.groups))
         return log.settle(primary=self.study.options.primary)
@@ -377,7 +385,7 @@ def tabulate_agreement(
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     tables += [suspicions_table(suspicions)] if suspicions else []
     sizes = {name: case.sizes for name, case in cases.items()}
-    tables += size_tables(study, sizes, tallies, settings)
+    tables += [*size_tables(study, sizes, tallies, settings), flow_table(study, tallies)]
     tables += size_agreement_tables(tables, study, settings)
     touched = mark_resampled(study, ()).cases
     found = {name: case.lesions for name, case in cases.items()}
@@ -386,7 +394,7 @@ def tabulate_agreement(
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    others = (*_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
+    others = (*flow_notes(study), *_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(

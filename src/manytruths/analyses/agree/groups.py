@@ -3,8 +3,8 @@
 Rows of raters have the agreement within a group (``group_a`` and ``group_b`` are the same) and between two groups; rows
 of cases have the mean of a group (``group_b`` is empty). ``<statistic>_difference`` is the number of ``group_a`` minus
 that of ``group_b``, ``<statistic>_p_value`` the p value of the permutation test, ``<statistic>_p_holm`` the same
-adjusted over all pairs of groups and columns, and ``<statistic>_arrangements`` the number of ways to divide the members
-into groups of these sizes, of which the test tried ``n``.
+adjusted over all pairs of groups (of raters, or of cases) and columns, and ``<statistic>_arrangements`` the number of
+ways to divide the members into groups of these sizes, of which the test tried ``n``.
 """
 
 from __future__ import annotations
@@ -140,10 +140,10 @@ def compare_groups(
             values = _case_values(tallies, tables)
         found += _compare(groups, values, tallies, settings)
     adjusted = _adjust(found)
-    table = Table("groups", EXTRA)
+    table, units = Table("groups", EXTRA), _units(tables["agreement"])
     seen: set[tuple[object, ...]] = set()
     for compared, p_holm in zip(found, adjusted, strict=True):
-        for row in _rows(compared, p_holm, region_of(tallies)):
+        for row in _rows(compared, p_holm, region_of(tallies), units.get(compared.statistic, "")):
             key = (row.statistic, row.label, row.extra)
             # the mean of a group stands beside each of the others
             if key not in seen:
@@ -153,10 +153,10 @@ def compare_groups(
 
 
 def _adjust(found: Sequence[Compared]) -> list[float]:
-    """Holm's p values, over all pairs of groups and columns; each statistic has its own, as claims rest on one."""
+    """Holm's p values, over all pairs of groups and columns, of raters and of cases apart, for each statistic."""
     adjusted = np.full(len(found), np.nan)
-    for statistic in dict.fromkeys(c.statistic for c in found):
-        here = [i for i, c in enumerate(found) if c.statistic == statistic]
+    for family in dict.fromkeys((c.statistic, c.groups.of) for c in found):
+        here = [i for i, c in enumerate(found) if (c.statistic, c.groups.of) == family]
         adjusted[here] = holm(np.array([float(found[i].found.p_value) for i in here]))
     return [float(p) for p in adjusted]
 
@@ -194,12 +194,22 @@ def _pair_values(tallies: Tallies, names: Sequence[str], tables: Mapping[str, Ta
     return values | _pair_distances(tables["pairs"], list(tallies), names)
 
 
+def _units(table: Table) -> dict[str, str]:
+    """The unit of every distance; none of those that have different ones in different cases, which have no mean."""
+    units: dict[str, set[str]] = {}
+    for row in table.rows:
+        if row.scope == "case" and row.statistic in DISTANCES:
+            units.setdefault(row.statistic, set()).add(row.unit)
+    return {statistic: unit for statistic, (unit, *others) in units.items() if not others}
+
+
 def _pair_distances(pairs: Table, cases: list[str], names: Sequence[str]) -> dict[tuple[str, str], Values]:
     """Distances of every two raters, where they are in ``pairs.csv``."""
     place, where = {case: i for i, case in enumerate(cases)}, {name: i for i, name in enumerate(names)}
     found: dict[tuple[str, str], Values] = {}
+    known = _units(pairs)
     for row in pairs.rows:
-        if row.scope == "case" and row.statistic in DISTANCES and row.label in ("", MACRO):
+        if row.scope == "case" and row.statistic in known and row.label in ("", MACRO):
             if row["relation"] != "between":
                 continue
             empty = np.full((len(cases), len(names), len(names)), np.nan)
@@ -221,7 +231,7 @@ def _case_values(tallies: Tallies, tables: Mapping[str, Table]) -> dict[tuple[st
     names = [labels.names[mark] for mark in labels.marks] if labels.several else []
     place = {case: i for i, case in enumerate(tallies)}
     found: dict[tuple[str, str], Values] = {}
-    wanted = (*OF_CASES, *DISTANCES)
+    wanted = (*OF_CASES, *_units(tables["agreement"]))
     for row in tables["agreement"].rows:
         if row.scope == "case" and row.statistic in wanted and not row.label:
             found.setdefault((row.statistic, ""), np.full((len(place), 1), np.nan))[place[row.case], 0] = row.value
@@ -235,14 +245,14 @@ def _case_values(tallies: Tallies, tables: Mapping[str, Table]) -> dict[tuple[st
     return dict(sorted(chosen.items(), key=lambda item: order[item[0][0]]))
 
 
-def _rows(compared: Compared, p_holm: float, region: str) -> Iterator[Row]:
+def _rows(compared: Compared, p_holm: float, region: str, unit: str) -> Iterator[Row]:
     c, found, groups = compared, compared.found, compared.groups
     of_raters = groups.of == "raters"
 
     def row(statistic: str, first: str, second: str, value: Interval) -> Row:
         extra = (groups.by, groups.of, first, second)
         ends = Row("mean", statistic, value.value, "", "", c.label, region, extra, value.low, value.high, value.n)
-        return replace(ends, n_undefined=value.n_undefined)
+        return replace(ends, n_undefined=value.n_undefined, unit=unit)
 
     for name, value in ((c.first, found.first), (c.second, found.second)):
         yield row(c.statistic, name, name if of_raters else "", value)
@@ -250,7 +260,7 @@ def _rows(compared: Compared, p_holm: float, region: str) -> Iterator[Row]:
         yield row(c.statistic, c.first, c.second, found.between)
     difference = row(f"{c.statistic}_difference", c.first, c.second, found.difference)
     yield difference
-    p = replace(difference, statistic=f"{c.statistic}_p_value", value=found.p_value, low=None, high=None)
+    p = replace(difference, statistic=f"{c.statistic}_p_value", value=found.p_value, low=None, high=None, unit="")
     yield replace(p, n_undefined=None)
     adjusted = undefined_like(found.p_value) if math.isnan(found.p_value) else p_holm
     yield replace(p, statistic=f"{c.statistic}_p_holm", value=adjusted, n_undefined=None)

@@ -118,10 +118,14 @@ def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:
             by_label[table.labels.names[mark]] = LabelLesions(too_many=True)
             continue
         over = match.over()
+        known = {match.signature: detection_numbers(match)}
+        for found in over.values():
+            if found.signature not in known:
+                known[found.signature] = detection_numbers(found)
         by_label[table.labels.names[mark]] = LabelLesions(
             match.lesions,
-            {threshold: detection_numbers(found) for threshold, found in over.items()},
-            detection_numbers(match),
+            {threshold: known[found.signature] for threshold, found in over.items()},
+            known[match.signature],
             {threshold: Finders.of(found) for threshold, found in over.items()},
             Finders.of(match),
         )

@@ -41,9 +41,9 @@ NAMES = {
     "dice": "Dice, mean of pairs",
     "volume_difference": "relative {size} difference (one empty: 2)",
     "volume_difference_both_marked": "relative {size} difference, both marked",
-    "hausdorff_95": "95% Hausdorff, {unit}, mean of pairs",
-    "mean_surface_distance": "mean surface distance, {unit}, mean of pairs",
-    "surface_dice": "surface Dice (tolerance {tolerance}), mean of pairs",
+    "hausdorff_95": "95% Hausdorff distance, {unit}",
+    "mean_surface_distance": "mean surface distance, {unit}",
+    "surface_dice": "surface Dice at {tolerance}",
     "percent_agreement": "percent agreement",
     "smyth_bound": "Smyth's error bound",
 }
@@ -99,7 +99,7 @@ def _headlines(result: Agreement) -> Any:
             undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
             size = "area" if result.pixel_word == "pixel" else "volume"
             title = NAMES[name].format(size=size, unit=mean.unit, tolerance=tolerance_text(result.agreement))
-            title = title.replace(" (tolerance )", "")
+            title = title.strip().removesuffix(" at").removesuffix(",")
             title = title.removesuffix(", mean of pairs") + ", macro mean" if mean.label == MACRO else title
             both = interval_over_both(result.agreement, name, mean.label)
             whole = with_interval(pooled) if pooled is not None else ""

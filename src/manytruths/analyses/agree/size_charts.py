@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...charts import bland_altman_chart, size_strips, slope_chart
+from ...claims.sentences import label_words
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from .size_agreement import RATIOS, SizeReadings, gather_sizes
@@ -22,8 +23,8 @@ MOST_LINES = 400
 """Cases in a slope chart; of more, every second or third is drawn, and so on."""
 
 
-def size_charts(result: Agreement) -> dict[str, str]:
-    """SVG by name; nothing where sizes were not measured."""
+def size_charts(result: Agreement, colours: Mapping[str, str] | None = None) -> dict[str, str]:
+    """SVG by name; nothing where sizes were not measured. ``colours`` are ``#rrggbb`` by rater."""
     if "sizes" not in result.tables or "size_agreement" not in result.tables:
         return {}
     svg: dict[str, str] = {}
@@ -33,14 +34,18 @@ def size_charts(result: Agreement) -> dict[str, str]:
     chosen = {r.label: r for r in reversed(readings) if len(r.cases) == largest or len(readings) == 1}
     for label, each in list(reversed(chosen.items()))[:MOST_LABELS]:
         ending = f"-{safe_name(label)}" if label else ""
-        drawn = _charts_of(each, result.tables["size_agreement"], exchangeable=result.study.options.exchangeable)
+        drawn = _charts_of(
+            each, result.tables["size_agreement"], exchangeable=result.study.options.exchangeable, colours=colours
+        )
         svg |= {f"{name}{ending}": chart for name, chart in drawn.items()}
     return svg
 
 
-def _charts_of(readings: SizeReadings, table: Table, *, exchangeable: bool) -> dict[str, str]:
+def _charts_of(
+    readings: SizeReadings, table: Table, *, exchangeable: bool, colours: Mapping[str, str] | None
+) -> dict[str, str]:
     first, raters = readings.first, readings.raters
-    of = f" of {readings.label}" if readings.label else ""
+    of = f" of {label_words(readings.label)}" if readings.label else ""
     what, words = f"{readings.size}, {readings.unit}", f"{readings.size.capitalize()}{of}"
     svg = {}
     if (~np.isnan(first)).any() and not exchangeable:
@@ -52,7 +57,7 @@ def _charts_of(readings: SizeReadings, table: Table, *, exchangeable: bool) -> d
             title = f"{words} of each case" if len(every) == len(readings.cases) else f"{words}, {len(every)} cases"
             svg["sizes-by-case"] = slope_chart(lines, raters, what, title, log=True)
     limits = _pair_chart(readings, table, what, words) if len(raters) == 2 and not exchangeable else ""
-    limits = limits or _mean_chart(readings, table, what, words, exchangeable=exchangeable)
+    limits = limits or _mean_chart(readings, table, what, words, exchangeable=exchangeable, colours=colours)
     return svg | ({"size-limits-of-agreement": limits} if limits else {})
 
 
@@ -83,6 +88,8 @@ def _pair_chart(readings: SizeReadings, table: Table, what: str, words: str) -> 
     if len(rows) != 3 or not used.any():
         return ""
     bias, lower, upper = (_ends(row) for row in rows)
+    if math.isnan(upper[0]):
+        return ""
     names = [case for case, there in zip(readings.cases, used.tolist(), strict=True) if there]
     first, second = readings.raters
     return bland_altman_chart(
@@ -92,7 +99,10 @@ def _pair_chart(readings: SizeReadings, table: Table, what: str, words: str) -> 
     )  # fmt: skip
 
 
-def _mean_chart(readings: SizeReadings, table: Table, what: str, words: str, *, exchangeable: bool) -> str:
+def _mean_chart(
+    readings: SizeReadings, table: Table, what: str, words: str, *, exchangeable: bool,
+    colours: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
     """Each rater against the mean of all."""
     rows = _rows(table, readings, ("limits_with_mean",))
     first = readings.first
@@ -100,6 +110,8 @@ def _mean_chart(readings: SizeReadings, table: Table, what: str, words: str, *, 
     if len(rows) != 1 or not used.any():
         return ""
     value, low, high = _ends(rows[0])
+    if math.isnan(value):
+        return ""
     with np.errstate(divide="ignore"):
         middle = np.exp(np.nanmean(np.log(first[used]), axis=1))
     i, j = np.nonzero(~np.isnan(first[used]))
@@ -108,7 +120,7 @@ def _mean_chart(readings: SizeReadings, table: Table, what: str, words: str, *, 
         middle[i], first[used][i, j] / middle[i],
         lower=(1 / value, 1 / high, 1 / low), upper=(value, low, high), log=True,
         names=[f"{cases[a]}, {readings.raters[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)],
-        groups=None if exchangeable else [readings.raters[b] for b in j.tolist()],
+        groups=None if exchangeable else [readings.raters[b] for b in j.tolist()], colours=colours,
         xlabel=f"geometric mean of all raters, {what}", ylabel="rater / mean of all raters",
         title=f"{words}: limits of agreement with the mean",
     )  # fmt: skip

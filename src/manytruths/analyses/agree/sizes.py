@@ -11,20 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.columns import Column
+from ...core.errors import InputError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note, Undefined
 from ...io.result_tables import Row, Table
 from ...measures.sizes import LENGTHS, MarkSize, SizeUnits, measure_marks
+from ...shape.diameters import measure_axes
+from ...shape.grid import times
 from ...study import Study
 from ...study.case import Reading
+from ...study.named_lesions import NamedLesion
 from ..tables import Series, Settings, group_names, mean_rows
 
 Array = NDArray[Any]
+Axes = tuple[float, float]
 
 EXTRA = ("rater", "session", "unit")
 """The columns of ``sizes.csv``."""
 AVERAGED = ("area", "volume", "lesions", *LENGTHS)
 """Statistics that have means over subjects."""
+CUT = "cut_by_border"
+"""Whether a mark is cut by the border; over all cases, how many have such a mark."""
 MEASURED_AXES = (2, 3)
 """Of masks whose sizes are measured."""
 
@@ -36,6 +43,8 @@ class CaseSizes:
     units: SizeUnits
     marks: Mapping[Column, Mapping[str, MarkSize]] = field(default_factory=dict)
     """By rater and session, and by the name of the label; a label that is not there was not marked."""
+    lesions: Mapping[Column, Mapping[str, Axes]] = field(default_factory=dict)
+    """Long and short axis of lesions that the table of lesions names; 0 where a rater did not mark one."""
 
     def of(self, column: Column, label: str) -> MarkSize:
         """The size of one mark."""
@@ -59,7 +68,42 @@ def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
     result: dict[Column, dict[str, MarkSize]] = {column: {} for column in reading.masks}
     for (column, label), size in zip(keys, measure_marks(marks, reading.grid, cuts) if marks else (), strict=True):
         result[column][label] = size
-    return CaseSizes(units, result)
+    return CaseSizes(units, result, _measure_lesions(reading, table, inside))
+
+
+def _measure_lesions(reading: Reading, table: Tally, inside: NDArray[np.bool_] | None) -> dict[Column, dict[str, Axes]]:
+    """Long and short axis of the lesions that the table of lesions names, by rater."""
+    named = [lesion for lesion in reading.case.lesions if lesion.linked]
+    return {
+        column: {lesion.name: _measure_lesion(reading, array, lesion, table, inside) for lesion in named}
+        for column, array in (reading.masks.items() if named else ())
+    }
+
+
+def _measure_lesion(
+    reading: Reading, array: Array, lesion: NamedLesion, table: Tally, inside: NDArray[np.bool_] | None
+) -> Axes:
+    labels, options, grid = table.labels, reading.case.options, reading.grid
+    if lesion.label and lesion.label not in labels.names:
+        return 0.0, 0.0  # nobody marked it in this case; that it is a label at all is checked over all cases
+    value = labels.values[labels.names.index(lesion.label)] if lesion.label and not options.foreground else None
+    marks = find_marks(array, value, options.void)
+    found = measure_axes(marks if inside is None else marks & inside, grid.spacing)
+    if lesion.position:
+        outside = any(at >= n for at, n in zip(lesion.position, grid.shape, strict=False))
+        if len(lesion.position) != len(grid.shape) or outside:
+            at, size = " ".join(map(str, lesion.position)), times(grid.shape)
+            raise InputError(
+                f"case {reading.case.name}: position {at} of lesion {lesion.name!r} is not in the image of {size}; "
+                "correct it in the table of lesions"
+            )
+        component = found.component_at(lesion.position)
+    else:
+        component = int(found.long_axes.argmax()) if found.count else -1
+    if component < 0:
+        return 0.0, 0.0
+    (axes,) = found.find_axes(np.array([component]))
+    return axes.long_axis, axes.short_axis
 
 
 def _inside(reading: Reading) -> NDArray[np.bool_] | None:
@@ -98,16 +142,27 @@ def sizes_table(
                 for statistic, value in mark.statistics().items():
                     extra = (column.name, column.session, sizes.units.of_statistic(statistic))
                     table.append(Row("case", statistic, value, name, group, label, region, extra, n=mark.pixels))
+    if measured:
+        cut = float(len(cut_cases(table)))
+        table.append(Row("pooled", CUT, cut, extra=("",) * len(EXTRA), n=len(measured)))
     if not exchangeable:
         table.add(_means(measured, tallies, labels, settings))
     return table
 
 
+def cut_cases(table: Table) -> tuple[str, ...]:
+    """The cases in which a mark touches the border of the image or of the region of interest."""
+    return tuple(dict.fromkeys(row.case for row in table.all(CUT, "case") if row.value))
+
+
 def size_tables(
     study: Study, cases: Mapping[str, CaseSizes | None], tallies: Tallies, settings: Settings
 ) -> list[Table]:
-    """``sizes``; nothing where nothing was measured."""
+    """``sizes``, and ``changes`` and ``recist`` where cases have an order; nothing where nothing was measured."""
+    from .changes import changes_table, recist_table
+
     tables = [sizes_table(cases, tallies, settings, exchangeable=study.options.exchangeable)]
+    tables += [changes_table(study, cases, tallies), recist_table(study, cases, tallies)]
     return [table for table in tables if table.rows]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
 
@@ -25,10 +25,12 @@ from ...evaluation.ranking.scores import best_value, describes_the_case, directi
 from ...evaluation.references import PatternEstimate
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
+from ...lesions import LesionPair
 from ...shape import Surface, SurfaceDistances, surface_distances
 from ...study.outlines import NOT_THERE
 from ..agree.distances import DISTANCES, distance_values
 from ..agree.references import SIZES, size_values
+from .lesions import LESIONS, lesion_pairs, lesion_scores
 from .marks import CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]
@@ -39,7 +41,9 @@ SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy
 """Gordon's measures against a probability."""
 EVERYBODY = Column("all raters", "reference")
 """What extended Dice is against: what all raters marked, and what any did."""
-STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES)
+STATISTICS = (
+    *(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES
+)  # fmt: skip
 """In the order in which they are written."""
 NAMES = {
     "dice": "Dice",
@@ -53,6 +57,12 @@ NAMES = {
     "hausdorff_95": "95% Hausdorff",
     "mean_surface_distance": "mean surface distance",
     "surface_dice": "surface Dice",
+    "lesion_sensitivity": "lesions found",
+    "lesion_precision": "lesions that are true",
+    "lesion_f1": "F1 of lesions",
+    "lesion_pq": "PQ",
+    "lesion_sq": "SQ",
+    "lesion_rq": "RQ",
     "soft_accuracy": "soft accuracy",
     "gordon_f": "Gordon's F",
     "balanced_accuracy": "balanced accuracy",
@@ -66,8 +76,8 @@ NAMES = {
 }
 """How statistics are called in print."""
 NO_PREDICTION = "no_prediction"
-UNMARKED = "one_empty"
-"""The code of a distance that is undefined and counts as bad."""
+UNMARKED = ("one_empty", "no_lesion_matched")
+"""Codes of scores that are undefined and count as bad: distances to nothing, and the SQ of no matched lesion."""
 AGAINST_ALL = "undefined_against_all"
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
 
@@ -94,6 +104,8 @@ class LabelCounts:
     """Of the image."""
     given: frozenset[Column] = frozenset()
     """Given references, against which sizes are compared too."""
+    lesions: Mapping[Key, LesionPair | None] = field(default_factory=dict)
+    """Matched lesions, of those who are scored against those whom they are scored against."""
 
 
 def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
@@ -114,12 +126,14 @@ def _count(label: LabelMarks) -> LabelCounts:
     distances: dict[Key, SurfaceDistances] = {}
     if whole.plan.distances:
         distances = _surface_distances(label)
+    pairs = _pairs_to_measure(label.joint, whole.reading.references) if whole.plan.lesions else ()
+    lesions = lesion_pairs(label, pairs)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
     return LabelCounts(
         label.joint, distances, _soft_scores(label.base, label.estimates), absent, first_readings(whole.table),
         diagonal, min(grid.spacing or (1.0,)), tuple(label.notes), len(grid.shape),
-        frozenset((*case.references, *case.missing_references)),
+        frozenset((*case.references, *case.missing_references)), lesions,
     )  # fmt: skip
 
 
@@ -186,6 +200,12 @@ def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
         distances = counts.distances.get((who, whom)) or counts.distances.get((whom, who))
         if distances is not None:
             values |= distance_values(distances, tolerance)
+        if (who, whom) in counts.lesions:
+            values |= lesion_scores(counts.lesions[who, whom])
+        elif (whom, who) in counts.lesions:
+            values |= lesion_scores(counts.lesions[whom, who], turned=True)
+        elif counts.lesions and (who in counts.absent or whom in counts.absent):
+            values |= dict.fromkeys(LESIONS, Undefined("one_absent"))
     for (who, whom, name), value in counts.soft.items():
         scores[who, whom][name] = value
     scores |= _extended_dice_scores(counts.tally, counts.absent)
@@ -265,7 +285,8 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
     perfect = all(c in PERFECT for c in codes)
     if not perfect:
         top = best_value(statistic)
-        replacements = {UNMARKED: worst_score(statistic, diagonal), **dict.fromkeys(PERFECT, top)}
+        worst = worst_score(statistic, diagonal)
+        replacements = {**dict.fromkeys(UNMARKED, worst), **dict.fromkeys(PERFECT, top)}
         counted = [replacements.get(c, v) for c, v in zip(codes, values, strict=True)]
         defined = [v for v in counted if v is not None and not math.isnan(v)]
         if defined:
@@ -284,7 +305,7 @@ def average_labels(values: Iterable[float], statistic: str, diagonal: float) -> 
     if NO_PREDICTION in codes:
         return Undefined(NO_PREDICTION)
     worst = worst_score(statistic, diagonal)
-    counted = [worst if c == UNMARKED else v for c, v in zip(codes, values, strict=True)]
+    counted = [worst if c in UNMARKED else v for c, v in zip(codes, values, strict=True)]
     defined = [v for v in counted if not math.isnan(v)]
     return float(np.mean(defined)) if defined else undefined_like(values[0])
 
@@ -307,7 +328,7 @@ def fill_missing(
     def count(case: int, value: float) -> float:
         if case in excluded:
             return math.nan
-        return worst[case] if code(value) in (NO_PREDICTION, UNMARKED) else value
+        return worst[case] if code(value) in (NO_PREDICTION, *UNMARKED) else value
 
     return [[count(case, value) for case, value in enumerate(row)] for row in values]
 

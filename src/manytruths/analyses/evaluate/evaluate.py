@@ -62,6 +62,7 @@ from .grading import (
 )
 from .intensity_curves import SubjectCurves, tabulate_intensities
 from .interchangeability import InterchangeabilityResult, tabulate_interchangeability
+from .lesions import FreeResponses, count_free_responses, froc_charts, froc_table
 from .marks import CaseMarks, EvaluatePlan, Missing
 from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
 from .printing import find_copies, notes, paper_table, print_evaluation
@@ -144,6 +145,7 @@ class Evaluation(Result):
         """Charts as SVG by name: the human range, curves of probability maps and of intensities, and grades."""
         drawn = dict(human_range_charts(self.mask_scores)) if self.mask_scores else {}
         drawn |= curve_charts(self.probability_scores) if self.probability_scores else {}
+        drawn |= froc_charts(self.tables["froc"], self.study) if "froc" in self.tables else {}
         drawn |= self.intensity_curves.charts() if self.intensity_curves else {}
         return drawn | ({"grades": grading_chart(self.graded)} if self.graded else {})
 
@@ -232,7 +234,7 @@ class Evaluation(Result):
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables but the points of curves, as ``summary.json`` has them."""
-        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name != "curves"]
+        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name not in ("curves", "froc")]
         return summary_of(
             "evaluate",
             tables,
@@ -279,6 +281,7 @@ def evaluate(
     surfaces: Literal["elements", "pixels"] = "elements",
     tolerance: float | None = None,
     margin: float | None = None,
+    lesions: bool = True,
     boundaries: Literal["outlines", "lines"] | None = None,
     boundary_share: float = 0.0075,
     missing: Missing = "worst",
@@ -338,6 +341,9 @@ def evaluate(
     margin : float, optional
         Largest difference of Dice that does not matter, such as 0.05: within it, an algorithm agrees with a rater as
         another rater would. By default that of the study, and without any there is no verdict.
+    lesions : bool
+        Whether to match lesions: sensitivity, precision, F1 and PQ of lesions by the study's rule, and free-response
+        curves of probability maps.
     boundaries : {"outlines", "lines"}, optional
         Match boundaries one to one (2-D): outlines of masks, or lines where masks are lines already.
     boundary_share : float
@@ -409,7 +415,7 @@ def evaluate(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
-        margin=margin,
+        lesions=lesions, margin=margin,
     )  # fmt: skip
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
@@ -441,7 +447,8 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
     if study.coded or not study.options.masks:
         raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
     options = merged(study.options, predictions=predictions)
-    return Study(find_cases(options)[0], options, study.properties, left_out=study.left_out)
+    found, _, unused = find_cases(options)
+    return Study(found, options, study.properties, left_out=study.left_out, unused=unused)
 
 
 def _default_methods(study: Study) -> tuple[str, ...]:
@@ -519,6 +526,8 @@ class CaseEvaluation:
     second_look: CaseLook | None = None
     intensity: Mapping[Column, float] | None = None
     """The mean intensity of the image inside each mask."""
+    free_responses: FreeResponses | None = None
+    """Lesions at every threshold of probability maps."""
     drawn_without_image: bool = False
     """Whether the case is on the grading sheet without its image."""
 
@@ -533,15 +542,16 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     case = reading.case
     whole = CaseMarks.of(reading, plan)
     responses = PackedResponses.of(whole) if case.options.probability else None
+    froc = count_free_responses(whole) if case.options.probability and plan.lesions else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:
-        return CaseEvaluation(responses=responses, boundaries=boundaries)
+        return CaseEvaluation(responses=responses, boundaries=boundaries, free_responses=froc)
     without_image = draw_case_sheet(whole)
     look = find_case_places(whole) if plan.second_look else None
     image = reading.picture[0] if plan.intensity_curves else None
     intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
-    return CaseEvaluation(masks, responses, boundaries, look, intensity, without_image)
+    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, without_image)
 
 
 def compute_evaluation(
@@ -586,6 +596,9 @@ def tabulate_evaluation(
         orders |= by_area
         rankings.add(_ranking_rows("pooled", by_area, probabilities.region))
         tables += [probabilities.curves, probabilities.correlations]
+    free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
+    froc = froc_table(study, free) if free and len(free) == len(cases) else None
+    tables += [froc] if froc is not None and froc.rows else []
     tables += [boundary_table(study, matched, plan)] if matched else []
     tables += [part.table for part in (looks, curves) if part is not None]
     tables += graded.tables if graded else ()

@@ -78,6 +78,8 @@ class EvaluatePlan:
     """Folder for the pictures of a grading sheet."""
     tickets: tuple[Ticket, ...] = ()
     """The lines of that sheet."""
+    lesions: bool = True
+    """Whether to match lesions."""
     margin: float | None = None
     """Largest difference of Dice distances that does not matter; without it there is no verdict on algorithms."""
 

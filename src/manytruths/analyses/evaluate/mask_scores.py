@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -513,11 +514,10 @@ def rank_masks(masks: MaskScores, missing: Missing) -> dict[tuple[str, str], Ref
     """Rankings by label and metric. A case without anything to find counts as the best where nothing was found."""
     orders: dict[tuple[str, str], ReferenceRankings] = {}
     for part in masks.parts:
-        scores = scores_of(part)
-        try:
-            boards = make_boards(scores, scores.metrics, missing) if len(scores.algorithms) > 1 else []
-        except InputError:
-            boards = []  # nobody has a score, or no case has all of them
+        scores, boards = scores_of(part), list[Board]()
+        for metric in scores.metrics if len(scores.algorithms) > 1 else ():
+            with suppress(InputError):  # nobody has a score, or no case has all of them
+                boards += make_boards(scores, [metric], missing)
         by_metric: dict[str, list[Board]] = {}
         for board in boards:
             by_metric.setdefault(board.metric, []).append(board)

@@ -16,6 +16,7 @@ from ...core.undefined import code, reason, undefined_like
 from ...ratings.accuracy import Majorities, binomial_tail
 from ..printing import grid, print_parts, with_interval
 from .intervals import LEVELS, TITLES, Source
+from .ordered import TITLES as ORDERED
 from .ratings_tables import ConfidenceLevels, conspicuous_raters, operating_points
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def print_reliability(result: Reliability, console: Console) -> None:
     shown = ", ".join(ratings.labels[:8]) + (", …" if len(ratings.labels) > 8 else "")
     console.print(f"[bold]{', '.join(counted(n, thing) for thing, n in sizes.items())}[/bold]{gaps}; ", end="")
     console.print(f"{ratings.kind} labels {shown}\n", markup=False, highlight=False)
-    print_parts(console, (_headline_grid(result), _sources_grid(result), _raters_grid(result)), ())
+    parts = (_headline_grid(result), _ordered_grid(result), _sources_grid(result), _raters_grid(result))
+    print_parts(console, parts, ())
     console.print(majorities_text(result.majorities), style="bold", markup=False, highlight=False)
     print_parts(console, (), result.notes)
 
@@ -62,6 +64,16 @@ def _headline_grid(result: Reliability) -> Any:
     missing = reason(result.headline["sigma"].low)
     intervals = "" if missing else f", with {result.settings.level:.0%} intervals over {_units(result)}"
     return grid(f"Reliability of the data set{intervals}", ["", "value", ""], rows)
+
+
+def _ordered_grid(result: Reliability) -> Any:
+    """What counts how far two ratings are apart."""
+    if result.ordered is None:
+        return None
+    rows = [
+        [ORDERED[name], with_interval(value), reason(value.value)] for name, value in result.ordered.overall.items()
+    ]
+    return grid("Agreement by the distance of ratings", ["", "value", ""], rows)
 
 
 def _units(result: Reliability) -> str:

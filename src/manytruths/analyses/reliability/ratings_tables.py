@@ -25,6 +25,7 @@ from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
 from ...ratings.ratings import MISSING, Ratings, Values
 from .intervals import Source
+from .ordered import ordered_rows
 
 if TYPE_CHECKING:
     from .reliability import Reliability
@@ -58,6 +59,8 @@ def reliability_table(result: Reliability) -> Table:
     table.add(_whole_rows(result))
     table.add(_label_rows(result))
     table.add(_pair_rows(result))
+    if result.ordered is not None:
+        table.add(ordered_rows(result.ratings, result.ordered))
     table.add(_case_rows(result))
     return table
 

@@ -25,6 +25,7 @@ from ..result import Result, Tables, console_or_stdout, open_raters, results_fol
 from ..tables import Settings
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
 from .masks import Assumptions, MaskReliability, mask_reliability
+from .ordered import OrderedAgreement, ordered_agreement
 from .ratings_tables import (
     KINDS,
     ConfidenceLevels,
@@ -87,6 +88,8 @@ class Reliability(Result):
     majorities: Majorities
     confidence: ConfidenceLevels | None
     headline: dict[str, Interval]
+    ordered: OrderedAgreement | None = None
+    """Weighted kappas, alphas and ICC; None where labels are nominal."""
     notes: tuple[str, ...] = ()
     tables: Tables[Table] = field(default_factory=lambda: Tables(()))
 
@@ -320,7 +323,7 @@ def compute_reliability(
     won = majorities(ratings, settings.majority_level)
     result = Reliability(
         ratings, settings, plain, sources, won, confidence_levels(ratings),
-        _headline(ratings, plain, sources, won, settings),
+        _headline(ratings, plain, sources, won, settings), ordered_agreement(ratings, settings),
     )  # fmt: skip
     tables = [reliability_table(result), raters_table(result), majorities_table(result)]
     tables += [confidence_table(result.confidence)] if result.confidence else []

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ...analyses.evaluate.case_scores import EVERYBODY, NAMES, UNMARKED
+from ...analyses.evaluate.case_scores import EVERYBODY, NAMES
 from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...claims.numbers import is_defined, number_cell
@@ -122,7 +122,7 @@ def judge_cell(findings: Findings, name: str) -> Cell:
 def empty_masks(findings: Findings) -> str:
     """A note on distances, where any was to or from an empty mask."""
     rows = findings.evaluation.table("scores").rows if findings.evaluation else ()
-    if not any(code(row.value) == UNMARKED for row in rows):
+    if not any(code(row.value) == "one_empty" for row in rows):
         return ""
     return (
         "A distance to or from an empty mask counts as the image's diagonal, and a surface Dice as 0: a few such cases "

@@ -60,6 +60,17 @@ SUFFIXES = {
     "_without_condition_1": "without_conditions",
     "_without_conditions_1_2": "without_conditions",
 }
+ALIKE = {"detection_curve": "detection", "changes": "sizes"}
+"""Tables whose statistics have the names and formulas of another."""
+NUMBERED = re.compile(r"(?<=found_by|centroid)_\d+$")
+"""Numbers of raters and axes that names end in."""
+OF_GROUPS = {
+    "_difference": "group_difference",
+    "_p_value": "group_permutation_p",
+    "_p_holm": "group_permutation_p_holm",
+    "_arrangements": "group_arrangements",
+}
+"""Suffixes of ``groups.csv``."""
 NOTATION = (
     "R raters; m of them rated a pixel (voxel), A marked it, nⱼ gave it label j; pⱼ mean of nⱼ/m; L labels; "
     "D mean over pixels with m ≥ 2 of the share of pairs of raters who disagree, 1 − Σ nⱼ(nⱼ − 1) / (m(m − 1)). "
@@ -91,10 +102,12 @@ def _computed_names(findings: Findings) -> Iterator[str]:
 
 def formula_names(table: str, statistic: str) -> list[str]:
     """The names of the formulas of a statistic: its own, and that of its suffix."""
+    table, statistic = ALIKE.get(table, table), NUMBERED.sub("", statistic)
     prefixed = f"{table}.{statistic}"
     if prefixed in FORMULAS:
         return [prefixed]
-    for suffix, meaning in SUFFIXES.items():
+    of_groups = OF_GROUPS if table == "groups" and statistic not in FORMULAS else {}
+    for suffix, meaning in (SUFFIXES | of_groups).items():
         if statistic.endswith(suffix):
             return [meaning, *formula_names(table, statistic.removesuffix(suffix))]
     return [statistic] if statistic in FORMULAS else []

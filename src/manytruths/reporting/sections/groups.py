@@ -49,15 +49,16 @@ def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTabl
         *([(text_column("By"), lambda row: text_cell(row["by"]))] if len(columns_named) > 1 else []),
         (text_column("Groups"), lambda row: text_cell(f"{row['group_a']} and {row['group_b']}")),
         (text_column("Statistic"), lambda row: text_cell(statistic_title(findings, _name(row)))),
+        (Column("Difference", "First minus second"), number(SUFFIX, "group_a", "group_b")),
+        (Column("p, adjusted", "Of the permutation test, by Holm's method over all pairs of groups"),
+         number("_p_holm", "group_a", "group_b")),
         (Column("First", "Within the first group" if of == "raters" else "Mean of the first group"),
          number("", *second[0])),
         (Column("Second", "Within the second group" if of == "raters" else "Mean of the second group"),
          number("", *second[1])),
         *([(Column("Between", "Between raters of the two groups"), number("", "group_a", "group_b"))]
           if of == "raters" else []),
-        (Column("Difference", "First minus second"), number(SUFFIX, "group_a", "group_b")),
-        (Column("p", "Of the permutation test"), number("_p_value", "group_a", "group_b")),
-        (Column("p, adjusted", "By Holm's method over all pairs of groups"), number("_p_holm", "group_a", "group_b")),
+        (Column("p", "Of the permutation test, not adjusted"), number("_p_value", "group_a", "group_b")),
     ]  # fmt: skip
     each = findings.subject_word
     notes = {

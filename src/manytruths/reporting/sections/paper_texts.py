@@ -32,6 +32,7 @@ from ...claims.sentences import (
     spell_count,
     spell_intervals,
 )
+from ...claims.sizes import RATIOS
 from ...core.undefined import code
 from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.pair_tests import EXACT
@@ -107,6 +108,7 @@ def methods_text(findings: Findings) -> str:
             *_lesion_methods(findings),
             *_rater_methods(findings),
         ],
+        "Sizes and distances": [*_size_methods(findings), *_distance_methods(findings)],
         "Reference standard": list(_standard_methods(findings)),
         "Algorithms": list(_evaluation_methods(findings, findings.evaluation)) if findings.evaluation else [],
         "Statistics": list(_statistical_methods(findings)),
@@ -314,6 +316,48 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
         yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {join_names(rates)}."
 
 
+def _size_methods(findings: Findings) -> Iterator[str]:
+    """How the agreement of sizes was measured; nothing where it was not."""
+    here, table = used_formulas(findings), findings.table("agree/size_agreement")
+    of = dict.fromkeys(row["size"] for row in table.rows if row["size"] in RATIOS and is_defined(row))
+    if not of:
+        return
+    what = join_names([f"{size}s" for size in of])
+    units = join_names(list(dict.fromkeys(row["unit"] for row in table.rows if row["size"] in of)))
+    parts = {
+        "icc_a1": "the intraclass correlation (two-way random, absolute agreement, single rater)",
+        "icc_1": "the intraclass correlation (one-way random, single rater)",
+        "smallest_detectable_change": "the smallest detectable change",
+    }
+    limits = {
+        "upper_limit": "limits of agreement of two raters",
+        "limits_with_mean": "limits of agreement of all raters with their mean",
+    }
+    if len(findings.study.rater_names) == 2 and not findings.study.options.exchangeable:
+        del limits["limits_with_mean"]
+    names = [parts[name] + _cite_statistic(name) for name in parts if name in here]
+    names += [f"{limits[name]}{_cite_statistic(name)}" for name in limits if name in here]
+    by = f" by {join_names(names, len(names))}" if names else ""
+    ratios = ", limits as ratios" if any(name in here for name in limits) else ""
+    yield f"Agreement of {what} (in {units}) was measured{by}{ratios}."
+    if "repeatability" in here:
+        yield f"Repeated readings gave the repeatability coefficient{_cite_statistic('repeatability')}."
+
+
+def _distance_methods(findings: Findings) -> Iterator[str]:
+    """How distances between outlines were measured; nothing where they were not."""
+    table = findings.table("agree/agreement")
+    rows = [row for name in DISTANCE_NAMES if is_defined(row := table.row(name))]
+    if not rows:
+        return
+    names = [DISTANCE_NAMES[row.statistic] + _cite_statistic(row.statistic) for row in rows]
+    unit = next((f" (in {row.unit})" for row in rows if row.unit), "")
+    yield f"Distances of two raters' outlines{unit} were the {join_names(names)}, where both marked something."
+
+
+DISTANCE_NAMES = {"hausdorff_95": "95% Hausdorff distance", "mean_surface_distance": "mean surface distance"}
+
+
 def _standard_methods(findings: Findings) -> Iterator[str]:
     methods = [cite_method(findings, method, findings.pixel_word) for method in findings.fusion.methods]
     if methods:
@@ -494,18 +538,22 @@ RATERS = ("raters.clusters", "raters.outlier", "raters.larger", "raters.smaller"
 
 
 def results_text(findings: Findings) -> str:
-    """One paragraph, in the past tense: the claims that were made, with the spread over cases."""
+    """One paragraph in the past tense: the claims that were made, in the order of "Which numbers to report" in the docs."""
     parts = (
         _mask_results(findings),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
         _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
         _results(findings, "agreement.over_both", "agreement.these_raters"),
         _spread(findings),
+        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
+        _results(findings, "groups.raters", "groups.cases"),
         _repeat_results(findings),
+        _lesion_results(findings),
+        _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.limits", "sizes.detectable_change"),
+        _results(findings, "sizes.repeatability", "sizes.cut_by_border"),
+        _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
         _results(findings, *GIVEN),
-        _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
-        _lesion_results(findings),
         _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
         _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),

@@ -1,0 +1,232 @@
+"""Lesions of algorithms, raters and reference standards: one-to-one matches of every two that are scored, and FROC.
+
+Scores are of lesions that are matched greedily by falling IoU, under the rule of the study. A free-response curve
+(FROC) is of a probability map that is cut once: the components are the algorithm's lesions, each with its largest
+response as score, and the curve goes over the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...charts import line_chart
+from ...core.columns import Column
+from ...core.undefined import Undefined, ratio
+from ...io import safe_name
+from ...io.result_tables import Row, Table
+from ...lesions.marks import TooManyLesions, find_marks
+from ...lesions.matching import LesionMatch, LesionPair
+from ...shape.components import find_components
+from ...study import Study
+from ...study.lesions import lesion_mask
+from .marks import Array, CaseMarks, LabelMarks
+
+Key = tuple[Column, Column]
+LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
+POINTS = 100
+"""Of a free-response curve, at most."""
+
+
+def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPair | None]:
+    """The matched lesions of who is scored and whom they are scored against; None where there are too many lesions."""
+    whole = label.whole
+    masks, found = _masks(label), dict[Key, LesionPair | None]()
+    by_area: dict[Column | None, list[Key]] = {}
+    for who, whom in pairs:
+        if who in masks and whom in masks:
+            by_area.setdefault(who if who in whole.areas else None, []).append((who, whom))
+    for area, keys in by_area.items():
+        columns = list(dict.fromkeys(column for key in keys for column in key))
+        names = {column: str(i) for i, column in enumerate(columns)}
+        try:
+            match = _marks({names[c]: masks[c] for c in columns}, whole, area)
+        except TooManyLesions:
+            found |= dict.fromkeys(keys)
+            continue
+        found |= {(who, whom): match.pair(names[whom], names[who]) for who, whom in keys}
+    return found
+
+
+def _masks(label: LabelMarks) -> dict[Column, Array]:
+    """What lesions are found in: masks of one label, or instance maps, in which a consensus is numbered, too."""
+    whole = label.whole
+    drawn, decided = dict(label.marks), label.maps | label.consensus_maps()
+    if not whole.case.options.instances:
+        return drawn | decided
+    raw = {**whole.reading.masks, **whole.reading.references}
+    if not whole.case.options.probability:
+        raw |= whole.predictions
+    drawn |= {c: lesion_mask(array, None, whole.reading) for c, array in raw.items()}
+    decided |= {c: drawn[c] for c in whole.predictions if c not in raw}  # cut probability maps
+    return drawn | {c: _number(mask) for c, mask in decided.items()}
+
+
+def _number(mask: Array) -> Array:
+    """A mask as an instance map of its components."""
+    marks = np.ma.filled(mask, False).astype(bool)
+    found, numbers = find_components(marks), np.zeros(marks.shape, np.int32)
+    numbers[found.box] = found.numbers
+    return numbers
+
+
+def _marks(masks: Mapping[str, Array], whole: CaseMarks, area: Column | None = None) -> LesionMatch:
+    """All marks, of which only pairs are looked at."""
+    region, options = whole.reading.region, whole.case.options
+    inside = None if isinstance(region, str) else np.asarray(region) != 0
+    if area is not None:
+        outside = ~whole.areas[area]
+        inside = outside if inside is None else inside & outside
+    marks = find_marks(masks, spacing=whole.reading.grid.spacing, instances=options.instances, region=inside)
+    return LesionMatch(marks, options.lesions, np.zeros(len(marks), np.intp))
+
+
+def lesion_scores(pair: LesionPair | None, *, turned: bool = False) -> dict[str, float]:
+    """The scores of the second of a pair against the first, or the other way round."""
+    if pair is None:
+        return dict.fromkeys(LESIONS, Undefined("too_many_lesions"))
+    reference, judged = (pair.count_b, pair.count_a) if turned else (pair.count_a, pair.count_b)
+    if not reference and not judged:
+        return dict.fromkeys(LESIONS, Undefined("both_empty"))
+    values = (
+        ratio(pair.matched, reference, "second_empty"), ratio(pair.matched, judged, "first_empty"),
+        pair.f1, pair.pq, pair.sq, pair.rq,
+    )  # fmt: skip
+    return dict(zip(LESIONS, values, strict=True))
+
+
+# -- free-response curves ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FreeResponse:
+    """The lesions of an algorithm in one case against a reference standard: their scores, and how many there were."""
+
+    hits: tuple[float, ...]
+    false: tuple[float, ...]
+    lesions: int
+    """Of the reference standard."""
+
+
+@dataclass(frozen=True)
+class FreeResponses:
+    """What is kept of one case."""
+
+    by_pair: Mapping[tuple[str, str], FreeResponse] = field(default_factory=dict)
+    """By algorithm and reference standard."""
+    too_many: bool = False
+
+
+def count_free_responses(whole: CaseMarks) -> FreeResponses | None:
+    """Of every algorithm against every rater, consensus and given reference; None where it is not known where to cut.
+
+    A missing prediction finds nothing.
+    """
+    reading, options = whole.reading, whole.case.options
+    cut = _cut(whole)
+    if cut is None:
+        return None
+    label = whole.without_predictions().together
+    every = _masks(label)
+    shown = {f"of {c.name}": c for c in every if _is_reference(c, label)}
+    found: dict[tuple[str, str], FreeResponse] = {}
+    nothing = np.zeros(reading.grid.shape, bool)
+    judged = CaseMarks(reading, whole.plan, {}, whole.table, reading.training_areas)
+    try:
+        for column in (*reading.predictions, *whole.case.missing):
+            values = reading.predictions.get(column)
+            mask = nothing if values is None else np.asarray(values >= cut)
+            own = {"own": _number(mask) if options.instances else mask}
+            area = column if column in reading.training_areas else None
+            match = _marks({name: every[c] for name, c in shown.items()} | own, judged, area)
+            top = _highest(match, values)
+            for name, c in shown.items():
+                found[column.name, c.name] = _free_response(match, name, top)
+    except TooManyLesions:
+        return FreeResponses(too_many=True)
+    return FreeResponses(found)
+
+
+def _cut(whole: CaseMarks) -> float | None:
+    """Where lesions of a probability map are outlined: at the threshold given, or in the middle of its range."""
+    limits = whole.case.options.limits
+    if whole.plan.threshold is not None or limits is not None:
+        return whole.plan.threshold if limits is None or whole.plan.threshold is not None else sum(limits) / 2
+    maps = whole.reading.predictions.values()
+    return 0.5 if all(v.min(initial=0) >= 0 and v.max(initial=0) <= 1 for v in maps) else None
+
+
+def _highest(match: LesionMatch, values: Array | None) -> Array:
+    """The largest response in each mark of the algorithm, which comes last; nan for the marks of others."""
+    marks, top = match.marks, np.full(len(match.marks), np.nan)
+    row = marks.numbers[-1]
+    here = np.flatnonzero(row >= 0)
+    if values is not None and len(here):
+        top[np.unique(row[here])] = -np.inf
+        np.maximum.at(top, row[here], values.reshape(-1)[marks.pixels[here]].astype(np.float64))
+    return top
+
+
+def _free_response(match: LesionMatch, reference: str, top: Array) -> FreeResponse:
+    number, count = match.raters.index(reference), len(match.raters)
+    own = np.flatnonzero(match.marks.owner == count - 1)
+    hit = match.matched_marks(reference, "own")
+    scores = top[own].tolist()
+    return FreeResponse(
+        tuple(score for mark, score in zip(own.tolist(), scores, strict=True) if mark in hit),
+        tuple(score for mark, score in zip(own.tolist(), scores, strict=True) if mark not in hit),
+        int(match.marks.counts[number]),
+    )
+
+
+def _is_reference(column: Column, label: LabelMarks) -> bool:
+    """Whether a mask is a reference standard: a second reading of a rater is none."""
+    table = label.whole.table
+    return not column.left_out and (column.role != "rater" or column in [table.columns[i] for i in table.raters])
+
+
+def froc_table(study: Study, cases: Mapping[str, FreeResponses]) -> Table:
+    """Sensitivity over all lesions, and false positives per case, at every score; without cases of too many lesions."""
+    table = Table("froc", ("algorithm", "against", "threshold"))
+    keys = dict.fromkeys(key for case in cases.values() for key in case.by_pair)
+    slots = set(study.rater_names) if study.options.exchangeable else set()
+    for key in (key for key in keys if key[1] not in slots):
+        here = [case.by_pair[key] for case in cases.values() if key in case.by_pair]
+        hits = np.array([score for each in here for score in each.hits])
+        false = np.array([score for each in here for score in each.false])
+        lesions, left_out = sum(each.lesions for each in here), len(cases) - len(here)
+        for threshold in _points(np.concatenate([hits, false])):
+            found = ratio(int((hits >= threshold).sum()), lesions, "no_lesion")
+            rate = float((false >= threshold).sum() / len(here))
+            extra = (*key, threshold)
+            table.append(Row("pooled", "lesion_sensitivity", found, extra=extra, n=lesions, n_undefined=left_out))
+            table.append(Row("pooled", "false_positives", rate, extra=extra, n=len(here), n_undefined=left_out))
+    return table
+
+
+def _points(scores: Array) -> list[float]:
+    """All scores, falling, or some of them, evenly spaced; before them, one that nothing reaches."""
+    falling = np.unique(scores)[::-1]
+    if len(falling) > POINTS:
+        falling = falling[np.unique(np.linspace(0, len(falling) - 1, POINTS).round().astype(int))]
+    return [math.inf, *falling.tolist()]
+
+
+def froc_charts(table: Table, study: Study) -> dict[str, str]:
+    """A chart for each consensus and given reference: sensitivity over false positives per case, by algorithm."""
+    lines: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for sensitivity, false in zip(table.rows[::2], table.rows[1::2], strict=True):
+        if sensitivity["against"] not in study.rater_names and not math.isnan(sensitivity.value):
+            of = lines.setdefault(sensitivity["against"], {}).setdefault(sensitivity["algorithm"], ([], []))
+            of[0].append(false.value)
+            of[1].append(sensitivity.value)
+    return {
+        f"froc-{safe_name(against)}": line_chart(
+            curves, "false positives per case", "share of lesions found", f"Lesions found, against {against}",
+            xlim=(0.0, max(1.0, *(x for xs, _ in curves.values() for x in xs))),
+        )
+        for against, curves in lines.items()
+    }  # fmt: skip

@@ -1,0 +1,306 @@
+"""How far raters agree on areas or volumes: intraclass correlation, limits of agreement, detectable change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..core.undefined import Note, code, reason
+from ..io.result_tables import Row
+from .agreement import MANY_LABELS, AgreementFacts
+from .claim import ClaimKind, ClaimLog
+from .numbers import TableIndex, is_defined, significant_digits, telling_digits
+from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
+
+ICC = ClaimKind(
+    "sizes.icc", "estimate",
+    "The intraclass correlation of areas or volumes, named in full, is so much; of several labels, label by label.",
+    "The sizes were measured and it is defined; two-way random, absolute agreement, single rater, and one-way where "
+    "raters are exchangeable; the interval needs ten subjects.",
+    "coverage of the interval, which is below 93% with three raters and many subjects, and with skewed sizes",
+)  # fmt: skip
+LIMITS = ClaimKind(
+    "sizes.limits", "estimate",
+    "Of two raters, the limits of agreement of areas or volumes, as ratios; of more, the limits of agreement with the "
+    "mean, as a factor, which are said to be none between two raters.",
+    "They are defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
+    "needs ten subjects. The sentence says that the limits take log ratios to be normally distributed.",
+    "coverage of the intervals, where log ratios are normal",
+)  # fmt: skip
+CHANGE = ClaimKind(
+    "sizes.detectable_change", "estimate",
+    "The smallest detectable change of an area or a volume that two raters measure is so much, in its unit.",
+    "It is defined; the interval needs ten subjects. The sentence says that it takes errors not to grow with the size.",
+    "coverage of the interval, where errors do not grow with the size",
+)  # fmt: skip
+REPEATABILITY = ClaimKind(
+    "sizes.repeatability", "estimate",
+    "Two areas or volumes that one rater draws in the same case differ by less than a factor in 95% of cases.",
+    "A rater has several sessions, and it is defined; the interval needs ten subjects. The sentence says that it takes "
+    "log ratios to be normally distributed.",
+    "coverage of the interval",
+)  # fmt: skip
+CUT = ClaimKind(
+    "sizes.cut_by_border", "description",
+    "In so many cases a mark touches the border of the image or of the region of interest, so that its size is a "
+    "lower limit.",
+    "There is such a case.",
+)  # fmt: skip
+NO_SPACING = ClaimKind(
+    "sizes.no_spacing", "description",
+    "Sizes are in pixels or voxels, since their size is unknown.",
+    "The spacing of a case is unknown.",
+)  # fmt: skip
+KINDS = (ICC, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)
+
+RATIOS = ("area", "volume")
+"""Sizes that sentences are about."""
+CORRELATIONS = {
+    "icc_a1": "two-way random, absolute agreement, single rater",
+    "icc_1": "one-way random, single rater",
+}
+NORMAL = "log ratios are normally distributed"
+SPREADS = ("smallest_detectable_change", "limits_with_mean", "upper_limit", "repeatability")
+"""Statistics that tell nothing where sizes do not differ: 0, or a factor of 1."""
+COUNTED = ("pixels", "voxels")
+"""Units of sizes where the spacing is not known."""
+
+
+@dataclass(frozen=True)
+class SizeFacts:
+    """What the sentences on sizes need to know beside the tables."""
+
+    about: AgreementFacts
+    cut: tuple[str, ...] = ()
+    """Cases in which a mark touches the border."""
+    roi: bool = False
+    """Whether only what lies in a region of interest is measured."""
+
+
+@dataclass(frozen=True)
+class _Size:
+    """One kind of size in one unit."""
+
+    name: str
+    unit: str
+    facts: AgreementFacts
+    one_unit: bool
+
+    @property
+    def words(self) -> str:
+        """``areas``, with their unit where others have another."""
+        return f"{self.name}s" if self.one_unit else f"{self.name}s in {self.unit}"
+
+    def rows(self, table: TableIndex, statistic: str, scale: str, relation: str, *raters: str) -> list[Row]:
+        """The rows of a statistic, one for each label, undefined ones last."""
+        extra = self.name, self.unit, scale, relation, *(raters or ("", ""))
+        found = (table.row(statistic, "pooled", *extra, label=label) for label in self.facts.labels or ("",))
+        return sorted((row for row in found if row is not None), key=lambda row: (not _is_sayable(row), -row.value))
+
+    def over(self, row: Row, empty: str = "") -> str:
+        """Over how many subjects, where not all, and how many cases have no ratio, as ``empty`` marked nothing."""
+        parts = []
+        if row.n is not None and row.n < self.facts.subjects:
+            parts.append(f"over {number_word(row.n)} of {spell_count(self.facts.subjects, self.facts.subject_word)}")
+        if empty and row.n_undefined:
+            # sizes of 0 have no ratio
+            parts.append(f"without {spell_count(row.n_undefined, 'case')} in which {empty} marked nothing")
+        if not parts:
+            return ""
+        return f" ({', '.join(parts)})" if row.label else f", {', '.join(parts)}"
+
+
+def consider_sizes(log: ClaimLog, table: TableIndex, sizes: TableIndex, facts: SizeFacts) -> None:
+    """Consider every claim about sizes, from the tables ``size_agreement`` and ``sizes``."""
+    for size in _sizes(table, facts.about):
+        _consider_correlation(log, table, size)
+        _consider_limits(log, table, size)
+        _consider_change(log, table, size)
+        _consider_repeatability(log, table, size)
+    _consider_cut(log, sizes, facts)
+    _consider_spacing(log, sizes)
+
+
+def _sizes(table: TableIndex, facts: AgreementFacts) -> Iterator[_Size]:
+    found = list(dict.fromkeys((r["size"], r["unit"]) for r in table.rows if r["size"] in RATIOS))
+    for name, unit in found:
+        yield _Size(name, unit, facts, one_unit=sum(other == name for other, _ in found) == 1)
+
+
+def _is_sayable(row: Row) -> bool:
+    """Whether a row has a number that tells something: no interval for want of subjects only, and some spread."""
+    return is_defined(row) and _why_silent(row) is None
+
+
+def _why_silent(row: Row) -> Note | None:
+    """Why a number is not said, though it is defined."""
+    nothing = 1.0 if row["scale"] == "log" else 0.0
+    if row.statistic in SPREADS and row.value == nothing:
+        return Note("no_spread", "the sizes that are compared do not differ")
+    gap = code(row.low) if row.low is not None else ""
+    return Note(gap, reason(row.low)) if gap and gap != "too_few_subjects" and row.low is not None else None
+
+
+def _why_undefined(rows: Sequence[Row]) -> Note:
+    """Why none of some rows has a number that is said."""
+    for row in rows:
+        if code(row.value):
+            return Note(code(row.value), reason(row.value))
+        if (why := _why_silent(row)) is not None:
+            return why
+    return Note("undefined", "it was not computed")
+
+
+Part = Callable[[Row], Sentence]
+
+
+def _by_label(rows: Sequence[Row], part: Part, between: str = ", ") -> tuple[Sentence, tuple[Row, ...]]:
+    """The numbers of all labels that have one, or of the first and last of many; and the rows that are not shown."""
+    known = [row for row in rows if _is_sayable(row)]
+    shown = known if len(known) <= MANY_LABELS else [known[0], known[-1]]
+    parts = [(*part(row), f" for {label_words(row.label)}") if row.label else part(row) for row in shown]
+    said = join_parts(parts, " and " if between == ", " else between, between)
+    if shown is not known:
+        said = (*said, f", the largest and the smallest of {number_word(len(known))} labels")
+    return said, tuple(row for row in known if row not in shown)
+
+
+def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    name = "icc_1" if size.facts.exchangeable else "icc_a1"
+    rows = size.rows(table, name, "linear", "all")
+    text = f"The intraclass correlation of {size.words} ({CORRELATIONS[name]}) {{}} {{}}{{}}."
+    if not any(map(_is_sayable, rows)):
+        log.consider(ICC, (text.format("is", "known", ""),), about=_about(size), why_not=_why_undefined(rows))
+        return
+    said, left = _by_label(rows, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row)))
+    empty = len(size.facts.nothing_marked)
+    zeros = f"; {spell_count(empty, 'case')} in which nobody marked anything count as 0" if empty else ""
+    zeros = zeros.replace("count as", "counts as") if empty == 1 else zeros
+    tenses = ("is", zeros), ("was", zeros.replace(" count", " counted").replace("counteds", "counted"))
+    sentence, result = (compose(text, verb, said, rest) for verb, rest in tenses)
+    log.consider(ICC, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _about(size: _Size) -> str:
+    return "" if size.one_unit else size.words
+
+
+def _factor(table: TableIndex, row: Row) -> Cell:
+    """A ratio, with so many digits that it is not shown as 1 unless it is."""
+    return table.quote(row, 2 if abs(row.value - 1) >= 0.005 or row.value == 1 else 3)
+
+
+def _consider_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    two = size.facts.raters == 2 and not size.facts.exchangeable
+    (_pair_limits if two else _mean_limits)(log, table, size)
+
+
+def _pair_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    between = [row for row in table.rows if (row["size"], row["relation"]) == (size.name, "between")]
+    names = (between[0]["rater_a"], between[0]["rater_b"]) if between else ("", "")
+    rows = size.rows(table, "upper_limit", "log", "between", *names)
+    if not any(map(_is_sayable, rows)):
+        text = f"The limits of agreement of {size.words} are known."
+        log.consider(LIMITS, (text,), about=_about(size), why_not=_why_undefined(rows))
+        return
+
+    def part(row: Row) -> Sentence:
+        lower, bias = (table.row(name, "pooled", *row.extra, label=row.label) for name in ("lower_limit", "bias"))
+        assert lower is not None
+        assert bias is not None
+        numbers = (_factor(table, each) for each in (lower, row, bias))
+        return compose("{} and {}, with a mean ratio of {}{}", *numbers, size.over(row, "one of them"))
+
+    said, left = _by_label(rows, part, "; ")
+    text = f"The limits of agreement of {size.words}, as ratios of {{}} to {{}}, {{}} {{}}. "
+    last = f"95% of the ratios lie between them, if {NORMAL}.", f"95% of the ratios lay between them, if {NORMAL}."
+    raters = tuple(Cell(name) for name in names)
+    sentence, result = (
+        (*compose(text, *raters, verb, said), rest) for verb, rest in zip(("are", "were"), last, strict=True)
+    )
+    log.consider(LIMITS, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _mean_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    rows = size.rows(table, "limits_with_mean", "log", "all")
+    if not any(map(_is_sayable, rows)):
+        text = f"The limits of agreement of {size.words} with the mean are known."
+        log.consider(LIMITS, (text,), about=_about(size), why_not=_why_undefined(rows))
+        return
+    said, left = _by_label(rows, lambda row: (_factor(table, row), size.over(row, "a rater")))
+    text = (
+        f"The limits of agreement with the mean {{}} a factor of {{}}: 95% of {size.words} {{}} within that factor of "
+        f"the geometric mean of all raters, if {NORMAL}. These {{}} no limits between two raters."
+    )
+    verbs = ("are", "lie", "are"), ("were", "lay", "were")
+    sentence, result = (compose(text, first, said, *more) for first, *more in verbs)
+    log.consider(LIMITS, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _consider_change(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    rows = size.rows(table, "smallest_detectable_change", "linear", "all")
+    if not any(map(_is_sayable, rows)):
+        text = f"The smallest detectable change of {size.words} is known."
+        log.consider(CHANGE, (text,), about=_about(size), why_not=_why_undefined(rows))
+        return
+    digits = {row.label: significant_digits(row.value) for row in rows}
+    said, left = _by_label(rows, lambda row: (table.quote(row, digits[row.label]), f" {size.unit}{size.over(row)}"))
+    text = (
+        f"The smallest detectable change of {size.words}, each measured once by one rater, {{}} {{}}, if errors do not "
+        "grow with the size."
+    )
+    sentence, result = (compose(text, verb, said) for verb in ("is", "was"))
+    log.consider(CHANGE, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _consider_repeatability(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    of = [
+        r for r in table.all("repeatability", "pooled", label=None) if (r["size"], r["unit"]) == (size.name, size.unit)
+    ]
+    if not of:
+        return
+    raters = list(dict.fromkeys(row["rater_a"] for row in of if row["rater_a"]))
+    one = raters[0] if len(raters) == 1 else ""
+    rows = size.rows(table, "repeatability", "log", "within", one, "")
+    who: Sentence = ("rater ", Cell(one)) if one else ("the same rater",)
+    if not any(map(_is_sayable, rows)):
+        said = compose(f"The repeatability of {size.words} by {{}} is known.", who)
+        log.consider(REPEATABILITY, said, about=_about(size), why_not=_why_undefined(rows))
+        return
+    values, left = _by_label(rows, lambda row: (_factor(table, row), size.over(row, "a session")))
+    text = (
+        f"The repeatability coefficient of {size.words} {{}} a factor of {{}}: two {size.words} of one case by {{}} "
+        f"{{}} by less in 95% of cases, if {NORMAL}."
+    )
+    sentence, result = (compose(text, be, values, who, verb) for be, verb in (("is", "differ"), ("was", "differed")))
+    log.consider(REPEATABILITY, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _consider_cut(log: ClaimLog, sizes: TableIndex, facts: SizeFacts) -> None:
+    row = sizes.row("cut_by_border", "pooled", "", "", "")
+    border = "the border of the image" + " or of the region of interest" * facts.roi
+    if not facts.cut or row is None:
+        why = Note("nothing_cut", f"no mark touches {border}")
+        log.consider(CUT, (f"Some marks touch {border}.",), why_not=why)
+        return
+
+    def sentence(verb: str, be: str) -> Sentence:
+        text = f"In {{}} of {counted(row.n or 0, 'case')} ({{}}) a mark {verb} {border}: its size {be} a lower limit."
+        return compose(text, sizes.quote(row, 0), case_links(facts.cut))
+
+    log.consider(CUT, sentence("touches", "is"), result=sentence("touched", "was"))
+
+
+def _consider_spacing(log: ClaimLog, sizes: TableIndex) -> None:
+    units = {row["unit"] for row in sizes.rows if row.statistic in RATIOS and row.scope == "case"}
+    unknown = [unit for unit in COUNTED if unit in units]
+    if not unknown:
+        log.consider(
+            NO_SPACING, (NO_SPACING.says,), why_not=Note("spacing_known", "the spacing of every case is known")
+        )
+        return
+    for unit in unknown:
+        some = "" if len(units) == 1 else " in some cases"
+        text = f"Sizes {{}} in {unit}{some}, since the size of a {unit.removesuffix('s')} {{}} unknown there."
+        text = text if some else text.replace(" there.", ".")
+        log.consider(NO_SPACING, (text.format("are", "is"),), result=(text.format("were", "was"),))

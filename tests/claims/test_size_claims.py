@@ -1,0 +1,167 @@
+"""What is said of sizes and of distances between raters, and what is not."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from manytruths.claims.claim import Claims
+from manytruths.claims.sentences import plain_text
+from manytruths.core.undefined import code_of
+
+ALL = ("sizes.icc", "sizes.limits", "sizes.detectable_change")
+
+
+def disc(radius: float, at: tuple[float, float] = (20, 20), size: int = 40) -> np.ndarray:
+    y, x = np.mgrid[:size, :size]
+    return ((y - at[0]) ** 2 + (x - at[1]) ** 2 < radius**2).astype(np.uint8)
+
+
+def study(raters: str, cases: int = 12, *, careless: bool = False, empty: int = 0, **more) -> mt.Study:
+    """Discs of different sizes that raters draw with errors; the last one marks nothing in ``empty`` cases."""
+    rng, masks = np.random.default_rng(0), {}
+    for i in range(cases):
+        radius = rng.uniform(4, 14)
+        drawn = {r: disc(radius * rng.uniform(0.9, 1.2)) for r in raters}
+        if careless:
+            drawn[raters[-1]] = disc(rng.uniform(2, 18))
+        if i < empty:
+            drawn[raters[-1]] = disc(0)
+        masks[f"p{i}"] = drawn
+    return mt.Study.from_arrays(masks, **more)
+
+
+def claims(of: mt.Study, measure="sizes,distances") -> Claims:
+    return mt.agree(of, pictures=False, measure=measure).claims.spell_intervals("95% CI")
+
+
+def said(found: Claims, kind: str) -> str:
+    (claim,) = found.of(kind)
+    return claim.text if claim.made else ""
+
+
+@pytest.fixture(scope="module")
+def two() -> Claims:
+    return claims(study("AB", empty=1, spacing=(0.5, 0.5)))
+
+
+@pytest.fixture(scope="module")
+def three() -> Claims:
+    return claims(study("ABC", careless=True))
+
+
+def why_not(found: Claims, kind: str) -> str:
+    (claim,) = found.of(kind)
+    return code_of(claim.why_not or "")
+
+
+def test_two_raters_have_limits_between_them(two):
+    assert re.fullmatch(
+        r"The limits of agreement of areas, as ratios of A to B, are \S+ \(95% CI \S+ to \S+\) and \S+ "
+        r"\(95% CI \S+ to \S+\), with a mean ratio of \S+ \(95% CI \S+ to \S+\), over eleven of twelve cases, without "
+        r"one case in which one of them marked nothing\. 95% of the ratios lie between them, if log ratios are "
+        r"normally distributed\.",
+        said(two, "sizes.limits").replace("12 cases", "twelve cases"),
+    )
+    assert " mm², if errors do not grow with the size." in said(two, "sizes.detectable_change")
+    assert not said(two, "sizes.no_spacing")
+    assert " mm apart by the 95% Hausdorff distance" in said(two, "distances.between")
+    assert "Of 12 pairs of masks, 1 has no distance, as one of the two is empty." in said(two, "distances.between")
+
+
+def test_more_raters_have_limits_with_the_mean(three):
+    text = said(three, "sizes.limits")
+    assert text.startswith("The limits of agreement with the mean are a factor of ")
+    assert text.endswith("These are no limits between two raters.")
+    assert "(two-way random, absolute agreement, single rater)" in said(three, "sizes.icc")
+    assert said(three, "sizes.no_spacing") == "Sizes are in pixels, since the size of a pixel is unknown."
+
+
+def test_no_words_for_a_correlation(two, three):
+    for found in (two, three):
+        for claim in found.of(*ALL):
+            assert not re.search(r"excellent|good|moderate|poor|reliable", claim.text)
+
+
+def test_results_are_in_the_past(two, three):
+    for found in (two, three):
+        for claim in found.made.of(*ALL, "distances.between", "sizes.no_spacing"):
+            assert re.search(r"\b(was|were)\b", plain_text(claim.result))
+            assert claim.numbers or claim.kind.id == "sizes.no_spacing"
+
+
+def test_exchangeable_raters_have_a_one_way_correlation():
+    masks = {f"p{i}": [disc(4 + i), disc(5 + i), disc(4.4 + i)] for i in range(12)}
+    found = claims(mt.Study.from_arrays(masks, raters="exchangeable"))
+    assert "(one-way random, single rater)" in said(found, "sizes.icc")
+    assert "with the mean" in said(found, "sizes.limits")
+
+
+def test_few_cases_have_no_intervals():
+    found = claims(study("ABC", 5))
+    for kind in (*ALL, "distances.between"):
+        assert said(found, kind)
+        assert "CI" not in said(found, kind)
+
+
+def test_nothing_is_said_of_sizes_that_do_not_differ():
+    """A correlation of 0, limits of a factor of 1 and a change of 0 pixels would be no findings."""
+    same = {f"p{i}": {"A": disc(5), "B": disc(5), "C": disc(5, (18, 20))} for i in range(12)}
+    found = claims(mt.Study.from_arrays(same))
+    for kind in ALL:
+        assert why_not(found, kind) == "constant_sizes"
+    shifted = {f"p{i}": {"A": disc(4 + i), "B": disc(4 + i, (18, 20))} for i in range(12)}
+    found = claims(mt.Study.from_arrays(shifted))
+    assert why_not(found, "sizes.limits") == "no_spread"
+    assert why_not(found, "sizes.detectable_change") == "no_spread"
+
+
+def test_labels_have_numbers_of_their_own():
+    rng = np.random.default_rng(1)
+    masks = {}
+    for i in range(12):
+        sizes = rng.uniform(3, 7, 2)
+        masks[f"p{i}"] = {
+            r: disc(sizes[0] * rng.uniform(0.9, 1.2), (10, 10)) + 2 * disc(sizes[1] * rng.uniform(0.9, 1.2), (28, 28))
+            for r in "ABC"
+        }
+    found = claims(mt.Study.from_arrays(masks))
+    for kind in (*ALL, "distances.labels"):
+        assert "for label 1" in said(found, kind)
+        assert "for label 2" in said(found, kind)
+    assert "two labels, each against the rest" in said(found, "distances.between")
+
+
+def test_marks_at_the_border_are_counted():
+    masks = {f"p{i}": {r: disc(5 + i, (20, 3 if i < 2 else 20)) for r in "AB"} for i in range(6)}
+    found = claims(mt.Study.from_arrays(masks))
+    text = "In 2 of 6 cases (p0 and p1) a mark touches the border of the image: its size is a lower limit."
+    assert said(found, "sizes.cut_by_border") == text
+
+
+def test_cases_without_any_mark_count_as_zero():
+    masks = {f"p{i}": {r: disc((4 + i + "AB".index(r) / 3) * (i > 0)) for r in "AB"} for i in range(12)}
+    found = claims(mt.Study.from_arrays(masks))
+    assert said(found, "sizes.icc").endswith("; one case in which nobody marked anything counts as 0.")
+
+
+def test_repeated_readings_name_the_rater(tmp_path):
+    rng = np.random.default_rng(2)
+    for i in range(12):
+        radius = rng.uniform(4, 14)
+        for place in ("A/1", "B/1", "B/2"):
+            folder = tmp_path / place
+            folder.mkdir(parents=True, exist_ok=True)
+            np.save(folder / f"p{i}.npy", disc(radius * rng.uniform(0.9, 1.2)))
+    found = claims(mt.Study.open(str(tmp_path / "{rater}/{session}/{case}.npy")))
+    text = said(found, "sizes.repeatability")
+    assert text.startswith("The repeatability coefficient of areas is a factor of ")
+    assert "two areas of one case by rater B differ by less in 95% of cases, if log ratios" in text
+
+
+def test_what_is_not_measured_is_not_mentioned():
+    found = claims(study("AB"), measure="none")
+    assert not [claim for claim in found if claim.kind.id.startswith(("sizes.", "distances."))]

@@ -1,0 +1,159 @@
+"""Lesions of algorithms: scores against every reference standard, and free-response curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from manytruths.evaluation.ranking.scores import best_value, direction, worst_value
+
+LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
+
+
+def line(*spans: tuple[float, ...]) -> np.ndarray:
+    mask = np.zeros((5, 40))
+    for start, stop, *value in spans:
+        mask[2, int(start) : int(stop)] = value[0] if value else 1
+    return mask
+
+
+def whole(mask: np.ndarray) -> np.ndarray:
+    return mask.astype(np.uint8)
+
+
+RATERS = {
+    "p1": {"A": line((2, 6), (10, 20), (25, 28)), "B": line((2, 6), (10, 18)), "C": line((2, 5), (10, 20))},
+    "p2": {"A": line(), "B": line(), "C": line((30, 33))},
+}
+RATERS = {case: {r: whole(m) for r, m in masks.items()} for case, masks in RATERS.items()}
+PREDICTIONS = {
+    "p1": {"unet": whole(line((2, 6), (12, 20), (33, 36))), "net": whole(line())},
+    "p2": {"unet": whole(line()), "net": whole(line((30, 33)))},
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    study = mt.Study.from_arrays(RATERS, predictions=PREDICTIONS, references={"p1": {"biopsy": RATERS["p1"]["A"]}})
+    return mt.evaluate(study, consensus="vote:0.5,lesions:0.5", pictures=False, second_look=False)
+
+
+def score(result, statistic, algorithm, against, case):
+    return result.tables["scores"].find(statistic, "case", algorithm=algorithm, against=against, case=case).value
+
+
+def test_scores_are_those_of_matched_pairs(result):
+    for against in ("A", "B", "C"):
+        masks = {"reference": RATERS["p1"][against], "unet": PREDICTIONS["p1"]["unet"]}
+        pair = mt.match_lesions(masks).pair("reference", "unet")
+        wanted = (pair.sensitivity, pair.precision, pair.f1, pair.pq, pair.sq, pair.rq)
+        assert [score(result, name, "unet", against, "p1") for name in LESIONS] == list(wanted)
+    assert score(result, "lesion_sensitivity", "unet", "A", "p1") == 2 / 3
+    assert score(result, "lesion_f1", "unet", "biopsy", "p1") == score(result, "lesion_f1", "unet", "A", "p1")
+    vote = mt.consensus(result.study["p1"], "lesions:0.5").values
+    pair = mt.match_lesions({"vote": vote, "unet": PREDICTIONS["p1"]["unet"]}).pair("vote", "unet")
+    assert score(result, "lesion_pq", "unet", "lesions:0.5", "p1") == pair.pq
+
+
+def test_empty_masks_have_codes(result):
+    assert [score(result, name, "unet", "A", "p2").code for name in LESIONS] == ["both_empty"] * 6
+    assert score(result, "lesion_sensitivity", "net", "A", "p1") == 0
+    assert score(result, "lesion_precision", "net", "A", "p1").code == "first_empty"
+    assert score(result, "lesion_sensitivity", "net", "A", "p2").code == "second_empty"
+    assert score(result, "lesion_sq", "net", "A", "p1").code == "no_lesion_matched"
+    assert score(result, "lesion_pq", "net", "A", "p2") == 0
+    # where nothing is matched, SQ counts as the worst: leaving a lesion out does not pay
+    assert result.tables["scores"].find("lesion_sq", "mean", algorithm="net", against="A").value == 0
+
+
+def test_raters_are_scored_too_and_ranks_know_the_direction(result):
+    human = result.tables["human"].find("lesion_pq", "case", rater="B", against="A", case="p1").value
+    assert human == mt.match_lesions(RATERS["p1"]).pair("A", "B").pq
+    sides = [result.tables["human"].find(name, "case", rater="B", against="A", case="p1").value for name in LESIONS[:2]]
+    assert sides == [2 / 3, 1]
+    # the other way round, what was sensitivity is precision
+    turned = [
+        result.tables["human"].find(name, "case", rater="A", against="B", case="p1").value for name in LESIONS[:2]
+    ]
+    assert turned == [1, 2 / 3]
+    for name in LESIONS:
+        assert (direction(name), worst_value(name), best_value(name)) == ("higher", 0, 1)
+    assert {row["metric"] for row in result.tables["rankings"].rows} >= set(LESIONS)
+
+
+def test_without_lesions():
+    study = mt.Study.from_arrays(RATERS, predictions=PREDICTIONS)
+    found = mt.evaluate(study, pictures=False, second_look=False, lesions=False, distances=False)
+    assert not {row.statistic for row in found.tables["scores"].rows} & set(LESIONS)
+
+
+def test_areas_that_are_not_judged_hold_no_lesions(tmp_path):
+    from study_folders import write_png
+
+    for case, masks in RATERS.items():
+        for rater, mask in masks.items():
+            write_png(tmp_path / f"{rater}/{case}.png", mask)
+        write_png(tmp_path / f"unet-{case}.png", PREDICTIONS[case]["unet"])
+        write_png(tmp_path / f"area-{case}.png", whole(line((8, 40))))
+    study = mt.Study.open(
+        str(tmp_path / "{rater}/{case}.png"), predictions=str(tmp_path / "unet-{case}.png"),
+        training=str(tmp_path / "area-{case}.png"), labels=[0, 1],
+    )  # fmt: skip
+    found = mt.evaluate(study, pictures=False, distances=False)
+    assert score(found, "lesion_f1", "prediction", "A", "p1") == 1
+
+
+def test_a_missing_prediction_finds_nothing():
+    study = mt.Study.from_arrays(RATERS, predictions={"p1": PREDICTIONS["p1"], "p2": {"unet": whole(line())}})
+    found = mt.evaluate(study, pictures=False, second_look=False, distances=False)
+    assert score(found, "lesion_f1", "net", "C", "p2").code == "no_prediction"
+    mean = found.tables["scores"].find("lesion_f1", "mean", algorithm="net", against="C")
+    assert mean.value == 0
+
+
+# -- FROC --------------------------------------------------------------------------------------------
+
+MAPS = {
+    "p1": {"unet": line((2, 6, 0.9), (10, 20, 0.6), (33, 36, 0.3))},
+    "p2": {"unet": line((30, 33, 0.2), (2, 5, 0.72))},
+}
+
+
+def test_free_response_curves_by_hand():
+    study = mt.Study.from_arrays(RATERS, predictions=MAPS, probability=True)
+    found = mt.evaluate(study, consensus="vote:0.5", second_look=False, threshold=0.1)
+    table = found.tables["froc"]
+
+    def curve(against):
+        rows = [row for row in table.rows if row["against"] == against]
+        assert {row.n for row in rows[::2]} == {3 if against != "vote:0.5" else 2}
+        return [(a["threshold"], a.value, b.value) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+
+    # of A's three lesions the third is never found; of C's three all are, the last one with the lowest score
+    assert curve("A") == [
+        (np.inf, 0, 0), (0.9, 1 / 3, 0), (0.72, 1 / 3, 1 / 2), (0.6, 2 / 3, 1 / 2), (0.3, 2 / 3, 1),
+        (0.2, 2 / 3, 3 / 2),
+    ]  # fmt: skip
+    assert curve("C")[-1] == (0.2, 1, 1)
+    assert curve("vote:0.5")[-3:] == [(0.6, 1, 1 / 2), (0.3, 1, 1), (0.2, 1, 3 / 2)]
+    assert len([name for name in found.charts if name.startswith("froc-")]) == 1
+    # cut in the middle of the range, lesions below are none
+    half = mt.evaluate(study, consensus="vote:0.5", pictures=False).tables["froc"]
+    assert min(row["threshold"] for row in half.rows) == 0.6
+
+
+def test_responses_without_a_range_have_no_curve():
+    maps = {case: {a: 5 * m for a, m in by.items()} for case, by in MAPS.items()}
+    study = mt.Study.from_arrays(RATERS, predictions=maps, probability=True)
+    assert "froc" not in mt.evaluate(study, pictures=False).tables
+    study = mt.Study.from_arrays(RATERS, predictions=maps, probability=True, limits=(0.0, 5.0))
+    assert "froc" in mt.evaluate(study, pictures=False).tables
+
+
+def test_a_missing_map_finds_nothing():
+    predictions = {"p1": {**MAPS["p1"], "net": MAPS["p1"]["unet"]}, "p2": MAPS["p2"]}
+    study = mt.Study.from_arrays(RATERS, predictions=predictions, probability=True)
+    table = mt.evaluate(study, pictures=False).tables["froc"]
+    row = table.find("lesion_sensitivity", "pooled", algorithm="net", against="C", threshold=0.6)
+    assert (row.value, row.n) == (2 / 3, 3)

@@ -1,0 +1,60 @@
+"""The section of groups that were asked for: its numbers are those of the tables, also under codes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from page_numbers import fits, held_against
+
+import manytruths as mt
+
+Y, X = np.mgrid[:32, :32]
+
+
+@pytest.fixture(scope="module")
+def study():
+    rng, cases = np.random.default_rng(0), {}
+    for k in range(12):
+        radius = rng.uniform(7, 10)
+        cases[f"p{k:02}"] = {
+            f"R{j}": (np.hypot(Y - 16, X - 16) < radius * rng.lognormal(0, 0.05 if j < 4 else 0.12)).astype(np.uint8)
+            for j in range(8)
+        }
+    groups = {case: f"scanner={'A' if k % 2 else 'B'}" for k, case in enumerate(cases)}
+    known = {f"R{j}": {"expertise": "senior" if j < 4 else "junior", "name": f"Doctor {j}"} for j in range(8)}
+    return mt.Study.from_arrays(cases, groups=groups, properties=known, primary="groups.raters")
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["names", "codes"])
+def report(request, study, tmp_path_factory):
+    to = tmp_path_factory.mktemp("report") / "report.html"
+    return mt.report(
+        study, to=to, by="expertise,scanner", codes=request.param, measure="none", viewer=False, resamples=50
+    )
+
+
+def test_the_section_has_sentences_and_tables_with_addresses(report):
+    page = report.path.read_text(encoding="utf-8")
+    assert "Do groups differ?" in page
+    assert "By expertise, raters of the group" in page
+    assert re.search(
+        r"Nothing is said about the groups [AB] and [AB] \(scanner\): the difference has no interval", page
+    )
+    numbers = [number for number in held_against(report.path, report.folder) if "agree/groups.csv" in number.at]
+    assert len(numbers) > 20
+    assert [number for number in numbers if not fits(number)] == []
+    assert report.claims.of("groups.raters").made
+
+
+def test_codes_keep_the_column_that_was_asked_for_and_no_other(report):
+    page = report.path.read_text(encoding="utf-8")
+    assert ("Doctor 3" in page) == (report.key is None)
+    assert "senior" in page
+
+
+def test_the_results_text_names_the_groups(report):
+    page = report.path.read_text(encoding="utf-8")
+    assert "agreed more with each other than those of the group" in page
+    assert "Difference of two groups" in page

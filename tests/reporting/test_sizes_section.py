@@ -1,0 +1,104 @@
+"""The section on sizes and distances: sentences, tables and charts, with the numbers of the files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from computed_studies import STUDIES, blocks, findings, simulated_findings
+
+from manytruths.claims.sentences import plain_text
+from manytruths.io.result_tables import Row, Table
+from manytruths.reporting.elements import Chart, PageTable
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.sections import make_sections, sizes
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Findings:
+    return simulated_findings(tmp_path_factory.mktemp("demo"))
+
+
+def tables(found: Findings) -> dict[str, PageTable]:
+    section = sizes.section(found)
+    return {b.name: b for b in blocks(section) if isinstance(b, PageTable)} if section else {}
+
+
+def column(table: PageTable, title: str) -> list[str]:
+    where = [head.title for head in table.columns].index(title)
+    return [row[where].shown for row in table.rows]
+
+
+def test_the_demo_has_everything(demo):
+    section = sizes.section(demo)
+    assert section is not None
+    wanted = {"size-agreement", "size-by-rater", "size-pairs", "size-repeatability", "distances"}
+    assert set(tables(demo)) == wanted
+    drawn = [b.name for b in blocks(section) if isinstance(b, Chart)]
+    assert drawn == ["sizes-by-rater", "sizes-by-case", "size-limits-of-agreement"]
+    names = [s.name for s in make_sections(demo)]
+    assert names.index("raters") + 1 == names.index("sizes")
+
+
+def test_sentences_speak_of_sizes_first(demo):
+    lead = [plain_text(sentence) for sentence in sizes.section(demo).lead]
+    assert lead[0].startswith("The intraclass correlation of areas")
+    assert lead[-1].startswith("The outlines of two raters are")
+
+
+def test_numbers_are_those_of_the_files(demo):
+    table = tables(demo)["size-agreement"]
+    assert column(table, "Size")[0] == "Area, pixels"
+    cell = table.rows[0][1]
+    row = demo.agreement.tables["size_agreement"].find("icc_a1", size="area", unit="pixels", scale="linear",
+                                                       relation="all", rater_a="", rater_b="")  # fmt: skip
+    assert cell.value == repr(float(row.value))
+    assert cell.at.startswith("agree/size_agreement.csv#pooled,,,,whole,area,pixels,linear,all,,,icc_a1")
+
+
+def test_every_session_has_its_mean_size(demo):
+    assert column(tables(demo)["size-by-rater"], "Rater") == ["A", "B@1", "B@2", "C", "D", "E"]
+    assert set(column(tables(demo)["size-repeatability"], "Rater")) == {"B"}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_sentences_and_tables_are_whole(name):
+    section = sizes.section(STUDIES[name])
+    for sentence in section.lead if section else ():
+        text = plain_text(sentence)
+        assert text.endswith(".")
+        assert not any(bad in text for bad in ("nan", "None", "  ", " ,", "..", "RECIST"))
+    for table in tables(STUDIES[name]).values():
+        assert table.rows
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_labels_have_rows_and_charts_of_limits_only():
+    found = STUDIES["labels"]
+    section = sizes.section(found)
+    assert set(column(tables(found)["distances"], "Label")) == {"mean of labels", "1", "2"}
+    names = [b.name for b in blocks(section) if isinstance(b, Chart)]
+    assert all(name.startswith("size-limits-of-agreement") for name in names)
+
+
+def test_nothing_measured_has_no_section():
+    assert sizes.section(STUDIES["empty"]) is not None, "sizes of 0 are sizes"
+    plain = findings({"p1": {r: np.eye(4, dtype=np.uint8)[0] for r in "AB"}})
+    assert sizes.section(plain) is None
+
+
+def changes() -> Table:
+    """Two visits of a patient, as the table of a longitudinal study has them."""
+    table = Table("changes", ("subject", "rater", "session", "unit", "measure", "since", "compared_with"))
+    for since in ("baseline", "nadir"):
+        for statistic, value, unit in (("change", -12.5, "mm²"), ("relative_change", -0.25, "")):
+            extra = ("s1", "A", "", unit, "area", since, "p01")
+            table.append(Row("case", statistic, value, "p02", "", "", "whole", extra, n=1))
+    return table
+
+
+def test_changes_are_shown_without_a_word_on_responses():
+    found = findings({f"p{i:02}": {r: np.eye(12, dtype=np.uint8) for r in "AB"} for i in range(3)})
+    found.agreement.tables["changes"] = changes()
+    table = tables(found)["size-changes"]
+    assert [cell.shown for cell in table.rows[0]] == ["s1", "p02", "A", "Area, mm²", "−12.5", "−25%", "−12.5", "−25%"]
+    assert "responses" not in tables(found)
