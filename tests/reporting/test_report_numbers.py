@@ -154,6 +154,7 @@ TOLD = (
     r"excl:[\d.]+",
     r"less than 1%",
     r"margin of [\d.]+",
+    r"an IoU of [\d.]+ or more",
 )
 
 
