@@ -133,7 +133,7 @@ def test_is_paragraphs_of_some_length(found):
     assert "  " not in text
     assert " ," not in text
     assert ".." not in text
-    assert 80 <= len(plain.split()) <= 640
+    assert 80 <= len(plain.split()) <= 660
     assert "{" not in text
 
 

@@ -535,7 +535,7 @@ RATERS = ("raters.clusters", "raters.outlier", "raters.larger", "raters.smaller"
 
 
 def results_text(findings: Findings) -> str:
-    """One paragraph in the past tense: the claims that were made, in the order of "Which numbers to report" in the docs."""
+    """One paragraph in the past tense: the claims that were made, in the order of "Which numbers to report"."""
     parts = (
         _mask_results(findings),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
