@@ -13,7 +13,7 @@ from ..inference.rater_tests import FEWEST_RATERS
 from ..io.result_tables import Row
 from .claim import ClaimKind, ClaimLog, Claims
 from .numbers import TableIndex, has_interval, is_defined
-from .sentences import Cell, Sentence, compose, join_names, number_word, spell_count
+from .sentences import Cell, Sentence, compose, number_word, spell_count
 
 RATERS = ClaimKind(
     "groups.raters",
@@ -110,14 +110,12 @@ def describe_groups(claims: Claims) -> Iterator[Sentence]:
     if unclear:
         text = "No difference can be told by the {} of {}. This does not show that there is none."
         yield compose(text, "test" if len(unclear) == 1 else "tests", "; ".join(claim.about for claim in unclear))
-    reasons: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, list[str]] = {}
     for claim in left:
         if claim not in unclear:
-            by, _, pair = claim.about.rpartition(": ")
-            reasons.setdefault(str(claim.why_not), {}).setdefault(by, []).append(pair)
-    for why, pairs in reasons.items():
-        groups = join_names([f"{by} ({'; '.join(each)})" for by, each in pairs.items()])
-        yield compose("Nothing is said about groups by {}: {}.", groups, why)
+            reasons.setdefault(str(claim.why_not), []).append(claim.about)
+    for why, groups in reasons.items():
+        yield compose("Nothing is said about the groups {}: {}.", "; ".join(groups), why)
 
 
 def _order(pair: GroupPair) -> float:

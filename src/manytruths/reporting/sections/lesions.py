@@ -227,8 +227,8 @@ def _list(findings: Findings, labels: list[str]) -> Iterator[PageTable]:
         (text_column("Found by", "Raters who found it, of those who rated it"),
          lambda record: text_cell(f"{record['found']} of {record['rated']}")),
         *([(text_column("Raters"), text("found_by")), (text_column("Missed by"), text("missed_by"))] if named else []),
-        (Column(f"Size{', ' * bool(unit)}{unit}", "Mean over those who found it"), size),
-        (Column("Dice", "Mean over every two raters who found it"), dice),
+        (text_column(f"Size{', ' * bool(unit)}{unit}", "Mean over those who found it"), size),
+        (text_column("Dice", "Mean over every two raters who found it"), dice),
         (text_column("To look at"), lambda record: text_cell(_remark(record, named))),
     ]  # fmt: skip
     first = records[:MOST_LESIONS]

@@ -284,14 +284,11 @@ def _lesion_methods(findings: Findings) -> Iterator[str]:
     if not findings.agreement.claims.of(*LESIONS).made:
         return
     options = findings.study.options
-    what = "all marks of one value" if options.instances else "connected marks (diagonal neighbours included)"
+    what = "marks of one value" if options.instances else "connected marks"
     yield (
-        f"Lesions were {what}; those of all raters were joined by falling mean IoU, one of each rater at most, as long "
-        f"as on average they had {rule_words(options.lesions, findings.agreement.distance_unit)}."
-    )
-    yield (
-        "Agreement on them was the positive agreement of detection, the Dice coefficient of lesions that were found, "
-        f"and the panoptic quality of pairs{cite('Kirillov 2019')}."
+        f"Lesions were {what}, joined over raters by falling mean IoU while they had "
+        f"{rule_words(options.lesions, findings.agreement.distance_unit)} on average, and compared by positive "
+        f"agreement, Dice and panoptic quality{cite('Kirillov 2019')}."
     )
 
 
