@@ -63,8 +63,25 @@ def test_empty_masks_have_codes(result):
     assert score(result, "lesion_sensitivity", "net", "A", "p2").code == "second_empty"
     assert score(result, "lesion_sq", "net", "A", "p1").code == "no_lesion_matched"
     assert score(result, "lesion_pq", "net", "A", "p2") == 0
-    # where nothing is matched, SQ counts as the worst: leaving a lesion out does not pay
-    assert result.tables["scores"].find("lesion_sq", "mean", algorithm="net", against="A").value == 0
+
+
+def test_sq_of_nothing_matched_is_left_out_of_means_and_pq_and_f1_are_0(result):
+    scores, human = result.tables["scores"], result.tables["human"]
+    nothing = scores.find("lesion_sq", "mean", algorithm="net", against="A")
+    assert (nothing.value.code, nothing.n, nothing.n_undefined) == ("undefined_for_every_subject", 0, 2)
+    for name in ("lesion_pq", "lesion_f1", "lesion_rq"):
+        assert scores.find(name, "mean", algorithm="net", against="A").value == 0
+    # unet and C: matched in p1, nothing in p2, where unet is empty and C is not; the same of raters
+    for row in (
+        scores.find("lesion_sq", "mean", algorithm="unet", against="C"),
+        human.find("lesion_sq", "mean", rater="B", against="C"),
+    ):
+        assert (row.n, row.n_undefined) == (1, 1)
+    assert scores.find("lesion_sq", "mean", algorithm="unet", against="C").value == (3 / 4 + 8 / 10) / 2
+    assert scores.find("lesion_pq", "mean", algorithm="unet", against="C").value == pytest.approx(0.31)
+    # against all raters at once: those who drew nothing either say nothing about how alike lesions are
+    assert score(result, "lesion_f1", "unet", "raters", "p2") == 2 / 3
+    assert np.isnan(score(result, "lesion_sq", "unet", "raters", "p2"))
 
 
 def test_raters_are_scored_too_and_ranks_know_the_direction(result):
