@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import manytruths as mt
 from manytruths.evaluation.ranking.scores import best_value, direction, worst_value
@@ -80,8 +81,8 @@ def test_sq_of_nothing_matched_is_left_out_of_means_and_pq_and_f1_are_0(result):
     assert scores.find("lesion_sq", "mean", algorithm="unet", against="C").value == (3 / 4 + 8 / 10) / 2
     assert scores.find("lesion_pq", "mean", algorithm="unet", against="C").value == pytest.approx(0.31)
     # against all raters at once: those who drew nothing either say nothing about how alike lesions are
-    assert score(result, "lesion_f1", "unet", "raters", "p2") == 2 / 3
-    assert np.isnan(score(result, "lesion_sq", "unet", "raters", "p2"))
+    assert score(result, "lesion_f1", "unet", "mean of raters", "p2") == 2 / 3
+    assert np.isnan(score(result, "lesion_sq", "unet", "mean of raters", "p2"))
 
 
 def test_raters_are_scored_too_and_ranks_know_the_direction(result):
@@ -127,6 +128,108 @@ def test_a_missing_prediction_finds_nothing():
     assert score(found, "lesion_f1", "net", "C", "p2").code == "no_prediction"
     mean = found.tables["scores"].find("lesion_f1", "mean", algorithm="net", against="C")
     assert mean.value == 0
+
+
+# -- component by component --------------------------------------------------------------------------
+
+CASES = [f"q{i}" for i in range(4)]
+ROLES = {"rater": "ABC", "algorithm": "xy", "reference": "R"}
+
+
+def speckled(seed: int) -> np.ndarray:
+    """Some rectangles that are the same for all, each moved, missed or joined by a bar now and then."""
+    same, own = np.random.default_rng(seed % 100), np.random.default_rng(seed)
+    mask = np.zeros((48, 48), np.uint8)
+    for top, left, height, width in same.integers([2, 2, 3, 3], [38, 38, 9, 9], (7, 4)):
+        down, right = own.integers(-1, 2, 2)
+        if own.random() < 0.75:
+            mask[max(top + down, 0) : top + down + height, max(left + right, 0) : left + right + width] = 1
+    if own.random() < 0.5:
+        mask[24, 10:38] = 1
+    return mask
+
+
+DRAWN = {
+    (who, case): speckled(100 * k + i)
+    for i, case in enumerate(CASES)
+    for k, who in enumerate("".join(ROLES.values()))
+}  # fmt: skip
+DRAWN["B", "q3"] = DRAWN["x", "q3"] = DRAWN["y", "q2"] = np.zeros((48, 48), np.uint8)
+
+
+def naive_lesions(mask: np.ndarray, reference: np.ndarray, threshold: float) -> dict[str, float | None]:
+    """All pairs of components in plain loops, taken greedily by IoU; None where a number is undefined."""
+
+    def parts(marked):
+        numbers, count = ndimage.label(marked, np.ones((3, 3)))
+        return [{tuple(at) for at in np.argwhere(numbers == k + 1).tolist()} for k in range(count)]
+
+    own, theirs = parts(mask), parts(reference)
+    pairs = [(len(a & b) / len(a | b), i, j) for i, a in enumerate(own) for j, b in enumerate(theirs)]
+    free, matched = (set(range(len(own))), set(range(len(theirs)))), []
+    for iou, i, j in sorted(pairs, reverse=True):
+        if iou >= threshold and i in free[0] and j in free[1]:
+            matched.append(iou)
+            free[0].remove(i)
+            free[1].remove(j)
+    count, total = len(matched), len(own) + len(theirs)
+    f1 = 2 * count / total if total else None
+    sq = sum(matched) / count if count else None
+    pq = f1 * sq if count else f1
+    values = (count / len(theirs) if theirs else None, count / len(own) if own else None, f1, pq, sq, f1)
+    return dict(zip(LESIONS, values, strict=True))
+
+
+@pytest.fixture(scope="module", params=[0.5, 0.15])
+def spots(request):
+    by_role = {role: {c: {w: DRAWN[w, c] for w in names} for c in CASES} for role, names in ROLES.items()}
+    study = mt.Study.from_arrays(by_role["rater"], predictions=by_role["algorithm"], references=by_role["reference"],
+                                  lesion_threshold=request.param)  # fmt: skip
+    chosen = {"consensus": "vote:0.5,lesions:0.5", "pictures": False, "second_look": False, "distances": False}
+    return study, mt.evaluate(study, **chosen), request.param
+
+
+def assert_same(row, wanted):
+    assert np.isnan(row.value) if wanted is None else row.value == pytest.approx(wanted, abs=1e-12), row
+
+
+def test_scores_of_lesions_are_those_of_plain_loops(spots):
+    """Every case and mean of the algorithms, against raters, a given reference and both kinds of consensus."""
+    study, found, threshold = spots
+    drawn = dict(DRAWN)
+    for method in ("vote:0.5", "lesions:0.5"):
+        drawn |= {(method, case): np.asarray(mt.consensus(study[case], method).values) != 0 for case in CASES}
+    seen = set()
+    for algorithm in "xy":
+        for against in (*"ABC", "R", "vote:0.5", "lesions:0.5"):
+            by_case = [naive_lesions(drawn[algorithm, case], drawn[against, case], threshold) for case in CASES]
+            for name in LESIONS:
+                for case, naive in zip(CASES, by_case, strict=True):
+                    row = found.tables["scores"].find(name, "case", algorithm=algorithm, against=against, case=case)
+                    assert_same(row, naive[name])
+                    seen.add(row.value if naive[name] is not None else row.value.code)
+                known = [naive[name] for naive in by_case if naive[name] is not None]
+                row = found.tables["scores"].find(name, "mean", algorithm=algorithm, against=against)
+                assert_same(row, float(np.mean(known)) if known else None)
+                assert (row.n, row.n_undefined) == (len(known), len(CASES) - len(known))
+    assert {"both_empty", "first_empty", "second_empty", "no_lesion_matched"} <= seen
+    assert len(seen) > 30
+
+
+def test_lesions_of_raters_are_those_of_plain_loops(spots):
+    _, found, threshold = spots
+    others = {
+        (case, rater): sum(DRAWN[r, case] for r in "ABC" if r != rater) >= 1 for case in CASES for rater in "ABC"
+    }  # of two raters, half is one
+    for rater in "ABC":
+        for against in (*(r for r in "ABC" if r != rater), "R", "vote:0.5"):
+            for case in CASES:
+                reference = others[case, rater] if against == "vote:0.5" else DRAWN[against, case]
+                naive = naive_lesions(DRAWN[rater, case], reference, threshold)
+                whom = f"{against} of the others" if against == "vote:0.5" else against
+                for name in LESIONS:
+                    row = found.tables["human"].find(name, "case", rater=rater, against=whom, case=case)
+                    assert_same(row, naive[name])
 
 
 # -- FROC --------------------------------------------------------------------------------------------
