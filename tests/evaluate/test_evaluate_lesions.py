@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import ndimage
+from scipy import ndimage, stats
 
 import manytruths as mt
+from manytruths.analyses.evaluate.froc import AT_RATES, Curve, _rows
+from manytruths.analyses.evaluate.lesions import FreeResponse
+from manytruths.analyses.tables import Settings
 from manytruths.evaluation.ranking.scores import best_value, direction, worst_value
 
 LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
@@ -246,7 +249,7 @@ def test_free_response_curves_by_hand():
     table = found.tables["froc"]
 
     def curve(against):
-        rows = [row for row in table.rows if row["against"] == against]
+        rows = [row for row in table.rows if row["against"] == against and row["threshold"] != ""]
         assert {row.n for row in rows[::2]} == {3 if against != "vote:0.5" else 2}
         return [(a["threshold"], a.value, b.value) for a, b in zip(rows[::2], rows[1::2], strict=True)]
 
@@ -258,9 +261,14 @@ def test_free_response_curves_by_hand():
     assert curve("C")[-1] == (0.2, 1, 1)
     assert curve("vote:0.5")[-3:] == [(0.6, 1, 1 / 2), (0.3, 1, 1), (0.2, 1, 3 / 2)]
     assert len([name for name in found.charts if name.startswith("froc-")]) == 1
+    # with at most one false positive a case A's third lesion is missed; up to ⅛, ¼ all but the first
+    at_one = table.find("lesion_sensitivity_at_1_fp", "pooled", algorithm="unet", against="A")
+    assert (at_one.value, at_one.n, at_one.low.code) == (2 / 3, 3, "too_few_subjects")
+    whole = table.find("froc_score", "pooled", algorithm="unet", against="A").value
+    assert whole == pytest.approx((2 * 1 / 3 + 5 * 2 / 3) / 7)
     # cut in the middle of the range, lesions below are none
     half = mt.evaluate(study, consensus="vote:0.5", pictures=False).tables["froc"]
-    assert min(row["threshold"] for row in half.rows) == 0.6
+    assert min(row["threshold"] for row in half.rows if row["threshold"] != "") == 0.6
 
 
 def test_responses_without_a_range_have_no_curve():
@@ -277,3 +285,66 @@ def test_a_missing_map_finds_nothing():
     table = mt.evaluate(study, pictures=False).tables["froc"]
     row = table.find("lesion_sensitivity", "pooled", algorithm="net", against="C", threshold=0.6)
     assert (row.value, row.n) == (2 / 3, 3)
+
+
+def random_responses(subjects: int, seed: int = 1) -> tuple[list[FreeResponse], list[str]]:
+    """Two cases a subject, of a few lesions each; scores of true ones are higher."""
+    rng, responses, owners = np.random.default_rng(seed), [], []
+    for i in range(2 * subjects):
+        lesions = int(rng.integers(1, 6))
+        hits = rng.normal(1, 1, rng.binomial(lesions, 0.8)).round(2)
+        responses.append(FreeResponse(tuple(hits.tolist()), tuple(rng.normal(0, 1, rng.poisson(2)).round(2)), lesions))
+        owners.append(f"s{i // 2}")
+    return responses, owners
+
+
+def naive_at(responses, rate):
+    """The largest sensitivity of all cuts that have at most so many false positives a case."""
+    best = 0.0
+    for cut in sorted({score for each in responses for score in (*each.hits, *each.false)}):
+        false = sum(score >= cut for each in responses for score in each.false)
+        if false <= rate * len(responses):
+            found = sum(score >= cut for each in responses for score in each.hits)
+            best = max(best, found / sum(each.lesions for each in responses))
+    return best
+
+
+def test_sensitivity_at_a_number_of_false_positives_is_that_of_plain_loops():
+    responses, owners = random_responses(6)
+    curve = Curve.of(responses, owners)
+    assert curve.at_rates(AT_RATES)[0].tolist() == pytest.approx([naive_at(responses, rate) for rate in AT_RATES])
+    # a subject that is drawn twice is there twice, with all of its cases
+    weights = np.array([[2, 0, 1, 1, 0, 2], [0, 0, 0, 0, 6, 0]], float)
+    for row, again in zip(weights, curve.at_rates(AT_RATES, weights), strict=True):
+        drawn = [each for each, who in zip(responses, owners, strict=True) for _ in range(int(row[int(who[1:])]))]
+        assert again.tolist() == pytest.approx([naive_at(drawn, rate) for rate in AT_RATES])
+
+
+def test_intervals_of_free_response_curves():
+    """Over subjects: the jackknife of a ratio at a cut, percentiles of resampled curves at a rate."""
+    responses, owners = random_responses(40)
+    rows = list(_rows(responses, owners, Settings()))
+    found = next(row for row in rows if row.statistic == "lesion_sensitivity" and row.extra[0] < 0.5)
+    cut, total = found.extra[0], sum(each.lesions for each in responses)
+    hits = [sum(score >= cut for score in each.hits) for each in responses]
+    assert (found.value, found.n) == (sum(hits) / total, total)
+    without = [
+        sum(h for h, who in zip(hits, owners, strict=True) if who != name)
+        / sum(each.lesions for each, who in zip(responses, owners, strict=True) if who != name)
+        for name in dict.fromkeys(owners)
+    ]
+    sizes = np.array([sum(e.lesions for e, who in zip(responses, owners, strict=True) if who == s)
+                      for s in dict.fromkeys(owners)])  # fmt: skip
+    error = np.sqrt(39 / 40 * sum((np.mean(without) - x) ** 2 for x in without))
+    reach = stats.t.ppf(0.975, sizes.sum() ** 2 / (sizes**2).sum() - 1) * error / (found.value * (1 - found.value))
+    logit = np.log(found.value / (1 - found.value))
+    assert (found.low, found.high) == pytest.approx(tuple(1 / (1 + np.exp(-(logit + x))) for x in (-reach, reach)))
+    for name in ("lesion_sensitivity_at_1_fp", "froc_score"):
+        row = next(row for row in rows if row.statistic == name)
+        assert 0 < row.low < row.value < row.high < 1
+        assert 0.02 < row.high - row.low < 0.4
+    few = list(_rows(responses[:38], owners[:38], Settings()))
+    assert {row.low.code for row in few} == {"few_effective_subjects"}
+    nothing = [FreeResponse((), (0.5,), 0)] * 40
+    rows = [row for row in _rows(nothing, owners[:40], Settings()) if row.statistic != "false_positives"]
+    assert {row.value.code for row in rows} == {"no_lesion"}
