@@ -69,8 +69,9 @@ class Curve:
             _count(((i, s) for i, each in zip(owners, by_case, strict=True) for s in each), thresholds, len(number))
             for by_case in ([each.hits for each in responses], [each.false for each in responses])
         )
-        lesions = np.bincount(owners, [each.lesions for each in responses], len(number))
-        return cls(thresholds, hits, false, lesions, np.bincount(owners, minlength=len(number)).astype(np.float64))
+        weights = (np.array([each.lesions for each in responses], np.float64), np.ones(len(owners)))
+        lesions, cases = (np.bincount(owners, each, len(number)).astype(np.float64) for each in weights)
+        return cls(thresholds, hits, false, lesions, cases)
 
     def at_rates(self, rates: Sequence[float], weights: Values | None = None) -> Values:
         """(resamples, rates) largest sensitivity with at most so many false positives per case; nan without lesions.
@@ -131,15 +132,15 @@ def _rows(responses: Sequence[FreeResponse], subjects: Sequence[str], settings: 
         yield Row("pooled", "false_positives", other.value, "", "", "", "", (threshold,), other.low, other.high, cases)
     whole = Curve.of(responses, subjects)
     drawn = whole if len(whole.thresholds) <= MOST_POINTS + 1 else Curve.of(responses, subjects, MOST_POINTS)
-    refused = _refuse(whole.lesions)
-    weights = None if refused else draw_subjects(len(whole.cases), RESAMPLES, settings.seed)
+    refused, subject_count = _refuse(whole.lesions), len(whole.cases)
     at = {AT_ONE: (1.0,), SCORE: AT_RATES}
     for name, rates in at.items():
         value = float(whole.at_rates(rates).mean()) if lesions else Undefined("no_lesion")
-        interval = Interval(value, refused, refused, settings.level, "percentile", len(whole.cases))
-        if weights is not None:
-            again = drawn.at_rates(rates, weights).mean(axis=1)
-            interval = make_interval(value, again, again[:0], "percentile", settings.level, len(whole.cases))
+        if refused is not None:
+            interval = Interval(value, refused, refused, settings.level, "percentile", subject_count)
+        else:
+            again = drawn.at_rates(rates, draw_subjects(subject_count, RESAMPLES, settings.seed)).mean(axis=1)
+            interval = make_interval(value, again, again[:0], "percentile", settings.level, subject_count)
         yield Row("pooled", name, value, "", "", "", "", ("",), interval.low, interval.high, lesions)
 
 
