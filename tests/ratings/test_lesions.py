@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import manytruths as mt
@@ -340,3 +340,118 @@ def test_discs_are_found_in_the_same_place_in_any_corner():
     for x, y in product((-8, 8), repeat=2):
         mask = disc(x=x, y=y, radius=3)
         assert lesion_ratings([mask, mask]).lesions[0].centroid == pytest.approx((12 + y, 12 + x))
+
+
+# -- matched lesions -------------------------------------------------------------------------------
+
+
+def row(*spans):
+    mask = np.zeros((3, 30), np.uint8)
+    for start, stop in spans:
+        mask[1, start:stop] = 1
+    return mask
+
+
+BRIDGED = {"A": row((1, 6), (8, 13), (20, 24)), "B": row((1, 13)), "C": row((2, 6), (8, 14)), "D": None}
+
+
+def test_matched_lesions_by_hand():
+    """B's bridge is a lesion of its own, and joins nobody's; sizes are of what anybody drew of a lesion."""
+    assert len(lesion_ratings(BRIDGED)) == 2
+    found = lesion_ratings(BRIDGED, rule="iou", spacing=(2, 0.5))
+    assert found.ratings.codes.tolist() == [[1, 0, 1, -1], [0, 1, 0, -1], [1, 0, 1, -1], [1, 0, 0, -1]]
+    assert [x.size for x in found.lesions] == [5, 12, 6, 4]
+    assert [x.extent for x in found.lesions] == [5, 12, 6, 4]
+    assert [x.centroid for x in found.lesions] == [(1, 3), (1, 6.5), (1, 10.5), (1, 21.5)]
+    assert [x.dice for x in found.lesions][::2] == [8 / 9, 10 / 11]
+    assert np.isnan(found.lesions[1].dice)
+    assert (found.bridged, found.specks) == (0, 0)
+    assert found.lesions[0].pieces == (1, 0, 1, 0)
+    # half of the smaller one is enough: A's first joins B's, as the larger overlap goes first
+    assert lesion_ratings(BRIDGED, rule="overlap").ratings.codes[:, 1].sum() == 1
+    assert lesion_ratings(BRIDGED, rule="distance", threshold=1).ratings.codes.tolist() == found.ratings.codes.tolist()
+    small = lesion_ratings(BRIDGED, rule="iou", min_size=5)
+    assert (len(small), small.specks) == (3, 1)
+
+
+def test_sigma_of_matched_lesions_is_that_of_the_table_of_found_and_missed():
+    found = lesion_ratings(BRIDGED, rule="iou")
+    table = mt.Ratings.of({"A": [1, 0, 1, 1], "B": [0, 1, 0, 0], "C": [1, 0, 1, 0]}, labels=[0, 1])
+    assert sigma(found.ratings).value == sigma(table).value == 1 / 3
+    study = mt.Study.from_arrays({"p": BRIDGED, "q": BRIDGED})
+    result = mt.reliability(study, lesion_items="matched")
+    twice = mt.Ratings.of({"A": [1, 0, 1, 1] * 2, "B": [0, 1, 0, 0] * 2, "C": [1, 0, 1, 0] * 2}, labels=[0, 1])
+    pooled = {row.statistic: row.value for row in result.detection.rows if row.scope == "pooled" and not any(row.extra)}
+    assert pooled["sigma"] == sigma(twice).value
+    assert pooled["rho"] == pytest.approx(mt.rho(twice, mt.rater_accuracy(twice, "majority").accuracy).value)
+    assert pooled["lesions"] == 8
+    assert pooled["bridged"] == 0
+    assert result.summary()["lesion_items"] == "matched"
+    assert any("iou ≥ 0.5" in note for note in result.notes)
+
+
+@settings(max_examples=30)
+@given(panels(raters=(2, 4), absent=True, labels=(2, 3)), st.sampled_from([0.2, 0.5, 0.8]))
+def test_matched_lesions_are_those_of_match_lesions(panel, threshold):
+    found = lesion_ratings(panel.masks, rule="iou", threshold=threshold, labels=panel.labels, void=VOID)
+    for label in panel.labels[1:]:
+        masks = {
+            n: m if m is None else np.ma.array(m == label, mask=m == VOID) for n, m in panel.masks.items()
+        }  # fmt: skip
+        match = mt.match_lesions(masks, "iou", threshold)
+        part = found.select_label(str(label))
+        assert np.array_equal(part.ratings.codes, match.found)
+        for ours, theirs in zip(part.lesions, match.lesions, strict=True):
+            assert (ours.found_by, ours.missed_by) == (theirs.found_by, theirs.missed_by)
+            assert np.isnan(ours.dice) if np.isnan(theirs.dice) else ours.dice == theirs.dice
+            if len(theirs.sizes) == 1:
+                assert ours.size == theirs.sizes[0]
+                assert ours.centroid == pytest.approx(theirs.centroid)
+
+
+def test_instances_are_lesions_where_they_touch():
+    touching = np.array([[1, 1, 2, 2, 2, 0]])
+    masks = {"A": touching, "B": touching * 300}
+    assert len(lesion_ratings(masks, foreground="any")) == 1
+    found = lesion_ratings(masks, rule="iou", instances=True)
+    assert found.ratings.codes.tolist() == [[1, 1], [1, 1]]
+    study = mt.Study.from_arrays({"p": {r: m.astype(np.uint16) for r, m in masks.items()}}, instances=True)
+    assert len(mt.reliability(study, lesion_items="matched").lesions) == 2
+    assert len(mt.reliability(study).lesions) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"rule": "iou", "overlap": 0.5}, "overlap is for lesions without a rule"),
+        ({"threshold": 0.5}, "threshold is for lesions that are matched by a rule"),
+        ({"instances": True}, "instances is for lesions that are matched by a rule"),
+        ({"rule": "touch"}, "rule must be one of"),
+        ({"rule": "iou", "threshold": 0}, "above 0 and at most 1"),
+        ({"rule": "distance"}, "needs a threshold"),
+    ],
+)
+def test_what_belongs_to_the_other_definition_is_refused(wrong, said):
+    with pytest.raises(mt.CallError, match=said):
+        lesion_ratings(BRIDGED, **wrong)
+
+
+def test_matched_lesions_from_the_command_line(tmp_path, capsys):
+    from manytruths.cli import status
+    from study_folders import table, write_png
+
+    for case in ("p", "q"):
+        for rater, mask in BRIDGED.items():
+            if mask is not None:
+                write_png(tmp_path / "masks" / rater / f"{case}.png", mask)
+    start = ["reliability", str(tmp_path / "masks/{rater}/{case}.png"), "--quiet", "--out", str(tmp_path / "out")]
+    assert status([*start, "--lesion-items", "matched", "--lesion-threshold", "0.85"]) == 0
+    rows = table(tmp_path / "out/reliability/detection.csv")
+    lesions = next(r for r in rows if (r["scope"], r["statistic"]) == ("pooled", "lesions"))
+    assert float(lesions["value"]) == 12
+    for more, said in (
+        (["--lesion-rule", "iou"], "--lesion-rule is for --lesion-items matched"),
+        (["--lesion-items", "matched", "--lesion-overlap", "0.5"], "--lesion-overlap is for components of the union"),
+    ):
+        assert status([*start, *more]) == 2
+        assert said in capsys.readouterr().err

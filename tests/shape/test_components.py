@@ -20,14 +20,17 @@ def test_runs_are_joined_as_pixels_are(cost, mask):
         for connectivity in range(1, mask.ndim + 1):
             structure = ndimage.generate_binary_structure(mask.ndim, connectivity)
             wanted, count = ndimage.label(mask, structure)
-            numbers, found = components.number_marked_pixels(mask, connectivity)
-            assert found == count
+            found = components.number_runs(mask, connectivity)
+            assert found.count == count
+            numbers = np.repeat(found.owner, found.stops - found.starts)
             assert (numbers + 1).tolist() == wanted[mask].tolist()
+            # a run ends with its row
+            assert (found.starts // mask.shape[-1]).tolist() == ((found.stops - 1) // mask.shape[-1]).tolist()
     finally:
         components.RUN_COST = usual
 
 
 def test_nothing_and_everything():
     for mask in (np.zeros((3, 4), bool), np.ones((3, 4), bool), np.zeros((0, 4), bool)):
-        numbers, count = components.number_marked_pixels(mask)
-        assert (len(numbers), count) == (mask.sum(), int(mask.any()))
+        found = components.number_runs(mask)
+        assert ((found.stops - found.starts).sum(), found.count) == (mask.sum(), int(mask.any()))

@@ -22,6 +22,7 @@ from .options import (
     Seed,
     Tables,
     TrainedOn,
+    flag,
     in_advanced,
     in_method,
     in_output,
@@ -145,6 +146,16 @@ class MaskOptions:
     "Masks: size of the smallest lesion in pixels; smaller ones are only counted."
     lesion_overlap: float | None = None
     "Masks: share of a lesion that a rater must mark to have found it; by default any pixel."
+    lesion_items: Literal["union", "matched"] = "union"
+    """Masks: a lesion is a connected component of the union of all masks (default), or what raters have in common by
+    --lesion-rule."""
+    instances: Annotated[bool | None, flag] = None
+    "Values of the masks number lesions, each value one. Everything else takes what is not 0 as marked."
+    lesion_rule: Literal["iou", "overlap", "distance"] | None = None
+    """When two raters' lesions are the same: by intersection over union (default), the share of the smaller one that
+    both hold, or the distance of centres."""
+    lesion_threshold: float | None = None
+    "Threshold of --lesion-rule: 0.5 by default, and for distance the largest one, in mm (or pixels)."
     jobs: Jobs = ALL_CORES
 
     @property
@@ -160,6 +171,7 @@ class MaskOptions:
             template, roi=self.roi, region=self.region, foreground=self.foreground, void=self.void,
             resample=self.resample, exclude=parse_exclude(self.exclude), exclude_rater=self.exclude_rater,
             labels=parse_labels(labels), raters=self.raters, cases=None if cases is None else str(cases),
+            instances=self.instances, lesion_rule=self.lesion_rule, lesion_threshold=self.lesion_threshold,
         )  # fmt: skip
 
 
@@ -259,12 +271,16 @@ def reliability(
     if names_masks(ratings):
         given = {**of_tables, "select_raters": parse_names(select_raters), "partial": partial, "positive": positive}
         check_options_of_masks(given, ratings)
+        for name in ("lesion_rule", "lesion_threshold"):
+            if name in of_masks.given and of_masks.lesion_items != "matched":
+                raise CallError(f"--{name.replace('_', '-')} is for --lesion-items matched")
         study = of_masks.open(ratings, labels, cases)
         confidences = parse_numbers("--confidence", confidence) or None
         with progress(quiet) as bar:
             result = mt.reliability(
                 study, confidence=confidences, lesion_min_size=of_masks.lesion_min_size,
-                lesion_overlap=of_masks.lesion_overlap, jobs=of_masks.jobs, progress=bar, **of_tables, **common,
+                lesion_overlap=of_masks.lesion_overlap, lesion_items=of_masks.lesion_items,
+                jobs=of_masks.jobs, progress=bar, **of_tables, **common,
             )  # fmt: skip
     else:
         if of_masks.given:

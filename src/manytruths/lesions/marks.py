@@ -1,8 +1,8 @@
 """The lesions that each rater drew in one image, and how many pixels every two of them share.
 
 A *mark* is one lesion of one rater: a connected component of their mask or, of an instance map, all pixels of a value.
-All raters' marks are numbered together. Only marked pixels are looked at, and of these only the runs in which nobody's
-mark changes, so that all overlaps of all pairs of raters come from one short list.
+All raters' marks are numbered together. Only runs of marked pixels along the last axis are looked at, cut where
+anybody's mark changes, so that all overlaps of all pairs of raters come from one short list.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.columns import Column
 from ..core.errors import CallError, InputError, LabelError, few
 from ..core.mask_arrays import Masks, gather_inputs, region_mask, run_starts
-from ..shape.components import number_marked_pixels
+from ..shape.components import NumberedRuns, number_runs
 
 Whole = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -64,12 +64,13 @@ class Marks:
     first_pixel: Whole
     rank: Whole
     """(marks,) order by geometry alone; marks of the same pixels have the same rank."""
-    pixels: Whole
-    """Flat positions of all pixels that anybody marked, rising."""
-    numbers: NDArray[np.int32]
-    """(raters, pixels) the mark at each pixel; −1 for none."""
-    unrated: Flags | None
-    """(raters, pixels) pixels that a rater did not rate; None where all were rated."""
+    starts: Whole
+    """Flat positions of the first pixels of runs in which nobody's mark changes, rising."""
+    lengths: Whole
+    runs: NDArray[np.int32]
+    """(raters, runs) the mark in each run; −1 for none."""
+    hidden: Mapping[int, Flags]
+    """Pixels that were not rated, of the raters who have any."""
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -85,12 +86,30 @@ class Marks:
         return np.bincount(self.owner, minlength=len(self.raters))
 
     @cached_property
+    def pixels(self) -> Whole:
+        """Flat positions of all pixels that anybody marked, rising."""
+        ends = np.cumsum(self.lengths)
+        return np.arange(int(self.lengths.sum())) + np.repeat(self.starts - ends + self.lengths, self.lengths)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        """(raters, pixels) the mark at each pixel; −1 for none."""
+        return np.repeat(self.runs, self.lengths, axis=1)
+
+    @cached_property
+    def unrated(self) -> Flags | None:
+        """(raters, pixels) pixels that a rater did not rate; None where all were rated."""
+        if not self.hidden:
+            return None
+        unrated = np.zeros((len(self.raters), len(self.pixels)), bool)
+        for rater, hidden in self.hidden.items():
+            unrated[rater] = hidden.reshape(-1)[self.pixels]
+        return unrated
+
+    @cached_property
     def overlaps(self) -> Overlaps:
         """All pairs of marks of two raters that share a pixel."""
-        count, parts = len(self), []
-        starts = run_starts(list(self.numbers)) if self.pixels.size else np.empty(0, np.intp)
-        lengths = np.diff(np.append(starts, self.pixels.size))
-        runs = self.numbers[:, starts]
+        count, parts, runs, lengths = len(self), [], self.runs, self.lengths
         there = runs >= 0
         for i, j in combinations(np.flatnonzero(self.counts).tolist(), 2):
             both = np.flatnonzero(there[i] & there[j])
@@ -137,24 +156,20 @@ def find_marks(
     drawn = {i: _marked(names[i], inputs.arrays[i], void, region) for i in inputs.present}
     if not instances:
         _refuse_labels({names[i]: values for i, (values, _) in drawn.items()})
-    numbers, pixels, counts = _number(drawn, len(names), connectivity, instances)
+    own = {i: _number(values, connectivity, instances) for i, (values, _) in drawn.items()}
+    counts = np.array([own[i].count if i in own else 0 for i in range(len(names))], np.int64)
     total = int(counts.sum())
     if total > most:
         raise TooManyLesions(
             f"the raters drew {total:,} lesions in one image, and at most {most:,} can be matched; "
             "remove specks from the masks, or do not match lesions"
         )
-    unrated = None
-    if any(hidden is not None for _, hidden in drawn.values()):
-        unrated = np.zeros((len(names), len(pixels)), bool)
-        for i, (_, hidden) in drawn.items():
-            if hidden is not None:
-                unrated[i] = hidden.reshape(-1)[pixels]
     absent = np.ones(len(names), bool)
     absent[inputs.present] = False
     return Marks(
         names, absent, shape, None if spacing is None else tuple(float(s) for s in spacing),
-        **_measure(numbers, pixels, counts, shape), pixels=pixels, numbers=numbers, unrated=unrated,
+        **_measure(own, counts, shape), **_divide(own, counts, shape),
+        hidden={i: hidden for i, (_, hidden) in drawn.items() if hidden is not None},
     )  # fmt: skip
 
 
@@ -205,48 +220,55 @@ def _refuse_labels(values: Mapping[str, NDArray[Any]]) -> None:
             )
 
 
-def _number(
-    drawn: Mapping[int, tuple[NDArray[Any], Flags | None]],
-    raters: int,
-    connectivity: int | None,
-    instances: bool,
-) -> tuple[NDArray[np.int32], Whole, Whole]:
-    """The mark of each rater at each marked pixel, these pixels, and how many marks each rater has."""
-    flags = {i: np.ascontiguousarray(values != 0) for i, (values, _) in drawn.items()}
-    anywhere = np.zeros_like(next(iter(flags.values())))
-    for own in flags.values():
-        anywhere |= own
-    pixels = np.flatnonzero(anywhere)
-    numbers, counts, total = np.full((raters, len(pixels)), -1, np.int32), np.zeros(raters, np.int64), 0
-    for i, (values, _) in drawn.items():
-        own = flags[i].reshape(-1)[pixels]
-        number: NDArray[Any]
-        if instances:
-            found, number = np.unique(values.reshape(-1)[pixels[own]], return_inverse=True)
-            if found.size and (found[0] < 0 or (found.dtype.kind == "f" and (found != np.floor(found)).any())):
-                raise LabelError("instance maps hold whole numbers of at least 0; got others")
-            counts[i] = len(found)
-        else:
-            number, counts[i] = number_marked_pixels(flags[i], connectivity)
-        numbers[i, own] = number + total
-        total += int(counts[i])
-    return numbers, pixels, counts
+def _number(values: NDArray[Any], connectivity: int | None, instances: bool) -> NumberedRuns:
+    """The runs of one rater's marks."""
+    if not instances:
+        return number_runs(values if values.dtype == bool else values != 0, connectivity)
+    flat, width = np.ascontiguousarray(values).reshape(-1), values.shape[-1]
+    begin = run_starts([flat]) if flat.size else np.empty(0, np.intp)
+    begin = np.union1d(begin, np.arange(0, flat.size, max(width, 1)))
+    stops = np.append(begin[1:], flat.size)
+    marked = flat[begin] != 0
+    found, owner = np.unique(flat[begin[marked]], return_inverse=True)
+    if found.size and (found[0] < 0 or (found.dtype.kind == "f" and (found != np.floor(found)).any())):
+        raise LabelError("instance maps hold whole numbers of at least 0; got others")
+    return NumberedRuns(begin[marked], stops[marked], owner, len(found))
 
 
-def _measure(numbers: NDArray[np.int32], pixels: Whole, counts: Whole, shape: tuple[int, ...]) -> dict[str, Any]:
+def _divide(own: Mapping[int, NumberedRuns], counts: Whole, shape: tuple[int, ...]) -> dict[str, Any]:
+    """The runs of all raters, cut where anybody's mark changes, and whose mark each of them is."""
+    ends = [edge for runs in own.values() for edge in (runs.starts, runs.stops)]
+    size = int(np.prod(shape))
+    if DENSE * sum(map(len, ends)) > size:
+        here = np.zeros(size + 1, bool)
+        for edge in ends:
+            here[edge] = True
+        edges = np.flatnonzero(here)
+    else:
+        edges = np.sort(np.concatenate(ends))
+        edges = edges[np.diff(edges, prepend=-1) > 0]
+    starts, lengths = edges[:-1], np.diff(edges)
+    table, before = np.full((len(counts), len(starts)), -1, np.int32), np.cumsum(counts) - counts
+    for i, runs in own.items():
+        first, last = (np.searchsorted(starts, edge) for edge in (runs.starts, runs.stops))
+        covered = last - first
+        at = np.arange(int(covered.sum())) + np.repeat(first - np.cumsum(covered) + covered, covered)
+        table[i, at] = np.repeat(runs.owner + before[i], covered)
+    marked = (table >= 0).any(axis=0)
+    return {"starts": starts[marked], "lengths": lengths[marked], "runs": table[:, marked]}
+
+
+DENSE = 16
+"""Where runs have more ends than one of so many pixels, they are sorted by marking them in an array of all pixels."""
+
+
+def _measure(own: Mapping[int, NumberedRuns], counts: Whole, shape: tuple[int, ...]) -> dict[str, Any]:
     """Size, centre, border and place in the order by geometry of every mark, from its runs along the last axis."""
-    total, axes, width = int(counts.sum()), len(shape), shape[-1]
+    total, axes, before = int(counts.sum()), len(shape), np.cumsum(counts) - counts
     size, first = np.zeros(total, np.int64), np.zeros(total, np.int64)
     sums, cut, trace = np.zeros((axes, total)), np.zeros(total, bool), np.zeros(total)
-    for row in numbers:
-        here = np.flatnonzero(row >= 0)
-        if not len(here):
-            continue
-        at, own = pixels[here], row[here]
-        new = (np.diff(at) != 1) | (own[1:] != own[:-1]) | (at[1:] % width == 0)
-        begin = np.append(0, np.flatnonzero(new) + 1)
-        length = np.diff(np.append(begin, len(here)))
-        mark, start = own[begin], at[begin]
+    for i, runs in own.items():
+        start, length, mark = runs.starts, runs.stops - runs.starts, runs.owner + before[i]
         size += np.bincount(mark, length, total).astype(np.int64)
         first[mark[::-1]] = start[::-1]  # the last one that is written is the first pixel
         trace += np.bincount(mark, _scatter(2 * start) + _scatter(2 * (start + length) + 1), total)

@@ -164,8 +164,7 @@ class LesionMatch:
     lesion_of: Indices
 
     def __repr__(self) -> str:
-        rule = f"{self.rule.name} {'≤' if self.rule.name == 'distance' else '≥'} {self.rule.threshold:g}"
-        return f"<LesionMatch: {len(self)} lesions by {len(self.raters)} raters, {rule}>"
+        return f"<LesionMatch: {len(self)} lesions by {len(self.raters)} raters, {self.rule}>"
 
     def __len__(self) -> int:
         return int(self.lesion_of.max(initial=-1)) + 1

@@ -67,6 +67,9 @@ class Rule:
             raise CallError(f"threshold of rule {name!r} must be above 0 and at most 1; got {threshold}")
         return cls(name, DEFAULT if threshold is None else float(threshold))
 
+    def __str__(self) -> str:
+        return f"{self.name} {'≤' if self.name == 'distance' else '≥'} {self.threshold:g}"
+
     @property
     def series(self) -> tuple[float, ...]:
         """The thresholds of a curve: 0.1 to 0.9 or, of distances, from a fifth of the threshold to twice of it."""

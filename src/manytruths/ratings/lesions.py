@@ -10,13 +10,16 @@ another several are counted as *bridged*; if there are many, detection is overes
 at least one rater**: places that nobody marked are not cases, so agreement on "missed" is truncated. Kappa and alpha
 ignore this truncation and are too low, often below 0. Use positive agreement instead: given that one rater found a
 lesion, the probability that another found it too.
+
+With a rule, lesions are those that :func:`manytruths.match_lesions` matches between raters: nothing is bridged, but two
+outlines of one lesion that do not match are two lesions, each missed by one rater.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -31,6 +34,7 @@ from ..core.labels import VOID, Labels
 from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, gather_inputs, region_mask
 from ..core.tally import Tally
 from ..core.undefined import Undefined, divide
+from ..lesions import LesionMatch, match_lesions
 from .accuracy import most_frequent
 from .masks import first_readings
 from .ratings import MISSING, Ratings, Values
@@ -47,7 +51,7 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MarkedLesion:
-    """One connected component of the union of all raters' marks.
+    """One lesion: a connected component of the union of all raters' marks, or what raters have in common by a rule.
 
     Attributes
     ----------
@@ -56,7 +60,7 @@ class MarkedLesion:
     label : str
         Name of its label.
     size : int
-        Number of pixels.
+        Number of pixels; of matched lesions, of those that anybody drew.
     extent : float
         Area or volume in the units of the spacing; nan without spacing.
     centroid : tuple of float
@@ -66,7 +70,7 @@ class MarkedLesion:
     dice : float
         Mean Dice coefficient of every two raters who found it, within the component.
     pieces : tuple of int
-        Number of pieces that each rater drew.
+        Number of pieces that each rater drew; of matched lesions at most 1.
     case : str
         The case; empty for lesions of a single image.
     """
@@ -211,6 +215,9 @@ def lesion_ratings(
     connectivity: int | None = None,
     min_size: int = 1,
     overlap: float | None = None,
+    rule: str | None = None,
+    threshold: float | None = None,
+    instances: bool = False,
     spacing: Sequence[float] | None = None,
     raters: Sequence[str] | None = None,
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
@@ -219,6 +226,9 @@ def lesion_ratings(
     foreground: str | None = None,
 ) -> LesionRatings:
     """Find the lesions of one image, in any number of dimensions, and who found each.
+
+    A lesion is a connected component of the union of all raters' marks or, with a rule, what
+    :func:`manytruths.match_lesions` takes as one.
 
     Parameters
     ----------
@@ -232,9 +242,16 @@ def lesion_ratings(
         Number of pixels of the smallest lesion; smaller components are counted and left out.
     overlap : float, optional
         Share of a component (of what they rated of it) that a rater must mark to have found it; by default one pixel.
-        With it, some lesions may be found by nobody.
+        With it, some lesions may be found by nobody. Without a rule only.
+    rule : {"iou", "overlap", "distance"}, optional
+        When the lesions of two raters are the same, as in :func:`manytruths.match_lesions`; by default components of
+        the union of all marks are lesions.
+    threshold : float, optional
+        Threshold of the rule: 0.5 by default; for ``distance`` it has to be given.
+    instances : bool
+        With a rule: whether all pixels of one value are one lesion, connected or not. There is one label then.
     spacing : sequence of float, optional
-        Size of a pixel along each axis, for the lesions' extent.
+        Size of a pixel along each axis, for the lesions' extent and their distance.
     raters : sequence of str, optional
         Names of the raters, as in :func:`manytruths.tally`.
     labels : Labels, mapping of int to str or iterable of int, optional
@@ -260,15 +277,35 @@ def lesion_ratings(
     [(('A', 'B'), 2, (0.0, 0.5)), (('A',), 1, (0.0, 4.0))]
     >>> found.ratings.codes.tolist(), round(found.delineation, 3)
     ([[1, 1, -1], [1, 0, -1]], 0.667)
+
+    Outlines that do not match by a rule are two lesions, each found by one rater:
+
+    >>> apart = {"A": [[1, 1, 1, 0]], "B": [[0, 0, 1, 1]]}
+    >>> lesion_ratings(apart).ratings.codes.tolist(), lesion_ratings(apart, rule="iou").ratings.codes.tolist()
+    ([[1, 1]], [[1, 0], [0, 1]])
     """
     inputs = first_readings(gather_inputs(masks, raters, None, None))
     shape, names = inputs.shape, tuple(column.name for column in inputs.columns)
     reach = _check_arguments(connectivity, min_size, overlap, spacing, shape)
-    codes, known = _read_labels(inputs, None if labels is None else Labels.of(labels), void, foreground)
+    _check_rule(rule, threshold, instances, overlap)
+    given = None if labels is None or instances else Labels.of(labels)
+    codes, known = _read_labels(inputs, given, void, "any" if instances else foreground)
     if region is not None:
         codes = np.where(region_mask(region, shape), codes, known.background or 0)
     rated = None if not (codes == VOID).any() else codes != VOID
-    by_label = {known.names[k]: find_components(codes == k, rated, reach, min_size, overlap) for k in known.marks}
+    if rule is None:
+        by_label = {known.names[k]: find_components(codes == k, rated, reach, min_size, overlap) for k in known.marks}
+    else:
+        matching = partial(
+            match_lesions, rule=rule, threshold=threshold, connectivity=reach, spacing=spacing, instances=instances
+        )
+        values = _values(inputs) if instances else None
+        by_label = {
+            known.names[k]: _match_components(
+                codes == k if values is None else np.where(codes == k, values, 0), rated, matching, min_size
+            )
+            for k in known.marks
+        }
     pixel = float("nan") if spacing is None else float(prod(spacing))
     several = len(by_label) > 1
     lesions = [x for label, part in by_label.items() for x in _list_lesions(part, label, several, inputs, pixel)]
@@ -299,6 +336,20 @@ def _check_arguments(
     if spacing is not None and len(spacing) != axes:
         raise CallError(f"spacing must have {axes} numbers, one for each axis; got {tuple(spacing)}")
     return reach
+
+
+def _check_rule(rule: str | None, threshold: float | None, instances: bool, overlap: float | None) -> None:
+    """Refuse what belongs to one of the two definitions of a lesion, and is given with the other."""
+    if rule is not None and overlap is not None:
+        raise CallError(f"overlap is for lesions without a rule; rule {rule!r} has a threshold instead")
+    if rule is None and (threshold is not None or instances):
+        name = "threshold" if threshold is not None else "instances"
+        raise CallError(f"{name} is for lesions that are matched by a rule; give one, such as rule='iou'")
+
+
+def _values(inputs: Inputs) -> NDArray[Any]:
+    """(raters present, …) the values of instance maps."""
+    return np.stack([fill_masked(inputs.arrays[i]) for i in inputs.present])
 
 
 def _read_labels(
@@ -417,6 +468,30 @@ def find_components(
     mean_dice = _mean_dice(owner, marks, known, marked_pixels, codes == 1)
     specks = int((~keep).sum())
     return Components(sizes[keep], centroids[keep], codes.T[keep], mean_dice[keep], pieces[keep], specks)
+
+
+def _match_components(
+    marks: NDArray[Any], rated: Flags | None, matching: Callable[..., LesionMatch], min_size: int
+) -> Components:
+    """The lesions that raters (raters, …) have in common by a rule; sizes are of what anybody drew of them."""
+    hidden = [None] * len(marks) if rated is None else list(~rated)
+    masks = [mask if away is None else np.ma.array(mask, mask=away) for mask, away in zip(marks, hidden, strict=True)]
+    match = matching({str(i): mask for i, mask in enumerate(masks)})
+    numbers, count = match.marks.numbers, len(match)
+    lesion = np.where(numbers >= 0, np.append(match.lesion_of, -1)[numbers], -1)
+    sizes, sums = np.zeros(count, np.int64), np.zeros((marks.ndim - 1, count))
+    for i, own in enumerate(lesion):
+        # pixels of a lesion that no rater before has drawn as part of it
+        new = np.flatnonzero((own >= 0) & ~(lesion[:i] == own).any(axis=0))
+        sizes += np.bincount(own[new], minlength=count)
+        for axis, place in enumerate(np.unravel_index(match.marks.pixels[new], marks.shape[1:])):
+            sums[axis] += np.bincount(own[new], place, count)
+    keep = sizes >= min_size
+    dice = np.array([each.dice for each in match.lesions], np.float64)
+    pieces = (match.mark_of >= 0).astype(np.int64)
+    found = match.found.astype(np.int16)
+    centroids = (sums / np.maximum(sizes, 1)).T
+    return Components(sizes[keep], centroids[keep], found[keep], dice[keep], pieces[keep], int((~keep).sum()))
 
 
 def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .runs import number_linked
+
 Box = tuple[slice, ...]
 
 
@@ -69,22 +71,36 @@ def find_components(mask: NDArray[Any], connectivity: int | None = None) -> Comp
     return Components(numbers, box, count)
 
 
-def number_marked_pixels(marks: NDArray[np.bool_], connectivity: int | None = None) -> tuple[NDArray[np.int32], int]:
-    """The component of each marked pixel, from 0, in array order; and the number of components.
+@dataclass(frozen=True, eq=False)
+class NumberedRuns:
+    """Runs of marked pixels along the last axis, and to which of ``count`` components each belongs, from 0."""
 
-    Marks are joined run by run along the last axis, without an array of the size of the mask; masks that have many
-    short runs are left to SciPy.
+    starts: NDArray[np.int64]
+    """Flat positions of the first pixels, rising."""
+    stops: NDArray[np.int64]
+    """Flat positions behind the last pixels."""
+    owner: NDArray[np.int64]
+    count: int
 
-    >>> number_marked_pixels(np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0]], bool))
-    (array([0, 0, 1], dtype=int32), 2)
+
+def number_runs(marks: NDArray[np.bool_], connectivity: int | None = None) -> NumberedRuns:
+    """The component of each run of marked pixels, in array order.
+
+    Runs are joined without an array of the size of the mask; masks that have many short runs are left to SciPy.
+
+    >>> found = number_runs(np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]], bool))
+    >>> found.starts.tolist(), found.stops.tolist(), found.owner.tolist()
+    ([1, 7, 12], [3, 8, 13], [0, 0, 1])
     """
     marks = np.ascontiguousarray(marks)
     starts, stops = _find_runs(marks)
     if RUN_COST * len(starts) > marks.size:
         found = find_components(marks, connectivity)
-        return found.numbers[marks[found.box]] - np.int32(1), found.count
+        place = np.unravel_index(starts, marks.shape)
+        inside = tuple(at - edge.start for at, edge in zip(place, found.box, strict=True))
+        return NumberedRuns(starts, stops, found.numbers[inside].astype(np.int64) - 1, found.count)
     count, owner = _join_runs(starts, stops, marks.shape, connectivity or marks.ndim)
-    return np.repeat(owner, stops - starts).astype(np.int32), count
+    return NumberedRuns(starts, stops, owner, count)
 
 
 RUN_COST = 50
@@ -108,11 +124,8 @@ def _find_runs(marks: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.
 
 def _join_runs(
     starts: NDArray[np.int64], stops: NDArray[np.int64], shape: tuple[int, ...], reach: int
-) -> tuple[int, NDArray[np.int32]]:
+) -> tuple[int, NDArray[np.int64]]:
     """The number of components, and that of each run: runs of neighbouring rows that touch are joined."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     width, rows = shape[-1], shape[:-1]
     row = starts // width
     # rows are two pixels further apart, so that no run reaches into the next row
@@ -134,11 +147,9 @@ def _join_runs(
         touching = np.maximum(high - low, 0)
         one.append(np.repeat(here, touching))
         other.append(np.repeat(low - np.cumsum(touching) + touching, touching) + np.arange(touching.sum()))
-    count = len(starts)
-    at, to = (np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in (one, other))
-    links = coo_array((np.ones(len(at), bool), (at, to)), shape=(count, count))
-    found, owner = connected_components(links, directed=False) if count else (0, np.empty(0, np.int32))
-    return found, owner
+    links = list(zip(other, one, strict=True)) or [(np.empty(0, np.int64),) * 2]
+    owner = number_linked(len(starts), links)
+    return int(owner.max(initial=-1)) + 1, owner
 
 
 def _marked_box(marks: NDArray[np.bool_]) -> Box:

@@ -81,10 +81,10 @@ def _connect(
     height, reach = shape[1] + 2, shape[2] + 2
     keys = slices * height + rows + 1
     within = _neighbours(keys, starts, stops, 1, reach)
-    pieces = components = _number(len(starts), [within])
+    pieces = components = number_linked(len(starts), [within])
     if through:
         between = [_neighbours(keys, starts, stops, height + step, reach) for step in (-1, 0, 1)]
-        components = _number(len(starts), [within, *between])
+        components = number_linked(len(starts), [within, *between])
     return Runs(slices, rows, starts, stops, pieces, components)
 
 
@@ -111,18 +111,40 @@ def expand(first: Integers, counts: Integers) -> Integers:
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - first, counts)
 
 
-def _number(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:
-    """Numbers of what hangs together, from 0 in order."""
+def number_linked(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:
+    """Numbers of what pairs of runs hang together, from 0 in order; the second of a pair comes later."""
     own, other = pairs[0] if len(pairs) == 1 else (np.concatenate(side) for side in zip(*pairs, strict=True))
-    if not count:
-        return np.zeros(0, np.int64)
-    if (other - own == 1).all():
-        # one run in every row, as in most drawings: they break where two do not follow each other
-        new = np.ones(count, np.int64)
-        new[other] = 0
-        return np.cumsum(new) - 1
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    # most runs hang together with the next one: chains of them are joined, not runs
+    next_one, new = other - own == 1, np.ones(count, np.int64)
+    new[other[next_one]] = 0
+    chain = np.cumsum(new) - 1
+    first, second = chain[own[~next_one]], chain[other[~next_one]]
+    apart = first != second
+    if not apart.any():
+        return chain
+    return _join(int(chain[-1]) + 1, first[apart], second[apart])[chain]
 
-    graph = coo_array((np.ones(len(own), np.int8), (own, other)), shape=(count, count))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+def _join(count: int, first: Integers, second: Integers) -> Integers:
+    """The same of any pairs."""
+    if len(first) > FEW:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        graph = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(count, count))
+        return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+    parent = list(range(count))
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        while parent[a] != a:
+            parent[a] = a = parent[parent[a]]
+        while parent[b] != b:
+            parent[b] = b = parent[parent[b]]
+        parent[max(a, b)] = min(a, b)
+    for k in range(count):  # the root is the first of all, and comes before
+        parent[k] = parent[parent[k]]
+    root = np.array(parent)
+    return np.asarray((np.cumsum(root == np.arange(count)) - 1)[root], np.int64)
+
+
+FEW = 1000
+"""So many pairs are joined faster without SciPy's graphs, whose import takes a quarter of a second."""

@@ -24,6 +24,7 @@ from ...lesions.matching import positive_agreement, rater_detection
 from ...lesions.rules import Rule
 from ...study.case import Reading
 from ...study.lesions import lesion_masks, match_reading
+from ..label_rows import macro_rows
 from ..tables import Series, Settings, group_names, marked_rows, mean_rows, region_of, summarise
 
 ALL = ("", "")
@@ -31,6 +32,8 @@ ALL = ("", "")
 OTHERS = "others"
 OF_ALL_CASES = ("lesions", "lesions_found_by_all", "lesions_found_by_one", "lesions_overlapping_others")
 """Counts over all cases; the last is of those found by one."""
+COUNTED = ("lesions", "false_marks", "lesions_alone")
+"""Numbers of lesions, of which a mean over labels says nothing."""
 MOST_PAIRS = 45
 """Of raters, whose curves are tabulated: those of ten raters."""
 HEADER = (
@@ -198,8 +201,11 @@ def lesion_tables(
     plain = PlainTable("lesions", *marked_rows(rows, HEADER, [row[0] in touched for row in rows]))
     detection = Table("detection", ("rater", "against"))
     curve = Table("detection_curve", ("rater", "against", "threshold"))
+    parts = {name: {case: found.of(name) for case, found in cases.items()} for name in names}
+    if several:
+        detection.add(_macro_rows(parts, cases, tallies, settings, exchangeable))
     for name, label in names.items():
-        by_case = {case: found.of(name) for case, found in cases.items()}
+        by_case = parts[name]
         keys = _keys(by_case, exchangeable)
         series = _series(keys, {c: f.numbers for c, f in by_case.items()}, cases, label)
         detection.add(_counted(summarise(series, tallies, settings), by_case))
@@ -213,6 +219,26 @@ def lesion_tables(
             finders = [f.finders.get(threshold, NOTHING_FOUND) for f in by_case.values()]
             curve.add(_finder_rows(finders, by_case, label, region_of(tallies), (*ALL, threshold)))
     return [plain], [detection, curve]
+
+
+def _macro_rows(
+    parts: Mapping[str, Mapping[str, LabelLesions]],
+    cases: Mapping[str, CaseLesions],
+    tallies: Tallies,
+    settings: Settings,
+    exchangeable: bool,
+) -> Iterator[Row]:
+    """Means over labels of what is no count; rows of cases say of how many lesions they are."""
+    keys = dict.fromkeys(key for by_case in parts.values() for key in _keys(by_case, exchangeable))
+    chosen = [key for key in keys if key[2] not in COUNTED]
+    by_label = {
+        name: _series(chosen, {case: found.numbers for case, found in by_case.items()}, cases, name)
+        for name, by_case in parts.items()
+    }
+    for row in macro_rows(by_label, tallies, settings):
+        if row.scope == "case":
+            row.n = sum(len(by_case[row.case].lesions) for by_case in parts.values())
+        yield row
 
 
 def _keys(by_case: Mapping[str, LabelLesions], exchangeable: bool) -> list[Key]:

@@ -76,8 +76,10 @@ NAMES = {
 }
 """How statistics are called in print."""
 NO_PREDICTION = "no_prediction"
-UNMARKED = ("one_empty", "no_lesion_matched")
-"""Codes of scores that are undefined and count as bad: distances to nothing, and the SQ of no matched lesion."""
+ONE_EMPTY = "one_empty"
+"""Code of scores that are undefined and count as bad: distances to nothing."""
+OF_MATCHED = "lesion_sq"
+"""The score of matched lesions alone, left out of means where there are none."""
 AGAINST_ALL = "undefined_against_all"
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
 
@@ -276,7 +278,7 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
     """The mean of a case's values against several raters or references.
 
     Where one of the two is empty, it counts as the worst; where both are, as the best, unless that is so against all of
-    them: then it is undefined.
+    them: then it is undefined. The SQ of lesions is left out wherever none is matched.
     """
     values = list(values)
     codes = [code(v) for v in values]
@@ -284,9 +286,9 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
         return Undefined(NO_PREDICTION)
     perfect = all(c in PERFECT for c in codes)
     if not perfect:
-        top = best_value(statistic)
+        top = math.nan if statistic == OF_MATCHED else best_value(statistic)
         worst = worst_score(statistic, diagonal)
-        replacements = {**dict.fromkeys(UNMARKED, worst), **dict.fromkeys(PERFECT, top)}
+        replacements = {ONE_EMPTY: worst, **dict.fromkeys(PERFECT, top)}
         counted = [replacements.get(c, v) for c, v in zip(codes, values, strict=True)]
         defined = [v for v in counted if v is not None and not math.isnan(v)]
         if defined:
@@ -305,7 +307,7 @@ def average_labels(values: Iterable[float], statistic: str, diagonal: float) -> 
     if NO_PREDICTION in codes:
         return Undefined(NO_PREDICTION)
     worst = worst_score(statistic, diagonal)
-    counted = [worst if c in UNMARKED else v for c, v in zip(codes, values, strict=True)]
+    counted = [worst if c == ONE_EMPTY else v for c, v in zip(codes, values, strict=True)]
     defined = [v for v in counted if not math.isnan(v)]
     return float(np.mean(defined)) if defined else undefined_like(values[0])
 
@@ -328,7 +330,7 @@ def fill_missing(
     def count(case: int, value: float) -> float:
         if case in excluded:
             return math.nan
-        return worst[case] if code(value) in (NO_PREDICTION, *UNMARKED) else value
+        return worst[case] if code(value) in (NO_PREDICTION, ONE_EMPTY) else value
 
     return [[count(case, value) for case, value in enumerate(row)] for row in values]
 

@@ -49,6 +49,7 @@ from ..result import Result, Tables, console_or_stdout, open_study, results_fold
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import NAMES, LabelCounts, count_labels
+from .froc import froc_charts, froc_table
 from .grading import (
     WRITTEN,
     Graded,
@@ -62,7 +63,7 @@ from .grading import (
 )
 from .intensity_curves import SubjectCurves, tabulate_intensities
 from .interchangeability import InterchangeabilityResult, tabulate_interchangeability
-from .lesions import FreeResponses, count_free_responses, froc_charts, froc_table
+from .lesions import FreeResponses, count_free_responses
 from .marks import CaseMarks, EvaluatePlan, Missing
 from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
 from .printing import find_copies, notes, paper_table, print_evaluation
@@ -597,7 +598,7 @@ def tabulate_evaluation(
         rankings.add(_ranking_rows("pooled", by_area, probabilities.region))
         tables += [probabilities.curves, probabilities.correlations]
     free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
-    froc = froc_table(study, free) if free and len(free) == len(cases) else None
+    froc = froc_table(study, free, settings) if free and len(free) == len(cases) else None
     tables += [froc] if froc is not None and froc.rows else []
     tables += [boundary_table(study, matched, plan)] if matched else []
     tables += [part.table for part in (looks, curves) if part is not None]

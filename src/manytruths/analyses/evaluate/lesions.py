@@ -1,34 +1,27 @@
-"""Lesions of algorithms, raters and reference standards: one-to-one matches of every two that are scored, and FROC.
+"""Lesions of algorithms, raters and reference standards: one-to-one matches of every two that are scored.
 
-Scores are of lesions that are matched greedily by falling IoU, under the rule of the study. A free-response curve
-(FROC) is of a probability map that is cut once: the components are the algorithm's lesions, each with its largest
-response as score, and the curve goes over the scores.
+Scores are of lesions that are matched greedily by falling IoU, under the rule of the study. For free-response curves
+(FROC), a probability map is cut once: the components are the algorithm's lesions, each with its largest response as
+score.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...charts import line_chart
 from ...core.columns import Column
 from ...core.undefined import Undefined, ratio
-from ...io import safe_name
-from ...io.result_tables import Row, Table
 from ...lesions.marks import TooManyLesions, find_marks
 from ...lesions.matching import LesionMatch, LesionPair
 from ...shape.components import find_components
-from ...study import Study
 from ...study.lesions import lesion_mask
 from .marks import Array, CaseMarks, LabelMarks
 
 Key = tuple[Column, Column]
 LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
-POINTS = 100
-"""Of a free-response curve, at most."""
 
 
 def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPair | None]:
@@ -186,47 +179,3 @@ def _is_reference(column: Column, label: LabelMarks) -> bool:
     """Whether a mask is a reference standard: a second reading of a rater is none."""
     table = label.whole.table
     return not column.left_out and (column.role != "rater" or column in [table.columns[i] for i in table.raters])
-
-
-def froc_table(study: Study, cases: Mapping[str, FreeResponses]) -> Table:
-    """Sensitivity over all lesions, and false positives per case, at every score; without cases of too many lesions."""
-    table = Table("froc", ("algorithm", "against", "threshold"))
-    keys = dict.fromkeys(key for case in cases.values() for key in case.by_pair)
-    slots = set(study.rater_names) if study.options.exchangeable else set()
-    for key in (key for key in keys if key[1] not in slots):
-        here = [case.by_pair[key] for case in cases.values() if key in case.by_pair]
-        hits = np.array([score for each in here for score in each.hits])
-        false = np.array([score for each in here for score in each.false])
-        lesions, left_out = sum(each.lesions for each in here), len(cases) - len(here)
-        for threshold in _points(np.concatenate([hits, false])):
-            found = ratio(int((hits >= threshold).sum()), lesions, "no_lesion")
-            rate = float((false >= threshold).sum() / len(here))
-            extra = (*key, threshold)
-            table.append(Row("pooled", "lesion_sensitivity", found, extra=extra, n=lesions, n_undefined=left_out))
-            table.append(Row("pooled", "false_positives", rate, extra=extra, n=len(here), n_undefined=left_out))
-    return table
-
-
-def _points(scores: Array) -> list[float]:
-    """All scores, falling, or some of them, evenly spaced; before them, one that nothing reaches."""
-    falling = np.unique(scores)[::-1]
-    if len(falling) > POINTS:
-        falling = falling[np.unique(np.linspace(0, len(falling) - 1, POINTS).round().astype(int))]
-    return [math.inf, *falling.tolist()]
-
-
-def froc_charts(table: Table, study: Study) -> dict[str, str]:
-    """A chart for each consensus and given reference: sensitivity over false positives per case, by algorithm."""
-    lines: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
-    for sensitivity, false in zip(table.rows[::2], table.rows[1::2], strict=True):
-        if sensitivity["against"] not in study.rater_names and not math.isnan(sensitivity.value):
-            of = lines.setdefault(sensitivity["against"], {}).setdefault(sensitivity["algorithm"], ([], []))
-            of[0].append(false.value)
-            of[1].append(sensitivity.value)
-    return {
-        f"froc-{safe_name(against)}": line_chart(
-            curves, "false positives per case", "share of lesions found", f"Lesions found, against {against}",
-            xlim=(0.0, max(1.0, *(x for xs, _ in curves.values() for x in xs))),
-        )
-        for against, curves in lines.items()
-    }  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import or_undefined, reason
 from ...inference.intervals import too_few_subjects
 from ...io.result_tables import Row, Table
+from ...lesions.marks import TooManyLesions
+from ...lesions.rules import Rule
 from ...raters.broken_masks import pixel_name
 from ...ratings.accuracy import RaterAccuracy, common_accuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
@@ -42,6 +44,8 @@ BESIDE: dict[str, Statistic] = {
     "gwet_ac1": gwet_ac1,
 }
 """Statistics reported along with σ and ρ."""
+
+LesionItems = Literal["union", "matched"]
 
 LESIONS = "lesions"
 """In the column ``region``: rows that count lesions, not pixels."""
@@ -112,6 +116,8 @@ class MaskReliability(Result):
         What a reader should know about the numbers.
     assumptions : Assumptions
         Confidences, chance distribution and accuracies.
+    rule : Rule or None
+        By which lesions are matched; None where they are components of the union of all marks.
     pixel, subject : str
         The words for what masks consist of, pixel or voxel, and for what intervals are over, patient or case.
     """
@@ -126,6 +132,7 @@ class MaskReliability(Result):
     assumptions: Assumptions = field(default_factory=Assumptions)
     pixel: str = "pixel"
     subject: str = "case"
+    rule: Rule | None = None
 
     @property
     def exchangeable(self) -> bool:
@@ -152,6 +159,8 @@ class MaskReliability(Result):
             subjects=len(self.tallies.by_subject()),
             raters=list(self.lesions.ratings.raters),
             lesions=len(self.lesions.ratings),
+            lesion_items="union" if self.rule is None else "matched",
+            lesion_rule=self.rule,
             region=region_of(self.tallies),
             settings=self.settings,
             notes=list(self.notes),
@@ -185,16 +194,23 @@ def mask_reliability(
     assumptions: Assumptions | None = None,
     min_size: int = 1,
     overlap: float | None = None,
+    items: LesionItems = "union",
     progress: Progress | None = None,
 ) -> MaskReliability:
     """Compute σ, ρ and agreement statistics of the pixels and the lesions of a study; every case is read once.
 
-    ``min_size`` and ``overlap`` say what counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`.
+    ``min_size`` and ``overlap`` say what counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`. With
+    the ``items`` ``matched``, lesions are matched by the rule of the study.
     """
+    if items not in get_args(LesionItems):
+        raise CallError(f"lesion_items must be one of {', '.join(get_args(LesionItems))}; got {items!r}")
+    rule = study.options.lesions if items == "matched" else None
+    if rule is not None and overlap is not None:
+        raise CallError("lesion_overlap is for components of the union; matched lesions have a threshold")
     settings, given = settings or Settings(), assumptions or Assumptions()
     if study.options.exchangeable and not given.by_majority:
         raise CallError("raters are exchangeable: a column is not a person, so accuracies of raters cannot be given")
-    work = partial(_read_case, min_size=min_size, overlap=overlap)
+    work = partial(_read_case, min_size=min_size, overlap=overlap, rule=rule)
     cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
     tallies = study.gathered({name: table for name, (table, _, _) in cases.items()})
     by_case = {name: lesions for name, (_, lesions, _) in cases.items()}
@@ -206,25 +222,32 @@ def mask_reliability(
     listed = lesion_table(lesions, tallies, named=named)
     moved = mark_resampled(study, (masks, detection, listed))
     tables = Tables((masks, detection, listed))
-    result = MaskReliability(tallies, lesions, settings, tables, (), given, pixel, subject)
+    result = MaskReliability(tallies, lesions, settings, tables, (), given, pixel, subject, rule)
     return replace(result, notes=(*moved.notes, *_notes(result)))
 
 
-def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally, LesionRatings, int]:
+def _read_case(case: Case, min_size: int, overlap: float | None, rule: Rule | None) -> tuple[Tally, LesionRatings, int]:
     """The table of a case, its lesions, and the axes of its masks."""
     reading = case.read()
     region = case.region(reading.grid)
     table = reading.tally(region, judged=False)  # first, since its error messages are the best
-    lesions = lesion_ratings(
-        {**reading.masks, **dict.fromkeys(case.absent)},
-        min_size=min_size,
-        overlap=overlap,
-        spacing=reading.grid.spacing,
-        labels=case.labels,
-        region=None if isinstance(region, str) else region,
-        void=case.options.void,
-        foreground=case.options.foreground,
-    )
+    matching: dict[str, Any] = {}
+    if rule is not None:
+        matching = {"rule": rule.name, "threshold": rule.threshold, "instances": case.options.instances}
+    try:
+        lesions = lesion_ratings(
+            {**reading.masks, **dict.fromkeys(case.absent)},
+            min_size=min_size,
+            overlap=overlap,
+            spacing=reading.grid.spacing,
+            labels=case.labels,
+            region=None if isinstance(region, str) else region,
+            void=case.options.void,
+            foreground=case.options.foreground,
+            **matching,
+        )
+    except TooManyLesions as error:
+        raise TooManyLesions(f"case {case.name}: {error}") from None
     return table, lesions, len(reading.grid.shape)
 
 
@@ -357,6 +380,11 @@ def _notes(result: MaskReliability) -> Iterator[str]:
         yield from _majority_notes(result)
     if len(lesions):
         yield FLOOR
+    if result.rule is not None:
+        yield (
+            f"lesions are matched ({result.rule}): two outlines of one lesion that match less count as two lesions, "
+            "each missed by one of the two raters"
+        )
     if lesions.bridged:
         yield (
             f"{lesions.bridged} of {len(lesions)} lesions are bridged: one rater drew a single piece where another "

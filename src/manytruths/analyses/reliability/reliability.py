@@ -24,7 +24,7 @@ from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from ..tables import Settings
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
-from .masks import Assumptions, MaskReliability, mask_reliability
+from .masks import Assumptions, LesionItems, MaskReliability, mask_reliability
 from .ordered import OrderedAgreement, ordered_agreement
 from .ratings_tables import (
     KINDS,
@@ -151,6 +151,7 @@ def reliability(
     positive: str | None = None,
     lesion_min_size: int | None = None,
     lesion_overlap: float | None = None,
+    lesion_items: LesionItems | None = None,
     level: float = 0.95,
     pictures: bool = True,
     tables: str | Sequence[str] = (),
@@ -206,6 +207,9 @@ def reliability(
         For masks: number of pixels of the smallest lesion; 1 by default.
     lesion_overlap : float, optional
         For masks: share of a lesion that a rater must mark to have found it; by default one pixel.
+    lesion_items : {"union", "matched"}, optional
+        For masks, what a lesion is: a connected component of the union of all raters' marks (default), or what raters
+        have in common by the study's ``lesion_rule``, ``lesion_threshold`` and ``instances``.
     level : float
         Confidence level of intervals.
     pictures : bool
@@ -243,7 +247,7 @@ def reliability(
         "confidence_rule": confidence_rule, "select_raters": select_raters, "reference_column": reference_column,
         "reference_rater": reference_rater, "cases": cases, "filter": filter, "cut": cut, "rating_range": rating_range,
     }  # fmt: skip
-    of_masks = {"lesion_min_size": lesion_min_size, "lesion_overlap": lesion_overlap}
+    of_masks = {"lesion_min_size": lesion_min_size, "lesion_overlap": lesion_overlap, "lesion_items": lesion_items}
     if isinstance(data, Study) or (not isinstance(data, Ratings) and names_masks(data)):
         check_options_of_masks({**reading, "partial": partial, "positive": positive}, data)
         if isinstance(confidence, str | Path):
@@ -255,7 +259,7 @@ def reliability(
         with results_folder(out, "reliability", jobs=jobs) as folder:
             masks = mask_reliability(
                 study, settings=settings, assumptions=assumptions, min_size=min_size, overlap=lesion_overlap,
-                progress=progress,
+                items=lesion_items or "union", progress=progress,
             )  # fmt: skip
             if folder is not None:
                 masks.write_into(folder, pictures=pictures, tables=formats)
