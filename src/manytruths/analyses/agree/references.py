@@ -35,6 +35,7 @@ from ...study.consensus import binary_mask
 from ...study.mask_values import about, find_wrong_references, raise_first
 from ..tables import Series, Settings, summarise
 from .distances import StudyDistances, Values
+from .lesion_scores import ReferenceLesions
 
 if TYPE_CHECKING:
     from .agree import Agreement
@@ -198,12 +199,13 @@ def reference_table(
     *,
     methods: bool,
     distances: StudyDistances | None = None,
+    lesions: Mapping[str, ReferenceLesions] | None = None,
     item: str = "pixel",
 ) -> Table:
     """Raters, and with ``methods`` consensuses, against every given reference: by case, and means over subjects.
 
-    Overlap, differences of size and, where they were measured, distances. With several labels, rows without a label
-    are the mean Dice over labels that either of the two has.
+    Overlap, differences of size and, where they were measured, distances and lesions. With several labels, rows without
+    a label are the mean Dice over labels that either of the two has.
     """
     table = Table("reference_scores", ("method", "rater", "against") if methods else ("rater", "against"))
     known = {name: tables for name, tables in cases.items() if tables}
@@ -212,7 +214,9 @@ def reference_table(
     labels = label_names(list(known.values()))
     judged = _judged(known, exchangeable=study.options.exchangeable)
     scored = {
-        name: {label: score_references(name, label, t, distances) for label, t in tables.items()}
+        name: {
+            label: score_references(name, label, t, distances, (lesions or {}).get(name)) for label, t in tables.items()
+        }
         for name, tables in known.items()
     }
     units = size_units((next(iter(tables.values())) for tables in known.values()), item)
@@ -245,12 +249,13 @@ def _with_units(
 
 
 def score_references(
-    case: str, label: str, table: Tally, distances: StudyDistances | None = None
+    case: str,
+    label: str,
+    table: Tally,
+    distances: StudyDistances | None = None,
+    lesions: ReferenceLesions | None = None,
 ) -> dict[tuple[Column, Column], Values]:
-    """The statistics of every rater and consensus of a case against every given reference, for one label.
-
-    To add some, update the dictionary of a pair.
-    """
+    """The statistics of every rater and consensus of a case against every given reference, for one label."""
     found = _overlaps(table)
     scores: dict[tuple[Column, Column], Values] = {}
     for i, who in enumerate(found.judged):
@@ -259,6 +264,7 @@ def score_references(
             values |= size_values(found.tables[i, j], table)
             if distances is not None and case in distances.cases:
                 values |= distances.values(case, label, who, reference)
+            values |= (lesions or {}).get(label, {}).get((who, reference), {})
             scores[who, reference] = values
     return scores
 
