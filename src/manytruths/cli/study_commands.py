@@ -416,8 +416,9 @@ def report(
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
-            error_ratio=error_ratio, missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            show_images=show_images, viewer=viewer, codes=codes, by=parse_names(by) or (), tables=tables or (),
+            error_ratio=error_ratio, missing=missing, kappa_scale=kappa_scale,
+            exclude_group=parse_names(exclude_group) or (), show_images=show_images, viewer=viewer, codes=codes,
+            by=parse_names(by) or (), tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

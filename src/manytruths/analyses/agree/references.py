@@ -22,18 +22,19 @@ from ...claims.algorithms import (
 )
 from ...claims.claim import ClaimLog
 from ...claims.numbers import TableIndex
+from ...claims.sizes import ReferenceSizeFacts, consider_reference_sizes
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import Undefined
+from ...core.undefined import Note, Undefined
 from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
 from ...io.result_tables import Row, Table
 from ...study import Study
 from ...study.case import Reading
 from ...study.consensus import binary_mask
 from ...study.mask_values import about, find_wrong_references, raise_first
-from ..tables import Series, Settings, summarise
+from ..tables import Series, Settings, subject_word, summarise
 from .distances import StudyDistances, Values
 from .lesion_scores import ReferenceLesions
 
@@ -382,3 +383,18 @@ def consider_given_references(log: ClaimLog, result: Agreement) -> None:
     index = TableIndex("agree/reference_scores.csv", table)
     raters = [""] if result.study.options.exchangeable else result.study.rater_names
     consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references)
+    if "size_agreement" in result.tables:
+        sizes = TableIndex("agree/size_agreement.csv", result.tables["size_agreement"])
+        consider_reference_sizes(log, sizes, _size_facts(result, names))
+
+
+def _size_facts(result: Agreement, references: Sequence[str]) -> ReferenceSizeFacts:
+    """Nobody is compared with their own marks in words."""
+    study, labels = result.study, next(iter(result.tallies.values())).labels
+    vote = Note("raters_own_vote", "it is a vote of these raters: their own marks are in it")
+    voted = [name for name in references if name in result.voted_references]
+    silent = {(rater, name): vote for name in voted for rater in study.rater_names}
+    for (name, rater), same in result.equal_references.items():
+        silent[rater, name] = Note("raters_own_mask", f"it is their own mask in {same}")
+    names = tuple(labels.names[mark] for mark in labels.marks) if labels.several else ()
+    return ReferenceSizeFacts(len(study.subjects), subject_word(study), names, silent=silent)

@@ -25,6 +25,7 @@ from ...claims.numbers import TableIndex, number_cell
 from ...claims.orders import not_tested
 from ...claims.sentences import counted
 from ...claims.sessions import session_notes
+from ...claims.sizes import ReferenceSizeFacts, consider_reference_sizes
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...core.labels import MACRO
@@ -171,6 +172,9 @@ class Evaluation(Result):
             consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
         consider_equal_references(log, self.equal_references)
         consider_voted_references(log, find_votes(self._beside_references))
+        if self.sizes is not None:
+            agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
+            consider_reference_sizes(log, agreed, self._size_facts)
         metric = "pbar_area" if self.mask_scores is None else "dice"
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
         rows = [row for row in self.table("rankings").rows if (row.label, row["metric"]) == (label, metric)]
@@ -191,6 +195,17 @@ class Evaluation(Result):
                 text = f"its masks are those of {copies.whose} in {share} in which it marks anything"
                 notes.setdefault(copies.algorithm, Note(f"copies_of_{copies.kind}", text))
         return notes | {name: trained_here(on) for name, on in self.study.options.trained_on.items()}
+
+    @property
+    def _size_facts(self) -> ReferenceSizeFacts:
+        """An algorithm is not compared in words where it was trained on the study, or is the reference itself."""
+        given = sorted({c.name for case in self.study for c in case.references})
+        trained = self.study.options.trained_on.items()
+        silent = {(name, reference): trained_here(on) for name, on in trained for reference in given}
+        for (reference, name), same in find_equal_masks(self._references_beside("algorithm"), "algorithm").items():
+            silent[name, reference] = Note("own_mask", f"the reference is its own mask in {same}")
+        subjects, word = len(self.study.subjects), subject_word(self.study)
+        return ReferenceSizeFacts(subjects, word, self._labels, rater=False, silent=silent)
 
     @property
     def _labels(self) -> tuple[str, ...]:
@@ -221,13 +236,17 @@ class Evaluation(Result):
     @property
     def _beside_references(self) -> dict[str, dict[str, Tally]]:
         """Raters and given references of each case, by label; nothing without references."""
+        return self._references_beside("rater")
+
+    def _references_beside(self, role: str) -> dict[str, dict[str, Tally]]:
+        """Given references of each case with raters or algorithms, by label; nothing without references."""
         # the tables of the macro mean unite the labels
         parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
         given = {c for case in self.study for c in case.references}
         cases: dict[str, dict[str, Tally]] = {}
         for part in parts if given else ():
             for case, table in part.tallies.items():
-                others = [c for c in table.columns if c.role != "rater" and c not in given]
+                others = [c for c in table.columns if c.role != role and c not in given]
                 cases.setdefault(case, {})[part.label] = table.without(*others)
         return cases
 

@@ -1,19 +1,24 @@
-"""The section on given references: raters, consensuses and algorithms against each, by overlap, distance and size."""
+"""The section on given references: raters, consensuses and algorithms against each.
+
+By overlap, distance, size and lesions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...analyses.agree.reference_sizes import LINES, MOST_CHARTS, RELATION, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
-from ...claims.numbers import TableIndex, is_defined
+from ...claims.numbers import TableIndex, is_defined, significant_digits
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
 from ...core.labels import MACRO
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
-from ..elements import Block, Column, PageTable, Section
+from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
 from .algorithm_scores import algorithm_cell
+from .sizes import TITLES
 from .standards import given_references, size_word, standard_cell
 from .vocabulary import DISTANCE_TITLES, distance_meaning, in_items, rater_cell, sd_column, with_unit
 
@@ -73,6 +78,9 @@ def _lead(findings: Findings) -> Iterator[Sentence]:
     kinds = ("reference.equals_rater", "reference.equals_vote", "reference.raters_scored")
     yield from findings.agreement.claims.sentences(*kinds)
     yield from findings.fusion.claims.sentences("reference.equals_consensus")
+    yield from findings.agreement.claims.sentences("reference.sizes")
+    if findings.evaluation is not None:
+        yield from findings.evaluation.claims.sentences("reference.sizes")
 
 
 def _judged(findings: Findings) -> Iterator[Judged]:
@@ -117,6 +125,112 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
             sizes.insert(1, (Column("SD", help), _value(SIZE_DIFFERENCE, "std", digits)))
         title = f"{size.capitalize()} compared with the given reference{over}"
         yield _table(findings, "given-reference-sizes", title, own, sizes)
+    yield from _limits(findings)
+    yield from _charts(findings)
+    if lesions := _columns(findings, LESIONS, judged):
+        note = "Where neither of the two has a lesion, there is no number, and such cases do not count."
+        if findings.evaluation is not None:
+            note += " Where no lesion is matched, SQ is undefined for raters and consensuses; for algorithms it is 0."
+        title = f"Lesions compared with those of the given reference{over}"
+        yield _table(findings, "given-reference-lesions", title, judged, lesions, note)
+
+
+LESIONS = {
+    "lesion_sensitivity": ("Sensitivity", "Of the lesions of the reference, the share that was matched"),
+    "lesion_precision": ("Precision", "Of the lesions that were marked, the share that was matched"),
+    "lesion_f1": ("F1", "Harmonic mean of the two: matched lesions over the mean number of lesions"),
+    "lesion_pq": ("PQ", "Panoptic quality: F1 times SQ"),
+    "lesion_sq": ("SQ", "Mean IoU of matched lesions"),
+}
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The sizes of somebody against a reference: where their numbers stand."""
+
+    table: TableIndex
+    row: Row
+    """Of the bias."""
+    who: Cell
+
+    def quote(self, statistic: str) -> Cell:
+        """Another number of the same comparison; of a line, that of sizes themselves."""
+        extra = [self.row.extra]
+        if statistic in ("slope", "intercept"):
+            extra = [(*self.row.extra[:2], "linear", *self.row.extra[3:])]
+        names = [f"{line}_{statistic}" for line in LINES] if statistic in ("slope", "intercept") else [statistic]
+        rows = (self.table.row(name, "pooled", *extra[0], label=self.row.label) for name in names)
+        row = next((row for row in rows if row is not None), None)
+        if row is None:
+            return text_cell("")
+        ratio = statistic == "slope" or (self.row["scale"] == "log" and statistic != "intercept")
+        return self.table.quote(row, 2 if ratio else significant_digits(row.value))
+
+
+def _compared(findings: Findings) -> Iterator[_Limits]:
+    """Raters, then algorithms."""
+    for name in ("agree", "evaluate"):
+        table = findings.table(f"{name}/size_agreement")
+        for row in table.all("bias", "pooled", label=None):
+            if row.extra[3] == RELATION and is_defined(row):
+                who = str(row.extra[4])
+                cell = rater_cell(findings, who) if name == "agree" else algorithm_cell(findings, who)
+                yield _Limits(table, row, cell)
+
+
+def _limits(findings: Findings) -> Iterator[Block]:
+    """Bias, limits of agreement and the line, by size."""
+    rows = list(_compared(findings))
+    if not rows:
+        return
+    names = {row.statistic for each in rows for row in each.table.rows}
+    line = next((line for line in LINES if f"{line}_slope" in names), LINES[1])
+    several = any(each.row.label for each in rows)
+    each_of = f"{findings.subject_word.capitalize()}s in which both have the size"
+    columns: list[ColumnOf[_Limits]] = [
+        *([(text_column("Label", "What was marked"), lambda each: text_cell(each.row.label))] if several else []),
+        (text_column("Who", "A rater or an algorithm"), lambda each: each.who),
+        (text_column("with", "The given reference"), lambda each: text_cell(each.row.extra[5])),
+        (text_column("Size"), lambda each: text_cell(f"{TITLES[each.row['size']]}, {each.row['unit']}")),
+        (Column("Bias", "Areas and volumes: mean ratio to the reference, above 1 where more was marked. Lengths: mean "
+                "difference, in the unit of the row."), lambda each: each.quote("bias")),
+        (Column("Lower limit", "With the upper limit: holds 95% of the ratios or differences, if their logarithms, or "
+                "they, are normal."), lambda each: each.quote("lower_limit")),
+        (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
+         lambda each: each.quote("upper_limit")),
+        (Column("Slope", f"Of the {LINE_NAMES[line]} line, size = intercept + slope × reference: 1 where they differ by "
+                "a constant at most."), lambda each: each.quote("slope")),
+        (Column("Intercept", f"Of the {LINE_NAMES[line]} line, in the unit of the row: 0 where they differ by a factor "
+                "at most."), lambda each: each.quote("intercept")),
+        (Column("n", each_of), lambda each: text_cell(each.row.n)),
+        (Column("No ratio", "Cases in which one of the two marked nothing"),
+         lambda each: text_cell(each.row.n_undefined)),
+    ]  # fmt: skip
+    note = f"Slope and intercept are those of the {LINE_NAMES[line]} line"
+    if line == "deming":
+        note += f", with a ratio of error variances of {findings.settings.error_ratio:g}."
+    else:
+        note += ", which needs no ratio of the errors of the two."
+    note = " ".join(filter(None, (note, _own_note(findings))))
+    long = len(rows) > LONG
+    title = "Sizes compared with the given reference: bias, limits of agreement and line"
+    yield make_table("given-reference-limits", title, rows, columns, note, filter=long)
+
+
+LINE_NAMES = {"deming": "Deming", "passing_bablok": "Passing–Bablok"}
+
+
+def _charts(findings: Findings) -> Iterator[Block]:
+    """Bland–Altman plots of areas or volumes, two beside each other."""
+    svgs = rater_charts(findings.agreement.tables, findings.study)
+    evaluation = findings.evaluation
+    svgs |= evaluation.sizes.charts if evaluation is not None and evaluation.sizes is not None else {}
+    shown = [Chart(name, svg, CAPTION) for name, svg in list(svgs.items())[:MOST_CHARTS]]
+    for i in range(0, len(shown), 2):
+        yield Beside(tuple(shown[i : i + 2])) if len(shown[i : i + 2]) > 1 else shown[i]
+
+
+CAPTION = "Ratio of the two sizes of each case, with the limits of agreement and their intervals."
 
 
 def _columns(
