@@ -384,7 +384,9 @@ def _consider_ratio(
         those: Sentence = () if parts else (" times those of the given reference ", reference)
         label = f" for {label_words(row.label)}" if row.label else ""
         text = "{}{}{} (95% limits of agreement {} to {}" + ("{})" if parts else f", if {NORMAL}{{}})")
-        parts.append(compose(text, _factor(table, row), those, label, *limits, _reference_over(row, facts)))
+        over = _reference_over(row, facts)
+        over = "" if parts and over == _reference_over(shown[0], facts) else over
+        parts.append(compose(text, _factor(table, row), those, label, *limits, over))
     said = join_parts(parts)
     if shown is not known:
         said = (*said, f", the largest and the smallest of {number_word(len(known))} labels")

@@ -127,12 +127,13 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
         yield _table(findings, "given-reference-sizes", title, own, sizes)
     yield from _limits(findings)
     yield from _charts(findings)
-    if lesions := _columns(findings, LESIONS, judged):
+    found = [each for each in judged if each.find("lesion_f1") is not None]
+    if lesions := _columns(findings, LESIONS, found):
         note = "Where neither of the two has a lesion, there is no number, and such cases do not count."
         if findings.evaluation is not None:
             note += " Where no lesion is matched, SQ is undefined for raters and consensuses; for algorithms it is 0."
         title = f"Lesions compared with those of the given reference{over}"
-        yield _table(findings, "given-reference-lesions", title, judged, lesions, note)
+        yield _table(findings, "given-reference-lesions", title, found, lesions, note)
 
 
 LESIONS = {
@@ -198,8 +199,8 @@ def _limits(findings: Findings) -> Iterator[Block]:
                 "they, are normal."), lambda each: each.quote("lower_limit")),
         (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
          lambda each: each.quote("upper_limit")),
-        (Column("Slope", f"Of the {LINE_NAMES[line]} line, size = intercept + slope × reference: 1 where they differ by "
-                "a constant at most."), lambda each: each.quote("slope")),
+        (Column("Slope", f"Of the {LINE_NAMES[line]} line, size = intercept + slope × reference: 1 where they differ "
+                "by a constant at most."), lambda each: each.quote("slope")),
         (Column("Intercept", f"Of the {LINE_NAMES[line]} line, in the unit of the row: 0 where they differ by a factor "
                 "at most."), lambda each: each.quote("intercept")),
         (Column("n", each_of), lambda each: text_cell(each.row.n)),
