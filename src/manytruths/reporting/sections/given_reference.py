@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 
 from ...analyses.agree.reference_sizes import LINES, MOST_CHARTS, RELATION, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
@@ -155,17 +156,19 @@ class _Limits:
     who: Cell
 
     def quote(self, statistic: str) -> Cell:
-        """Another number of the same comparison; of a line, that of sizes themselves."""
-        extra = [self.row.extra]
-        if statistic in ("slope", "intercept"):
-            extra = [(*self.row.extra[:2], "linear", *self.row.extra[3:])]
-        names = [f"{line}_{statistic}" for line in LINES] if statistic in ("slope", "intercept") else [statistic]
-        rows = (self.table.row(name, "pooled", *extra[0], label=self.row.label) for name in names)
+        """Another number of the same comparison."""
+        row = self.table.row(statistic, "pooled", *self.row.extra, label=self.row.label)
+        return text_cell("") if row is None else self.table.quote(row, 2)
+
+    def quote_line(self, part: str) -> Cell:
+        """Slope or intercept of the line, which is that of the sizes themselves."""
+        extra = (*self.row.extra[:2], "linear", *self.row.extra[3:])
+        rows = (self.table.row(f"{line}_{part}", "pooled", *extra, label=self.row.label) for line in LINES)
         row = next((row for row in rows if row is not None), None)
         if row is None:
             return text_cell("")
-        ratio = statistic == "slope" or (self.row["scale"] == "log" and statistic != "intercept")
-        return self.table.quote(row, 2 if ratio else significant_digits(row.value))
+        ends = [abs(end) for end in (row.value, row.low, row.high) if end is not None and not isnan(end)]
+        return self.table.quote(row, 2 if part == "slope" else significant_digits(max(ends, default=0.0)))
 
 
 def _compared(findings: Findings) -> Iterator[_Limits]:
@@ -180,45 +183,46 @@ def _compared(findings: Findings) -> Iterator[_Limits]:
 
 
 def _limits(findings: Findings) -> Iterator[Block]:
-    """Bias, limits of agreement and the line, by size."""
+    """Bias and limits of agreement, then the line, by size."""
     rows = list(_compared(findings))
     if not rows:
         return
-    names = {row.statistic for each in rows for row in each.table.rows}
-    line = next((line for line in LINES if f"{line}_slope" in names), LINES[1])
-    several = any(each.row.label for each in rows)
-    each_of = f"{findings.subject_word.capitalize()}s in which both have the size"
-    columns: list[ColumnOf[_Limits]] = [
+    several, long = any(each.row.label for each in rows), len(rows) > LONG
+    head: list[ColumnOf[_Limits]] = [
         *([(text_column("Label", "What was marked"), lambda each: text_cell(each.row.label))] if several else []),
         (text_column("Who", "A rater or an algorithm"), lambda each: each.who),
         (text_column("with", "The given reference"), lambda each: text_cell(each.row.extra[5])),
         (text_column("Size"), lambda each: text_cell(f"{TITLES[each.row['size']]}, {each.row['unit']}")),
+    ]  # fmt: skip
+    help = f"{findings.subject_word.capitalize()}s in which both have the size"
+    count: ColumnOf[_Limits] = (Column("n", help), lambda each: text_cell(each.row.n))
+    limits: list[ColumnOf[_Limits]] = [
         (Column("Bias", "Areas and volumes: mean ratio to the reference, above 1 where more was marked. Lengths: mean "
                 "difference, in the unit of the row."), lambda each: each.quote("bias")),
-        (Column("Lower limit", "With the upper limit: holds 95% of the ratios or differences, if their logarithms, or "
-                "they, are normal."), lambda each: each.quote("lower_limit")),
+        (Column("Lower limit", "With the upper limit: holds 95% of the ratios, if their logarithms are normal; of "
+                "lengths, of the differences."), lambda each: each.quote("lower_limit")),
         (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
          lambda each: each.quote("upper_limit")),
-        (Column("Slope", f"Of the {LINE_NAMES[line]} line, size = intercept + slope × reference: 1 where they differ "
-                "by a constant at most."), lambda each: each.quote("slope")),
-        (Column("Intercept", f"Of the {LINE_NAMES[line]} line, in the unit of the row: 0 where they differ by a factor "
-                "at most."), lambda each: each.quote("intercept")),
-        (Column("n", each_of), lambda each: text_cell(each.row.n)),
+        count,
         (Column("No ratio", "Cases in which one of the two marked nothing"),
          lambda each: text_cell(each.row.n_undefined)),
     ]  # fmt: skip
-    note = f"Slope and intercept are those of the {LINE_NAMES[line]} line"
-    if line == "deming":
-        note += f", with a ratio of error variances of {findings.settings.error_ratio:g}."
-    else:
-        note += ", which needs no ratio of the errors of the two."
-    note = " ".join(filter(None, (note, _own_note(findings))))
-    long = len(rows) > LONG
-    title = "Sizes compared with the given reference: bias, limits of agreement and line"
-    yield make_table("given-reference-limits", title, rows, columns, note, filter=long)
-
-
-LINE_NAMES = {"deming": "Deming", "passing_bablok": "Passing–Bablok"}
+    title = "Sizes compared with the given reference: bias and limits of agreement"
+    note = _own_note(findings)
+    yield make_table("given-reference-limits", title, rows, [*head, *limits], note, filter=long)
+    ratio = findings.settings.error_ratio
+    line, why = ("Passing–Bablok", "it needs no ratio of the errors of the two")
+    if ratio is not None:
+        line, why = ("Deming", f"the ratio of the error variances is given as {ratio:g}")
+    lines: list[ColumnOf[_Limits]] = [
+        (Column("Slope", "1 where sizes differ by a constant at most."), lambda each: each.quote_line("slope")),
+        (Column("Intercept", "In the unit of the row: 0 where sizes differ by a factor at most."),
+         lambda each: each.quote_line("intercept")),
+        count,
+    ]  # fmt: skip
+    note = f"Size = intercept + slope × reference, by {line} regression: {why}."
+    title = "Sizes compared with the given reference: line"
+    yield make_table("given-reference-lines", title, rows, [*head, *lines], note, filter=long, closed=long)
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
