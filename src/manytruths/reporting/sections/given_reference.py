@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
-from ...analyses.agree.reference_sizes import LINES, MOST_CHARTS, RELATION, rater_charts
+from ...analyses.agree.reference_sizes import LINES, RELATION, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
 from ...claims.numbers import TableIndex, is_defined, significant_digits
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
@@ -222,19 +222,22 @@ def _limits(findings: Findings) -> Iterator[Block]:
     ]  # fmt: skip
     note = f"Size = intercept + slope × reference, by {line} regression: {why}."
     title = "Sizes compared with the given reference: line"
-    yield make_table("given-reference-lines", title, rows, [*head, *lines], note, filter=long, closed=long)
+    yield make_table("given-reference-lines", title, rows, [*head, *lines], note, filter=long)
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
     """Bland–Altman plots of areas or volumes, two beside each other."""
-    svgs = rater_charts(findings.agreement.tables, findings.study)
     evaluation = findings.evaluation
-    svgs |= evaluation.sizes.charts if evaluation is not None and evaluation.sizes is not None else {}
-    shown = [Chart(name, svg, CAPTION) for name, svg in list(svgs.items())[:MOST_CHARTS]]
+    raters = rater_charts(findings.agreement.tables, findings.study)
+    algorithms = evaluation.sizes.charts if evaluation is not None and evaluation.sizes is not None else {}
+    svgs = [item for charts in (raters, algorithms) for item in list(charts.items())[:MOST_CHARTS]]
+    shown = [Chart(name, svg, CAPTION) for name, svg in svgs]
     for i in range(0, len(shown), 2):
         yield Beside(tuple(shown[i : i + 2])) if len(shown[i : i + 2]) > 1 else shown[i]
 
 
+MOST_CHARTS = 4
+"""Of raters, and of algorithms; ``agree`` and ``evaluate`` draw more."""
 CAPTION = "Ratio of the two sizes of each case, with the limits of agreement and their intervals."
 
 
