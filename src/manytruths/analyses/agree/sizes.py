@@ -170,8 +170,9 @@ def sizes_table(
 def reference_sizes_table(cases: Mapping[str, CaseSizes | None], tallies: Tallies) -> Table:
     """The sizes of given references by case, in the labels of the raters."""
     table, labels = Table("reference_sizes", ("reference", "unit")), label_names(tallies)
-    for name, sizes in cases.items():
-        for column in sizes.references if sizes is not None else ():
+    measured = {name: sizes for name, sizes in cases.items() if sizes is not None}
+    for name, sizes in measured.items():
+        for column in sizes.references:
             for label in labels.values():
                 mark = sizes.of_reference(column, label)
                 where = name, group_names(tallies, name), label, region_of_sizes(tallies[name])
