@@ -354,7 +354,8 @@ def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
     assert below["B"] == ""
     assert below["STAPLE"] == "the mask of A, whose marks are in this consensus"
     assert column(table, "n") == ["3"] * 5
-    assert set(tables(section)) == {"given-references", "given-reference-distances", "given-reference-sizes"}
+    own = {f"given-reference-{name}" for name in ("distances", "sizes", "limits", "lines", "lesions")}
+    assert set(tables(section)) == {"given-references", *own}
     assert given_reference.section(findings(Study.from_arrays(masks))) is None, "nothing is given"
 
 

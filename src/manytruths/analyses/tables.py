@@ -59,11 +59,18 @@ class Settings:
     jobs: int = 1
     by: tuple[str, ...] = ()
     """Columns of raters.csv and cases.csv whose groups are compared."""
+    error_ratio: float | None = None
+    """Error variance of sizes of raters and algorithms over that of given references, where it is known."""
 
     def __post_init__(self) -> None:
         for name, least in (("seed", 0), ("jobs", 1)):
             if getattr(self, name) < least:
                 raise CallError(f"{name} must be at least {least}; got {getattr(self, name)}")
+        if self.error_ratio is not None and not (self.error_ratio > 0 and math.isfinite(self.error_ratio)):
+            raise CallError(
+                "error_ratio is the error variance of a rater's or algorithm's sizes over that of the reference's, "
+                f"above 0; got {self.error_ratio}"
+            )
         if self.kappa_scale not in KAPPA_SCALES:
             raise CallError(f"kappa_scale must be one of {', '.join(KAPPA_SCALES)}; got {self.kappa_scale!r}")
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..core.undefined import Note, code, reason
+from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
 from .agreement import MANY_LABELS, AgreementFacts
 from .claim import ClaimKind, ClaimLog
-from .numbers import TableIndex, is_defined, significant_digits, telling_digits
+from .numbers import TableIndex, has_interval, is_defined, significant_digits, telling_digits
 from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
 
 ICC = ClaimKind(
@@ -50,6 +51,16 @@ NO_SPACING = ClaimKind(
     "sizes.no_spacing", "description",
     "Sizes are in pixels or voxels, since their size is unknown.",
     "The spacing of a case is unknown.",
+)  # fmt: skip
+REFERENCE_SIZES = ClaimKind(
+    "reference.sizes", "estimate",
+    "A rater's or algorithm's areas or volumes are so many times those of a given reference standard, with the limits "
+    "of agreement; of several labels, label by label.",
+    f"The ratio has an interval, and so at least {MIN_SUBJECTS} subjects in which both marked something. The reference "
+    "is not the rater's own mask in any case and no vote of the raters; the algorithm was not trained on the study, "
+    "and the reference is not its own mask in any case. The sentence says that the limits take log ratios to be "
+    "normally distributed.",
+    "coverage of the interval",
 )  # fmt: skip
 KINDS = (ICC, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)
 
@@ -187,7 +198,7 @@ def _about(size: _Size) -> str:
 
 def _factor(table: TableIndex, row: Row) -> Cell:
     """A ratio, with so many digits that it is not shown as 1 unless it is."""
-    return table.quote(row, 2 if abs(row.value - 1) >= 0.005 or row.value == 1 else 3)
+    return table.quote(row, _factor_digits(row))
 
 
 def _consider_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
@@ -304,3 +315,95 @@ def _consider_spacing(log: ClaimLog, sizes: TableIndex) -> None:
         text = f"Sizes {{}} in {unit}{some}, since the size of a {unit.removesuffix('s')} {{}} unknown there."
         text = text if some else text.replace(" there.", ".")
         log.consider(NO_SPACING, (text.format("are", "is"),), result=(text.format("were", "was"),))
+
+
+# -- given reference standards -----------------------------------------------------------------------
+
+MOST_NAMED = 6
+"""Raters or algorithms in sentences on one reference."""
+
+
+@dataclass(frozen=True)
+class ReferenceSizeFacts:
+    """What the sentences on sizes against given references need to know beside the table."""
+
+    subjects: int
+    subject_word: str
+    labels: tuple[str, ...] = ()
+    """Where there are several."""
+    rater: bool = True
+    """Whether raters are compared, or algorithms."""
+    silent: Mapping[tuple[str, str], Note] = field(default_factory=dict)
+    """Why nothing is said about some, by who is compared and the reference."""
+
+
+def consider_reference_sizes(log: ClaimLog, table: TableIndex, facts: ReferenceSizeFacts) -> None:
+    """How many times the areas or volumes of a given reference those of each rater or algorithm are."""
+    biases = [
+        row for row in table.all("bias", "pooled", label=None) if row.extra[3] == "reference" and row["size"] in RATIOS
+    ]
+    by_pair: dict[tuple[str, ...], list[Row]] = {}
+    for row in biases:
+        rows = by_pair.setdefault((row["size"], row["unit"], *map(str, row.extra[4:])), [])
+        rows += [row] if row.label in (facts.labels or ("",)) else []
+    units, named = {unit for _, unit, *_ in by_pair}, dict[str, int]()
+    for (size, unit, who, reference), rows in by_pair.items():
+        words = f"{size}s" if len(units) == 1 else f"{size}s in {unit}"
+        why = facts.silent.get((who, reference)) or _why_no_ratio(rows)
+        if why is None and named.get(reference, 0) >= MOST_NAMED:
+            why = Note("in_the_table", f"{number_word(MOST_NAMED)} others are named; the table has all")
+        named[reference] = named.get(reference, 0) + (why is None)
+        _consider_ratio(log, table, facts, words, (who, reference), rows, why)
+
+
+def _why_no_ratio(rows: Sequence[Row]) -> Note | None:
+    """Why no label has a ratio that is said: it needs its interval."""
+    if any(map(has_interval, rows)):
+        return None
+    low = next((row.low for row in rows if is_defined(row) and row.low is not None), None)
+    return _why_undefined(rows) if low is None else Note(code(low), reason(low))
+
+
+def _consider_ratio(
+    log: ClaimLog, table: TableIndex, facts: ReferenceSizeFacts, words: str, names: tuple[str, str],
+    rows: Sequence[Row], why: Note | None,
+) -> None:  # fmt: skip
+    who, reference = map(Cell, names)
+    about = " against ".join(names)
+    start = f"The {words} of {'rater ' * facts.rater}{{}} "
+    if why is not None:
+        text = start + "are so many times those of the given reference {}."
+        log.consider(REFERENCE_SIZES, compose(text, who, reference), about=about, why_not=why)
+        return
+    known = sorted(filter(has_interval, rows), key=lambda row: -row.value)
+    shown = known if len(known) <= MANY_LABELS else [known[0], known[-1]]
+    parts: list[Sentence] = []
+    for row in shown:
+        ends = (table.row(name, "pooled", *row.extra, label=row.label) for name in ("lower_limit", "upper_limit"))
+        limits = [table.quote(end, _factor_digits(end), interval=False) for end in ends if end is not None]
+        those: Sentence = () if parts else (" times those of the given reference ", reference)
+        label = f" for {label_words(row.label)}" if row.label else ""
+        text = "{}{}{} (95% limits of agreement {} to {}" + ("{})" if parts else f", if {NORMAL}{{}})")
+        over = _reference_over(row, facts)
+        over = "" if parts and over == _reference_over(shown[0], facts) else over
+        parts.append(compose(text, _factor(table, row), those, label, *limits, over))
+    said = join_parts(parts)
+    if shown is not known:
+        said = (*said, f", the largest and the smallest of {number_word(len(known))} labels")
+    sentence, result = (compose(start + "{} on average {}.", who, be, said) for be in ("are", "were"))
+    left = [row for row in known if row not in shown]
+    log.consider(REFERENCE_SIZES, sentence, about=about, result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _factor_digits(row: Row) -> int:
+    return 2 if abs(row.value - 1) >= 0.005 or row.value == 1 else 3
+
+
+def _reference_over(row: Row, facts: ReferenceSizeFacts) -> str:
+    """Over how many subjects, where not all, and how many cases have no ratio."""
+    parts = []
+    if row.n is not None and row.n < facts.subjects:
+        parts.append(f"over {number_word(row.n)} of {spell_count(facts.subjects, facts.subject_word)}")
+    if row.n_undefined:
+        parts.append(f"without {spell_count(row.n_undefined, 'case')} in which one of the two marked nothing")
+    return "".join(f"; {part}" for part in parts)

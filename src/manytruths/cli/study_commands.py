@@ -67,7 +67,19 @@ Distances = Annotated[
 ]
 Lesions = Annotated[
     bool,
-    Parameter(group=METHOD, help="Match lesions: sensitivity, precision, F1 and PQ of lesions, and FROC curves."),
+    Parameter(group=METHOD, help="Match lesions with those of reference standards: sensitivity, precision, F1 and PQ."),
+]
+Sizes = Annotated[
+    bool,
+    Parameter(group=METHOD, help="Compare areas or volumes and diameters of predictions with those of --reference."),
+]
+ErrorRatio = Annotated[
+    float | None,
+    Parameter(
+        group=METHOD,
+        help="Error variance of sizes of raters and algorithms over that of --reference, if known: the line between "
+        "them is then Deming's, else Passing and Bablok's.",
+    ),
 ]
 Measure = Annotated[
     str,
@@ -140,6 +152,7 @@ def agree(
     exclude_group: ExcludeGroup = None,
     measure: Measure = MEASURES,
     tolerance: Tolerance = None,
+    error_ratio: ErrorRatio = None,
     tables: Tables = None,
     by: By = None,
     level: Level = 0.95,
@@ -159,7 +172,8 @@ def agree(
     with progress(output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            by=parse_names(by) or (), measure=measure, tolerance=tolerance, tables=tables or (), level=level,
+            by=parse_names(by) or (), measure=measure, tolerance=tolerance, error_ratio=error_ratio,
+            tables=tables or (), level=level,
             seed=seed, jobs=output.jobs, progress=bar,
             **asdict(maps or MapOptions()),
         )  # fmt: skip
@@ -197,6 +211,7 @@ def fuse(
     smoothing: Annotated[float, in_method] = 0.0,
     distances: Distances = True,
     tolerance: Tolerance = None,
+    lesions: Lesions = True,
     pictures: Pictures = True,
     tables: Tables = None,
     seed: Seed = 0,
@@ -227,7 +242,7 @@ def fuse(
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
             map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
-            pictures=pictures, tables=tables or (), seed=seed,
+            lesions=lesions, pictures=pictures, tables=tables or (), seed=seed,
             jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
@@ -284,6 +299,8 @@ def evaluate(
     tolerance: Tolerance = None,
     margin: Margin = None,
     lesions: Lesions = True,
+    sizes: Sizes = True,
+    error_ratio: ErrorRatio = None,
     boundaries: Annotated[Literal["outlines", "lines"] | None, in_method] = None,
     boundary_share: Annotated[float, in_method] = 0.0075,
     missing: Missing = "worst",
@@ -324,6 +341,7 @@ def evaluate(
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, lesions=lesions,
+            sizes=sizes, error_ratio=error_ratio,
             boundaries=boundaries, boundary_share=boundary_share, missing=missing, level=level, seed=seed,
             pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),
@@ -347,6 +365,7 @@ def report(
     margin: Margin = None,
     distances: Distances = True,
     measure: Measure = MEASURES,
+    error_ratio: ErrorRatio = None,
     missing: Missing = "worst",
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
@@ -397,8 +416,9 @@ def report(
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,
-            missing=missing, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
-            show_images=show_images, viewer=viewer, codes=codes, by=parse_names(by) or (), tables=tables or (),
+            error_ratio=error_ratio, missing=missing, kappa_scale=kappa_scale,
+            exclude_group=parse_names(exclude_group) or (), show_images=show_images, viewer=viewer, codes=codes,
+            by=parse_names(by) or (), tables=tables or (),
             seed=seed, resamples=resamples, jobs=jobs, progress=bar,
         )  # fmt: skip
     result.print(console(quiet))

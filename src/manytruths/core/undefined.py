@@ -162,6 +162,8 @@ REASONS: dict[str, str] = {
     "constant_method": "one of the two methods has the same value for every subject",
     "no_line": "the two methods do not vary together: no line fits",
     "interval_open": "too few pairs for an interval at this level",
+    "cases_share_subjects": "subjects have several cases, and the interval takes each case for another subject",
+    "too_many_points": "more than 2,000 cases, whose pairs are not compared; with a ratio of errors there is a line",
     # correlations, curves and surfaces
     "constant_map": "one of the maps is constant",
     "constant_response": "the response is constant",

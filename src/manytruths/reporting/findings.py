@@ -284,7 +284,10 @@ def compute_findings(
         estimator(method)
     clock, all_groups = _Clock(), replace(settings, exclude_group=())  # only agree leaves groups out
     distances = "distances" in plan.maps.measure
-    fusing = FusePlan(plan.methods, plan.options, None, False, distances=distances, tolerance=plan.maps.tolerance)
+    fusing = FusePlan(
+        plan.methods, plan.options, None, False, distances=distances, tolerance=plan.maps.tolerance,
+        lesions="lesions" in plan.maps.measure,
+    )  # fmt: skip
     evaluating = _evaluate_plan(study, plan)
     with clock("reading, agreement, consensus and evaluation by case"):
         cases, views = _analyse_cases(study, plan, fusing, evaluating, folder, settings, progress)

@@ -126,6 +126,7 @@ def report(
     margin: float | None = None,
     distances: bool = True,
     measure: str | Sequence[str] = MEASURES,
+    error_ratio: float | None = None,
     missing: Literal["worst", "exclude"] = "worst",
     kappa_scale: str = "landis_koch",
     exclude_group: Sequence[str] = (),
@@ -170,6 +171,9 @@ def report(
     measure : str or sequence of str
         What to measure besides agreement: any of ``sizes``, ``distances`` and ``lesions``, as a list or separated by
         commas, or ``none``. By default all of them.
+    error_ratio : float, optional
+        Variance of the errors of sizes of raters and algorithms over that of the errors of a given reference's, where
+        it is known: 1 where both are as precise. The line between them is then Deming's, else Passing and Bablok's.
     missing : {"worst", "exclude"}
         Missing predictions get the worst score, or exclude their case for every algorithm.
     kappa_scale : {"landis_koch", "fleiss", "altman", "shrout"}
@@ -221,7 +225,7 @@ def report(
     methods = parse_methods(default_methods(study) if consensus is None else consensus)
     evaluate = {
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
-        "lesions": "lesions" in parse_measures(measure),
+        "lesions": "lesions" in parse_measures(measure), "sizes": "sizes" in parse_measures(measure),
     }  # fmt: skip
     measures = tuple(name for name in parse_measures(measure) if distances or name != "distances")
     plan = ReportPlan(
@@ -232,7 +236,9 @@ def report(
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
     columns = parse_by(by)
     find_groups(study, columns)  # refused before anything is read
-    settings = Settings(seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs, by=columns)
+    settings = Settings(
+        seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs, by=columns, error_ratio=error_ratio
+    )
     return _write_report(study, _page_path(Path(to)), plan, settings, progress, formats)
 
 

@@ -269,6 +269,7 @@ def agree(
     measure: str | Sequence[str] = MEASURES,
     pictures: bool = True,
     tolerance: float | None = None,
+    error_ratio: float | None = None,
     tables: str | Sequence[str] = (),
     window: int = 7,
     agreement_window: int = 3,
@@ -304,6 +305,9 @@ def agree(
         Whether to make heatmaps, regions, image features and charts.
     tolerance : float, optional
         Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
+    error_ratio : float, optional
+        Variance of the errors of a rater's sizes over that of the errors of a given reference's, where it is known: 1
+        where both are as precise. The line between their sizes is then Deming's, else Passing and Bablok's.
     tables : str or sequence of str
         Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
         ``redcap``; by default none.
@@ -332,7 +336,7 @@ def agree(
     """
     formats = parse_formats(tables, out, "agree")
     columns = parse_by(by)
-    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs, columns)
+    settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs, columns, error_ratio)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
         base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure), tolerance=tolerance,
@@ -379,7 +383,10 @@ def tabulate_agreement(
     if next(iter(tallies.values())).labels.several:
         tables.append(confusion_table(tallies))
     given = {name: case.references for name, case in cases.items()}
-    scores = reference_table(study, given, settings, methods=False, distances=distances, item=_pixel_word(cases))
+    found_lesions = {name: case.reference_lesions for name, case in cases.items()}
+    scores = reference_table(
+        study, given, settings, methods=False, distances=distances, lesions=found_lesions, item=_pixel_word(cases)
+    )
     tables += [scores] if scores.rows else []
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]

@@ -29,8 +29,9 @@ from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
 from ...study.suspicions import review_reading
-from .distances import CaseDistances, check_tolerance, measure_distances
+from .distances import CaseDistances, by_value, check_tolerance, measure_distances
 from .edits import Edit, edits_of
+from .lesion_scores import ReferenceLesions, score_reference_lesions
 from .lesions import CaseLesions, measure_lesions
 from .references import count_references, label_values
 from .sizes import CaseSizes, measure_sizes
@@ -105,6 +106,8 @@ class CaseAgreement:
     """Of what raters marked; None where they are not measured."""
     lesions: CaseLesions | None = None
     """Which ones raters have in common; None where they are not measured."""
+    reference_lesions: ReferenceLesions = field(default_factory=dict)
+    """Scores of raters against given references, by label."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
@@ -122,9 +125,12 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
     sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
     lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
+    against: ReferenceLesions = {}
+    if "lesions" in plan.measure and references:
+        against = score_reference_lesions(reading, table, by_value(named or {}))
     measured = CaseAgreement(
         table, review=review, edits=edits, references=references, axes=axes, distances=distances, sizes=sizes,
-        lesions=lesions,
+        lesions=lesions, reference_lesions=against,
     )  # fmt: skip
     if not plan.looks:
         return measured

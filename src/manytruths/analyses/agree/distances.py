@@ -120,7 +120,7 @@ def measure_distances(
     if axes not in (2, 3) or (labels.background is None and not labels.several):
         return None
     own = {labels.names[mark]: labels.values[mark] for mark in labels.marks}
-    values = {**_by_value(named or {}), **_by_value({} if reading.case.options.foreground else own)}
+    values = {**by_value(named or {}), **by_value({} if reading.case.options.foreground else own)}
     first = [table.columns[i] for i in table.raters if table.columns[i] in reading.masks]
     measured = {value: _measure(reading, first, value, consensus or {}) for value in dict.fromkeys(values.values())}
     spacing = reading.grid.spacing
@@ -130,7 +130,7 @@ def measure_distances(
     )  # fmt: skip
 
 
-def _by_value(named: Mapping[str, int]) -> dict[str, int | None]:
+def by_value(named: Mapping[str, int]) -> dict[str, int | None]:
     """Each label by its value; of one label, whatever is marked."""
     return dict(named) if len(named) > 1 else {"": None, **dict.fromkeys(named)}
 

@@ -24,6 +24,7 @@ from ...io.result_tables import Row, Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
 from .lesions import detection_chart
+from .reference_sizes import rater_charts
 from .references import reference_grid
 from .size_charts import size_charts
 
@@ -268,6 +269,7 @@ def _disputed(result: Agreement) -> Any:
 def charts(result: Agreement) -> dict[str, str]:
     """SVG by name."""
     svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result), **size_charts(result)}
+    svg |= rater_charts(result.tables, result.study)
     if "detection_curve" in result.tables:
         svg |= detection_chart(result.tables["detection_curve"], result.study.options.lesions)
     if result.raters is None:

@@ -22,19 +22,21 @@ from ...claims.algorithms import (
 )
 from ...claims.claim import ClaimLog
 from ...claims.numbers import TableIndex
+from ...claims.sizes import ReferenceSizeFacts, consider_reference_sizes
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import Undefined
+from ...core.undefined import Note, Undefined
 from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
 from ...io.result_tables import Row, Table
 from ...study import Study
 from ...study.case import Reading
 from ...study.consensus import binary_mask
 from ...study.mask_values import about, find_wrong_references, raise_first
-from ..tables import Series, Settings, summarise
+from ..tables import Series, Settings, subject_word, summarise
 from .distances import StudyDistances, Values
+from .lesion_scores import ReferenceLesions
 
 if TYPE_CHECKING:
     from .agree import Agreement
@@ -198,12 +200,13 @@ def reference_table(
     *,
     methods: bool,
     distances: StudyDistances | None = None,
+    lesions: Mapping[str, ReferenceLesions] | None = None,
     item: str = "pixel",
 ) -> Table:
     """Raters, and with ``methods`` consensuses, against every given reference: by case, and means over subjects.
 
-    Overlap, differences of size and, where they were measured, distances. With several labels, rows without a label
-    are the mean Dice over labels that either of the two has.
+    Overlap, differences of size and, where they were measured, distances and lesions. With several labels, rows without
+    a label are the mean Dice over labels that either of the two has.
     """
     table = Table("reference_scores", ("method", "rater", "against") if methods else ("rater", "against"))
     known = {name: tables for name, tables in cases.items() if tables}
@@ -212,7 +215,9 @@ def reference_table(
     labels = label_names(list(known.values()))
     judged = _judged(known, exchangeable=study.options.exchangeable)
     scored = {
-        name: {label: score_references(name, label, t, distances) for label, t in tables.items()}
+        name: {
+            label: score_references(name, label, t, distances, (lesions or {}).get(name)) for label, t in tables.items()
+        }
         for name, tables in known.items()
     }
     units = size_units((next(iter(tables.values())) for tables in known.values()), item)
@@ -245,12 +250,13 @@ def _with_units(
 
 
 def score_references(
-    case: str, label: str, table: Tally, distances: StudyDistances | None = None
+    case: str,
+    label: str,
+    table: Tally,
+    distances: StudyDistances | None = None,
+    lesions: ReferenceLesions | None = None,
 ) -> dict[tuple[Column, Column], Values]:
-    """The statistics of every rater and consensus of a case against every given reference, for one label.
-
-    To add some, update the dictionary of a pair.
-    """
+    """The statistics of every rater and consensus of a case against every given reference, for one label."""
     found = _overlaps(table)
     scores: dict[tuple[Column, Column], Values] = {}
     for i, who in enumerate(found.judged):
@@ -259,6 +265,7 @@ def score_references(
             values |= size_values(found.tables[i, j], table)
             if distances is not None and case in distances.cases:
                 values |= distances.values(case, label, who, reference)
+            values |= (lesions or {}).get(label, {}).get((who, reference), {})
             scores[who, reference] = values
     return scores
 
@@ -376,3 +383,18 @@ def consider_given_references(log: ClaimLog, result: Agreement) -> None:
     index = TableIndex("agree/reference_scores.csv", table)
     raters = [""] if result.study.options.exchangeable else result.study.rater_names
     consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references)
+    if "size_agreement" in result.tables:
+        sizes = TableIndex("agree/size_agreement.csv", result.tables["size_agreement"])
+        consider_reference_sizes(log, sizes, _size_facts(result, names))
+
+
+def _size_facts(result: Agreement, references: Sequence[str]) -> ReferenceSizeFacts:
+    """Nobody is compared with their own marks in words."""
+    study, labels = result.study, next(iter(result.tallies.values())).labels
+    vote = Note("raters_own_vote", "it is a vote of these raters: their own marks are in it")
+    voted = [name for name in references if name in result.voted_references]
+    silent = {(rater, name): vote for name in voted for rater in study.rater_names}
+    for (name, rater), same in result.equal_references.items():
+        silent[rater, name] = Note("raters_own_mask", f"it is their own mask in {same}")
+    names = tuple(labels.names[mark] for mark in labels.marks) if labels.several else ()
+    return ReferenceSizeFacts(len(study.subjects), subject_word(study), names, silent=silent)

@@ -69,9 +69,19 @@ class SizeReadings:
 
 
 def size_agreement_tables(tables: Sequence[Table], study: Study, settings: Settings) -> list[Table]:
-    """The table of the agreement of sizes where ``sizes`` is among some tables; nothing where it is not."""
-    found = [size_agreement_table(table, study, settings) for table in tables if table.name == "sizes"]
-    return [table for table in found if table.rows]
+    """The table of the agreement of sizes where ``sizes`` is among some tables; nothing where it is not.
+
+    Where ``reference_sizes`` is among them too, also that of each rater with each given reference.
+    """
+    from .reference_sizes import rater_rows
+
+    found = {table.name: table for table in tables}
+    if "sizes" not in found:
+        return []
+    table = size_agreement_table(found["sizes"], study, settings)
+    if "reference_sizes" in found:
+        table.add(rater_rows(found["sizes"], found["reference_sizes"], study, settings))
+    return [table] if table.rows else []
 
 
 def size_agreement_table(sizes: Table, study: Study, settings: Settings) -> Table:
@@ -135,17 +145,19 @@ def _all_raters(readings: SizeReadings, settings: Settings, exchangeable: bool) 
     fit = fit_sizes(first, one_way=exchangeable, subjects=subjects, seed=settings.seed)
     for kind in ("1",) if exchangeable else ("A,1", "C,1"):
         r = icc_of_model(fit, kind, level=level)
-        yield _with(base, f"icc_{kind.replace(',', '').lower()}", Interval(r.value, r.low, r.high, level, r.method, n))
+        yield with_interval(
+            base, f"icc_{kind.replace(',', '').lower()}", Interval(r.value, r.low, r.high, level, r.method, n)
+        )
     for raters, name in ((True, "sem_agreement"), (False, "sem_consistency"))[: 1 if exchangeable else 2]:
         variance = (fit, fit, fit) if isinstance(fit, Undefined) else fit.error_variance(raters, level)
-        yield _with(base, name, spread_interval(variance, 1.0, level, n))
+        yield with_interval(base, name, spread_interval(variance, 1.0, level, n))
         if raters:
             change = spread_interval(variance, LIMIT * math.sqrt(2), level, n)
-            yield _with(base, "smallest_detectable_change", change)
+            yield with_interval(base, "smallest_detectable_change", change)
     limits = limits_with_mean(first, log=readings.log, level=level, exchangeable=exchangeable, subjects=subjects)
     kept = measured & ~np.asarray((first == 0).any(axis=1)) if readings.log else measured
     row = replace(base, n=_count(subjects, kept), n_undefined=limits.n_zero)
-    yield _with(_scaled(row, readings.log), "limits_with_mean", limits.limit)
+    yield with_interval(_scaled(row, readings.log), "limits_with_mean", limits.limit)
 
 
 def pair_rows(
@@ -159,7 +171,7 @@ def pair_rows(
     )  # fmt: skip
     row = _scaled(row, readings.log)
     for name, interval in (("bias", found.bias), ("lower_limit", found.lower), ("upper_limit", found.upper)):
-        yield _with(row, name, interval)
+        yield with_interval(row, name, interval)
     yield replace(row, statistic="sd_of_differences", value=found.sd)
 
 
@@ -176,9 +188,9 @@ def _session_rows(readings: SizeReadings, settings: Settings) -> Iterator[Row]:
         found = repeatability(readings.sessions[:, chosen], **options)  # type: ignore[arg-type]
         n = _count(readings.subjects, np.asarray(twice.any(axis=1)))
         row = replace(base, n=n, n_undefined=found.n_zero)
-        yield _with(replace(row, extra=(*extra, "within", name, "")), "repeatability", found.repeatability)
+        yield with_interval(replace(row, extra=(*extra, "within", name, "")), "repeatability", found.repeatability)
         if not name and len(readings.raters) > 1:
-            yield _with(replace(row, extra=(*extra, "all", "", "")), "reproducibility", found.reproducibility)
+            yield with_interval(replace(row, extra=(*extra, "all", "", "")), "reproducibility", found.reproducibility)
 
 
 def _count(subjects: Sequence[str], there: NDArray[np.bool_]) -> int:
@@ -191,7 +203,12 @@ def _scaled(row: Row, log: bool) -> Row:
     return replace(row, extra=(*row.extra[:2], "log", *row.extra[3:])) if log else row
 
 
-def _with(row: Row, statistic: str, interval: Interval) -> Row:
+def end_of(value: float | None) -> float:
+    """The end of an interval; nan where there is none."""
+    return math.nan if value is None else float(value)
+
+
+def with_interval(row: Row, statistic: str, interval: Interval) -> Row:
     """A row with its number; with few subjects without its interval."""
     few = too_few_subjects(row.n or 0)
     low, high = (few, few) if few is not None else (interval.low, interval.high)

@@ -12,7 +12,7 @@ from ...charts import bland_altman_chart, size_strips, slope_chart
 from ...claims.sentences import label_words
 from ...io import safe_name
 from ...io.result_tables import Row, Table
-from .size_agreement import RATIOS, SizeReadings, gather_sizes
+from .size_agreement import RATIOS, SizeReadings, end_of, gather_sizes
 
 if TYPE_CHECKING:
     from .agree import Agreement
@@ -73,11 +73,7 @@ def _rows(table: Table, readings: SizeReadings, statistics: Sequence[str], **fie
 
 
 def _ends(row: Row) -> tuple[float, float, float]:
-    return float(row.value), _end(row.low), _end(row.high)
-
-
-def _end(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+    return float(row.value), end_of(row.low), end_of(row.high)
 
 
 def _pair_chart(readings: SizeReadings, table: Table, what: str, words: str) -> str:

@@ -22,6 +22,8 @@ from ...study import Study
 from ...study.case import Reading
 from ...study.named_lesions import NamedLesion
 from ..tables import Series, Settings, group_names, mean_rows
+from .distances import by_value
+from .references import label_values
 
 Array = NDArray[Any]
 Axes = tuple[float, float]
@@ -45,10 +47,16 @@ class CaseSizes:
     """By rater and session, and by the name of the label; a label that is not there was not marked."""
     lesions: Mapping[Column, Mapping[str, Axes]] = field(default_factory=dict)
     """Long and short axis of lesions that the table of lesions names; 0 where a rater did not mark one."""
+    references: Mapping[Column, Mapping[str, MarkSize]] = field(default_factory=dict)
+    """Of given references, by the name of the label; ``""`` is whatever they mark, where there is one label."""
 
     def of(self, column: Column, label: str) -> MarkSize:
         """The size of one mark."""
         return self.marks[column].get(label) or MarkSize.nothing(self.units.axes)
+
+    def of_reference(self, column: Column, label: str) -> MarkSize:
+        """The size of what a given reference marks of a label; ``""`` where there is only one."""
+        return self.references[column].get(label) or MarkSize.nothing(self.units.axes)
 
 
 def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
@@ -57,18 +65,27 @@ def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
     ratings = labels.background is None and options.background is None
     if len(reading.grid.shape) not in MEASURED_AXES or ratings:
         return None
-    units, inside = SizeUnits.of(reading.grid), _inside(reading)
     values = {labels.names[mark]: None if options.foreground else labels.values[mark] for mark in labels.marks}
-    keys = [(column, label) for column in reading.masks for label in values]
-    marks = [find_marks(reading.masks[column], values[label], options.void) for column, label in keys]
+    marks = measure_labels(reading, reading.masks, values)
+    references = measure_labels(reading, reading.references, by_value(label_values(reading, table)))
+    lesions = _measure_lesions(reading, table, _inside(reading))
+    return CaseSizes(SizeUnits.of(reading.grid), marks, lesions, references)
+
+
+def measure_labels(
+    reading: Reading, masks: Mapping[Column, Array], values: Mapping[str, int | None]
+) -> dict[Column, dict[str, MarkSize]]:
+    """The sizes of masks of a case in its region of interest, by label and its value; None is any mark."""
+    inside, void = _inside(reading), reading.case.options.void
+    # labels may share a value: whatever is marked
+    keys = [(column, value) for column in masks for value in dict.fromkeys(values.values())]
+    marks = [find_marks(masks[column], value, void) for column, value in keys]
     cuts = [False] * len(marks)
     if inside is not None:
         cuts = [bool((mark & ~inside).any()) for mark in marks]
         marks = [mark & inside for mark in marks]
-    result: dict[Column, dict[str, MarkSize]] = {column: {} for column in reading.masks}
-    for (column, label), size in zip(keys, measure_marks(marks, reading.grid, cuts) if marks else (), strict=True):
-        result[column][label] = size
-    return CaseSizes(units, result, _measure_lesions(reading, table, inside))
+    found = dict(zip(keys, measure_marks(marks, reading.grid, cuts) if marks else (), strict=True))
+    return {column: {label: found[column, value] for label, value in values.items()} for column in masks}
 
 
 def _measure_lesions(reading: Reading, table: Tally, inside: NDArray[np.bool_] | None) -> dict[Column, dict[str, Axes]]:
@@ -152,6 +169,21 @@ def sizes_table(
     return table
 
 
+def reference_sizes_table(cases: Mapping[str, CaseSizes | None], tallies: Tallies) -> Table:
+    """The sizes of given references by case, in the labels of the raters."""
+    table, labels = Table("reference_sizes", ("reference", "unit")), label_names(tallies)
+    measured = {name: sizes for name, sizes in cases.items() if sizes is not None}
+    for name, sizes in measured.items():
+        for column in sizes.references:
+            for label in labels.values():
+                mark = sizes.of_reference(column, label)
+                where = name, group_names(tallies, name), label, region_of_sizes(tallies[name])
+                for statistic, value in mark.statistics().items():
+                    extra = (column.name, sizes.units.of_statistic(statistic))
+                    table.append(Row("case", statistic, value, *where, extra, n=mark.pixels))
+    return table
+
+
 def cut_cases(table: Table) -> tuple[str, ...]:
     """The cases in which a mark touches the border of the image or of the region of interest."""
     return tuple(dict.fromkeys(row.case for row in table.all(CUT, "case") if row.value))
@@ -165,6 +197,7 @@ def size_tables(
 
     tables = [sizes_table(cases, tallies, settings, exchangeable=study.options.exchangeable)]
     tables += [changes_table(study, cases, tallies), recist_table(study, cases, tallies)]
+    tables += [reference_sizes_table(cases, tallies)]
     return [table for table in tables if table.rows]
 
 

@@ -29,8 +29,9 @@ from ...lesions import LesionPair
 from ...shape import Surface, SurfaceDistances, surface_distances
 from ...study.outlines import NOT_THERE
 from ..agree.distances import DISTANCES, distance_values
+from ..agree.lesion_scores import LESIONS, lesion_scores
 from ..agree.references import SIZES, size_values
-from .lesions import LESIONS, lesion_pairs, lesion_scores
+from .lesions import lesion_pairs
 from .marks import CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]

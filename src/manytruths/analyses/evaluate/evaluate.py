@@ -25,6 +25,7 @@ from ...claims.numbers import TableIndex, number_cell
 from ...claims.orders import not_tested
 from ...claims.sentences import counted
 from ...claims.sessions import session_notes
+from ...claims.sizes import ReferenceSizeFacts, consider_reference_sizes
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...core.labels import MACRO
@@ -69,6 +70,7 @@ from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabul
 from .printing import find_copies, notes, paper_table, print_evaluation
 from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
+from .sizes import PredictedSizes, SizeComparison, compare_sizes, measure_predictions
 
 PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
 """Methods of consensus by default for curves: they are bounded by what any and what three quarters of raters marked."""
@@ -113,6 +115,8 @@ class Evaluation(Result):
         Cases whose masks were resampled.
     interchangeability : InterchangeabilityResult or None
         Whether algorithms agree with the raters as these do with each other.
+    sizes : SizeComparison or None
+        Sizes of algorithms against those of given references.
     """
 
     command: ClassVar[str] = "evaluate"
@@ -130,6 +134,7 @@ class Evaluation(Result):
     graded: Graded | None = None
     moved: Moved = NOTHING_MOVED
     interchangeability: InterchangeabilityResult | None = None
+    sizes: SizeComparison | None = None
 
     @property
     def missing(self) -> Missing:
@@ -147,6 +152,7 @@ class Evaluation(Result):
         drawn = dict(human_range_charts(self.mask_scores)) if self.mask_scores else {}
         drawn |= curve_charts(self.probability_scores) if self.probability_scores else {}
         drawn |= froc_charts(self.tables["froc"], self.study) if "froc" in self.tables else {}
+        drawn |= self.sizes.charts if self.sizes else {}
         drawn |= self.intensity_curves.charts() if self.intensity_curves else {}
         return drawn | ({"grades": grading_chart(self.graded)} if self.graded else {})
 
@@ -167,6 +173,9 @@ class Evaluation(Result):
             consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
         consider_equal_references(log, self.equal_references)
         consider_voted_references(log, find_votes(self._beside_references))
+        if self.sizes is not None:
+            agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
+            consider_reference_sizes(log, agreed, self._size_facts)
         metric = "pbar_area" if self.mask_scores is None else "dice"
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
         rows = [row for row in self.table("rankings").rows if (row.label, row["metric"]) == (label, metric)]
@@ -187,6 +196,17 @@ class Evaluation(Result):
                 text = f"its masks are those of {copies.whose} in {share} in which it marks anything"
                 notes.setdefault(copies.algorithm, Note(f"copies_of_{copies.kind}", text))
         return notes | {name: trained_here(on) for name, on in self.study.options.trained_on.items()}
+
+    @property
+    def _size_facts(self) -> ReferenceSizeFacts:
+        """An algorithm is not compared in words where it was trained on the study, or is the reference itself."""
+        given = sorted({c.name for case in self.study for c in case.references})
+        trained = self.study.options.trained_on.items()
+        silent = {(name, reference): trained_here(on) for name, on in trained for reference in given}
+        for (reference, name), same in find_equal_masks(self._references_beside("algorithm"), "algorithm").items():
+            silent[name, reference] = Note("own_mask", f"the reference is its own mask in {same}")
+        subjects, word = len(self.study.subjects), subject_word(self.study)
+        return ReferenceSizeFacts(subjects, word, self._labels, rater=False, silent=silent)
 
     @property
     def _labels(self) -> tuple[str, ...]:
@@ -217,13 +237,17 @@ class Evaluation(Result):
     @property
     def _beside_references(self) -> dict[str, dict[str, Tally]]:
         """Raters and given references of each case, by label; nothing without references."""
+        return self._references_beside("rater")
+
+    def _references_beside(self, role: str) -> dict[str, dict[str, Tally]]:
+        """Given references of each case with raters or algorithms, by label; nothing without references."""
         # the tables of the macro mean unite the labels
         parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
         given = {c for case in self.study for c in case.references}
         cases: dict[str, dict[str, Tally]] = {}
         for part in parts if given else ():
             for case, table in part.tallies.items():
-                others = [c for c in table.columns if c.role != "rater" and c not in given]
+                others = [c for c in table.columns if c.role != role and c not in given]
                 cases.setdefault(case, {})[part.label] = table.without(*others)
         return cases
 
@@ -283,6 +307,8 @@ def evaluate(
     tolerance: float | None = None,
     margin: float | None = None,
     lesions: bool = True,
+    sizes: bool = True,
+    error_ratio: float | None = None,
     boundaries: Literal["outlines", "lines"] | None = None,
     boundary_share: float = 0.0075,
     missing: Missing = "worst",
@@ -345,6 +371,11 @@ def evaluate(
     lesions : bool
         Whether to match lesions: sensitivity, precision, F1 and PQ of lesions by the study's rule, and free-response
         curves of probability maps.
+    sizes : bool
+        Whether to measure areas or volumes and diameters of predictions and given references, and to compare them.
+    error_ratio : float, optional
+        Variance of the errors of an algorithm's sizes over that of the errors of a given reference's, where it is
+        known: 1 where both are as precise. The line between their sizes is then Deming's, else Passing and Bablok's.
     boundaries : {"outlines", "lines"}, optional
         Match boundaries one to one (2-D): outlines of masks, or lines where masks are lines already.
     boundary_share : float
@@ -407,7 +438,7 @@ def evaluate(
     >>> result.tables["scores"].to_frame()  # doctest: +SKIP
     """
     formats = parse_formats(tables, out, "evaluate")
-    settings = Settings(seed=seed, level=level, jobs=jobs)
+    settings = Settings(seed=seed, level=level, jobs=jobs, error_ratio=error_ratio)
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
     study = _open(study, predictions)
     methods = _default_methods(study) if consensus is None else parse_methods(consensus)
@@ -416,7 +447,7 @@ def evaluate(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
-        lesions=lesions, margin=margin,
+        lesions=lesions, margin=margin, sizes=sizes,
     )  # fmt: skip
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
@@ -529,6 +560,8 @@ class CaseEvaluation:
     """The mean intensity of the image inside each mask."""
     free_responses: FreeResponses | None = None
     """Lesions at every threshold of probability maps."""
+    sizes: PredictedSizes | None = None
+    """Of predictions and given references."""
     drawn_without_image: bool = False
     """Whether the case is on the grading sheet without its image."""
 
@@ -552,7 +585,8 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     look = find_case_places(whole) if plan.second_look else None
     image = reading.picture[0] if plan.intensity_curves else None
     intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
-    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, without_image)
+    sizes = measure_predictions(whole) if plan.sizes else None
+    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, sizes, without_image)
 
 
 def compute_evaluation(
@@ -603,6 +637,13 @@ def tabulate_evaluation(
     tables += [boundary_table(study, matched, plan)] if matched else []
     tables += [part.table for part in (looks, curves) if part is not None]
     tables += graded.tables if graded else ()
+    measured_sizes = {name: case.sizes for name, case in cases.items() if case.sizes is not None}
+    sizes = None
+    if measured_sizes and masks is not None:
+        parts = [part for part in masks.parts if part.label != MACRO]
+        labels = [part.label for part in parts]
+        sizes = compare_sizes(study, measured_sizes, parts[0].tallies, labels, settings)
+        tables += sizes.tables
     moved = mark_resampled(study, tables, judged=True)
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
@@ -614,7 +655,7 @@ def tabulate_evaluation(
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
     return Evaluation(
         study, settings, plan, masks, probabilities, orders, Tables(every), messages, looks, curves, graded, moved,
-        compared,
+        compared, sizes,
     )  # fmt: skip
 
 

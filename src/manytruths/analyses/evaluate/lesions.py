@@ -13,15 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...core.columns import Column
-from ...core.undefined import Undefined, ratio
-from ...lesions.marks import TooManyLesions, find_marks
+from ...lesions.marks import TooManyLesions
 from ...lesions.matching import LesionMatch, LesionPair
-from ...shape.components import find_components
 from ...study.lesions import lesion_mask
+from ..agree.lesion_scores import Key, find_lesions, match_pairs, number_components
 from .marks import Array, CaseMarks, LabelMarks
-
-Key = tuple[Column, Column]
-LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
 
 
 def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPair | None]:
@@ -33,14 +29,7 @@ def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPai
         if who in masks and whom in masks:
             by_area.setdefault(who if who in whole.areas else None, []).append((who, whom))
     for area, keys in by_area.items():
-        columns = list(dict.fromkeys(column for key in keys for column in key))
-        names = {column: str(i) for i, column in enumerate(columns)}
-        try:
-            match = _marks({names[c]: masks[c] for c in columns}, whole, area)
-        except TooManyLesions:
-            found |= dict.fromkeys(keys)
-            continue
-        found |= {(who, whom): match.pair(names[whom], names[who]) for who, whom in keys}
+        found |= match_pairs(whole.reading, masks, keys, None if area is None else whole.areas[area])
     return found
 
 
@@ -55,40 +44,7 @@ def _masks(label: LabelMarks) -> dict[Column, Array]:
         raw |= whole.predictions
     drawn |= {c: lesion_mask(array, None, whole.reading) for c, array in raw.items()}
     decided |= {c: drawn[c] for c in whole.predictions if c not in raw}  # cut probability maps
-    return drawn | {c: _number(mask) for c, mask in decided.items()}
-
-
-def _number(mask: Array) -> Array:
-    """A mask as an instance map of its components."""
-    marks = np.ma.filled(mask, False).astype(bool)
-    found, numbers = find_components(marks), np.zeros(marks.shape, np.int32)
-    numbers[found.box] = found.numbers
-    return numbers
-
-
-def _marks(masks: Mapping[str, Array], whole: CaseMarks, area: Column | None = None) -> LesionMatch:
-    """All marks, of which only pairs are looked at."""
-    region, options = whole.reading.region, whole.case.options
-    inside = None if isinstance(region, str) else np.asarray(region) != 0
-    if area is not None:
-        outside = ~whole.areas[area]
-        inside = outside if inside is None else inside & outside
-    marks = find_marks(masks, spacing=whole.reading.grid.spacing, instances=options.instances, region=inside)
-    return LesionMatch(marks, options.lesions, np.zeros(len(marks), np.intp))
-
-
-def lesion_scores(pair: LesionPair | None, *, turned: bool = False) -> dict[str, float]:
-    """The scores of the second of a pair against the first, or the other way round."""
-    if pair is None:
-        return dict.fromkeys(LESIONS, Undefined("too_many_lesions"))
-    reference, judged = (pair.count_b, pair.count_a) if turned else (pair.count_a, pair.count_b)
-    if not reference and not judged:
-        return dict.fromkeys(LESIONS, Undefined("both_empty"))
-    values = (
-        ratio(pair.matched, reference, "second_empty"), ratio(pair.matched, judged, "first_empty"),
-        pair.f1, pair.pq, pair.sq, pair.rq,
-    )  # fmt: skip
-    return dict(zip(LESIONS, values, strict=True))
+    return drawn | {c: number_components(mask) for c, mask in decided.items()}
 
 
 # -- free-response curves ----------------------------------------------------------------------------
@@ -127,14 +83,13 @@ def count_free_responses(whole: CaseMarks) -> FreeResponses | None:
     shown = {f"of {c.name}": c for c in every if _is_reference(c, label)}
     found: dict[tuple[str, str], FreeResponse] = {}
     nothing = np.zeros(reading.grid.shape, bool)
-    judged = CaseMarks(reading, whole.plan, {}, whole.table, reading.training_areas)
     try:
         for column in (*reading.predictions, *whole.case.missing):
             values = reading.predictions.get(column)
             mask = nothing if values is None else np.asarray(values >= cut)
-            own = {"own": _number(mask) if options.instances else mask}
-            area = column if column in reading.training_areas else None
-            match = _marks({name: every[c] for name, c in shown.items()} | own, judged, area)
+            own = {"own": number_components(mask) if options.instances else mask}
+            masks = {name: every[c] for name, c in shown.items()} | own
+            match = find_lesions(reading, masks, reading.training_areas.get(column))
             top = _highest(match, values)
             for name, c in shown.items():
                 found[column.name, c.name] = _free_response(match, name, top)

@@ -80,6 +80,8 @@ class EvaluatePlan:
     """The lines of that sheet."""
     lesions: bool = True
     """Whether to match lesions."""
+    sizes: bool = True
+    """Whether to compare sizes with those of given references."""
     margin: float | None = None
     """Largest difference of Dice distances that does not matter; without it there is no verdict on algorithms."""
 

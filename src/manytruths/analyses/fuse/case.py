@@ -32,9 +32,10 @@ from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
 from ..agree.case import draw_map
-from ..agree.distances import CaseDistances, check_tolerance, measure_distances
+from ..agree.distances import CaseDistances, by_value, check_tolerance, measure_distances
 from ..agree.distances import from_json as distances_from_json
 from ..agree.distances import to_json as distances_to_json
+from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
 from ..agree.references import count_references, label_values
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
@@ -68,6 +69,8 @@ class FusePlan:
     """Whether to measure the distances between raters and consensuses."""
     tolerance: float | None = None
     """Of surface Dice; by default from the raters' own distances."""
+    lesions: bool = True
+    """Whether to match lesions with those of given references."""
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
@@ -120,6 +123,8 @@ class CaseFusion:
     """Of its masks."""
     distances: CaseDistances | None = None
     """Between raters, consensuses (as algorithms) and given references; None where they are not measured."""
+    lesions: ReferenceLesions = field(default_factory=dict)
+    """Scores of raters and consensuses (as algorithms) against given references, by label."""
 
 
 @dataclass(frozen=True)
@@ -189,10 +194,13 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     complexity, by_label = _complexity(readings)
     references = count_references(reading, table, decided)
     named = label_values(reading, table) if references else None
+    lesions: ReferenceLesions = {}
+    if plan.lesions and references:
+        lesions = score_reference_lesions(reading, table, by_value(named or {}), decided)
     kept = CaseFusion(
         _joint(readings, decided), tuple(convergence), soft, regions, complexity, by_label, references=references,
         axes=len(reading.grid.shape),
-        distances=measure_distances(reading, table, decided, named) if plan.distances else None,
+        distances=measure_distances(reading, table, decided, named) if plan.distances else None, lesions=lesions,
     )  # fmt: skip
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
@@ -210,7 +218,7 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     # visible in the masks themselves, or of no effect
     elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
-    asked = (plan.methods, plan.options, plan.pictures, plan.distances)
+    asked = (plan.methods, plan.options, plan.pictures, plan.distances, plan.lesions)
     settings = (manytruths.__version__, *asked, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
@@ -384,7 +392,15 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "references": {label: table.to_csv() for label, table in result.references.items()},
         "axes": result.axes,
         "distances": distances_to_json(result.distances),
+        "lesions": {
+            label: [[_names(a), _names(b), {k: _stored(v) for k, v in scores.items()}] for (a, b), scores in of.items()]
+            for label, of in result.lesions.items()
+        },
     }
+
+
+def _names(column: Column) -> list[str]:
+    return [column.name, column.role, column.session]
 
 
 def _stored_complexity(complexity: Complexity) -> dict[str, Any]:
@@ -409,6 +425,10 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
         {label: Tally.from_csv(text) for label, text in kept["references"].items()},
         int(kept.get("axes", 2)),
         distances_from_json(kept.get("distances")),
+        {
+            label: {(Column(*a), Column(*b)): {k: _number(v) for k, v in scores.items()} for a, b, scores in of}
+            for label, of in kept.get("lesions", {}).items()
+        },
     )
 
 

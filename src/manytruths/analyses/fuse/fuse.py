@@ -267,6 +267,7 @@ def fuse(
     length_penalty: float = 2.0,
     distances: bool = True,
     tolerance: float | None = None,
+    lesions: bool = True,
     pictures: bool = True,
     tables: str | Sequence[str] = (),
     seed: int = 0,
@@ -305,6 +306,8 @@ def fuse(
         Whether to measure the distances of raters to each consensus.
     tolerance : float, optional
         Tolerance of surface Dice, in mm (or pixels); by default from the distances between raters' outlines.
+    lesions : bool
+        Whether to match the lesions of raters and consensuses with those of given references.
     pictures : bool
         Whether to write pictures of the probability maps, and charts.
     tables : str or sequence of str
@@ -347,7 +350,8 @@ def fuse(
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
-        plan = FusePlan(methods, options, folder, pictures, earlier, distances=distances, tolerance=tolerance)
+        measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions}
+        plan = FusePlan(methods, options, folder, pictures, earlier, **measures)  # type: ignore[arg-type]
         result = compute_fusion(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=progress)
         if folder is not None:
             result.write_into(folder, result.map_files, pictures=pictures, tables=formats)
@@ -391,7 +395,10 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     header = ("case", "method", "ended", "iterations", "left_out", "tied", "gaps", "note")
     convergence = PlainTable("convergence", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
     given = {name: case.references for name, case in cases.items()}
-    scores = reference_table(study, given, settings, methods=True, distances=distances, item=_pixel_word(cases))
+    lesions = {name: case.lesions for name, case in cases.items()}
+    scores = reference_table(
+        study, given, settings, methods=True, distances=distances, lesions=lesions, item=_pixel_word(cases)
+    )
     more = [table for table in (left_out, scores) if table.rows]
     tables = Tables([performance, differences, complexity, *more, convergence])
     notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,

@@ -60,7 +60,7 @@ SUFFIXES = {
     "_without_condition_1": "without_conditions",
     "_without_conditions_1_2": "without_conditions",
 }
-ALIKE = {"detection_curve": "detection"}
+ALIKE = {"detection_curve": "detection", "reference_sizes": "sizes"}
 """Tables whose statistics have the names and formulas of another."""
 NUMBERED = re.compile(r"(?<=found_by|centroid)_\d+$")
 """Numbers of raters and axes that names end in."""

@@ -1,19 +1,25 @@
-"""The section on given references: raters, consensuses and algorithms against each, by overlap, distance and size."""
+"""The section on given references: raters, consensuses and algorithms against each.
+
+By overlap, distance, size and lesions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 
+from ...analyses.agree.reference_sizes import LINES, RELATION, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
-from ...claims.numbers import TableIndex, is_defined
+from ...claims.numbers import TableIndex, is_defined, significant_digits
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
 from ...core.labels import MACRO
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
-from ..elements import Block, Column, PageTable, Section
+from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
 from .algorithm_scores import algorithm_cell
+from .sizes import TITLES
 from .standards import given_references, size_word, standard_cell
 from .vocabulary import DISTANCE_TITLES, distance_meaning, in_items, rater_cell, sd_column, with_unit
 
@@ -73,6 +79,9 @@ def _lead(findings: Findings) -> Iterator[Sentence]:
     kinds = ("reference.equals_rater", "reference.equals_vote", "reference.raters_scored")
     yield from findings.agreement.claims.sentences(*kinds)
     yield from findings.fusion.claims.sentences("reference.equals_consensus")
+    yield from findings.agreement.claims.sentences("reference.sizes")
+    if findings.evaluation is not None:
+        yield from findings.evaluation.claims.sentences("reference.sizes")
 
 
 def _judged(findings: Findings) -> Iterator[Judged]:
@@ -117,6 +126,119 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
             sizes.insert(1, (Column("SD", help), _value(SIZE_DIFFERENCE, "std", digits)))
         title = f"{size.capitalize()} compared with the given reference{over}"
         yield _table(findings, "given-reference-sizes", title, own, sizes)
+    yield from _limits(findings)
+    yield from _charts(findings)
+    found = [each for each in judged if each.find("lesion_f1") is not None]
+    if lesions := _columns(findings, LESIONS, found):
+        note = "Where neither of the two has a lesion, there is no number, and such cases do not count."
+        if findings.evaluation is not None:
+            note += " Where no lesion is matched, SQ is undefined for raters and consensuses; for algorithms it is 0."
+        title = f"Lesions compared with those of the given reference{over}"
+        yield _table(findings, "given-reference-lesions", title, found, lesions, note)
+
+
+LESIONS = {
+    "lesion_sensitivity": ("Sensitivity", "Of the lesions of the reference, the share that was matched"),
+    "lesion_precision": ("Precision", "Of the lesions that were marked, the share that was matched"),
+    "lesion_f1": ("F1", "Harmonic mean of the two: matched lesions over the mean number of lesions"),
+    "lesion_pq": ("PQ", "Panoptic quality: F1 times SQ"),
+    "lesion_sq": ("SQ", "Mean IoU of matched lesions"),
+}
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The sizes of somebody against a reference: where their numbers stand."""
+
+    table: TableIndex
+    row: Row
+    """Of the bias."""
+    who: Cell
+
+    def quote(self, statistic: str) -> Cell:
+        """Another number of the same comparison."""
+        row = self.table.row(statistic, "pooled", *self.row.extra, label=self.row.label)
+        return text_cell("") if row is None else self.table.quote(row, 2)
+
+    def quote_line(self, part: str) -> Cell:
+        """Slope or intercept of the line, which is that of the sizes themselves."""
+        extra = (*self.row.extra[:2], "linear", *self.row.extra[3:])
+        rows = (self.table.row(f"{line}_{part}", "pooled", *extra, label=self.row.label) for line in LINES)
+        row = next((row for row in rows if row is not None), None)
+        if row is None:
+            return text_cell("")
+        ends = [abs(end) for end in (row.value, row.low, row.high) if end is not None and not isnan(end)]
+        return self.table.quote(row, 2 if part == "slope" else significant_digits(max(ends, default=0.0)))
+
+
+def _compared(findings: Findings) -> Iterator[_Limits]:
+    """Raters, then algorithms."""
+    for name in ("agree", "evaluate"):
+        table = findings.table(f"{name}/size_agreement")
+        for row in table.all("bias", "pooled", label=None):
+            if row.extra[3] == RELATION and is_defined(row):
+                who = str(row.extra[4])
+                cell = rater_cell(findings, who) if name == "agree" else algorithm_cell(findings, who)
+                yield _Limits(table, row, cell)
+
+
+def _limits(findings: Findings) -> Iterator[Block]:
+    """Bias and limits of agreement, then the line, by size."""
+    rows = list(_compared(findings))
+    if not rows:
+        return
+    several, long = any(each.row.label for each in rows), len(rows) > LONG
+    head: list[ColumnOf[_Limits]] = [
+        *([(text_column("Label", "What was marked"), lambda each: text_cell(each.row.label))] if several else []),
+        (text_column("Who", "A rater or an algorithm"), lambda each: each.who),
+        (text_column("with", "The given reference"), lambda each: text_cell(each.row.extra[5])),
+        (text_column("Size"), lambda each: text_cell(f"{TITLES[each.row['size']]}, {each.row['unit']}")),
+    ]  # fmt: skip
+    help = f"{findings.subject_word.capitalize()}s in which both have the size"
+    count: ColumnOf[_Limits] = (Column("n", help), lambda each: text_cell(each.row.n))
+    limits: list[ColumnOf[_Limits]] = [
+        (Column("Bias", "Areas and volumes: mean ratio to the reference, above 1 where more was marked. Lengths: mean "
+                "difference, in the unit of the row."), lambda each: each.quote("bias")),
+        (Column("Lower limit", "With the upper limit: holds 95% of the ratios, if their logarithms are normal; of "
+                "lengths, of the differences."), lambda each: each.quote("lower_limit")),
+        (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
+         lambda each: each.quote("upper_limit")),
+        count,
+        (Column("No ratio", "Cases in which one of the two marked nothing"),
+         lambda each: text_cell(each.row.n_undefined)),
+    ]  # fmt: skip
+    title = "Sizes compared with the given reference: bias and limits of agreement"
+    note = _own_note(findings)
+    yield make_table("given-reference-limits", title, rows, [*head, *limits], note, filter=long)
+    ratio = findings.settings.error_ratio
+    line, why = ("Passing–Bablok", "it needs no ratio of the errors of the two")
+    if ratio is not None:
+        line, why = ("Deming", f"the ratio of the error variances is given as {ratio:g}")
+    lines: list[ColumnOf[_Limits]] = [
+        (Column("Slope", "1 where sizes differ by a constant at most."), lambda each: each.quote_line("slope")),
+        (Column("Intercept", "In the unit of the row: 0 where sizes differ by a factor at most."),
+         lambda each: each.quote_line("intercept")),
+        count,
+    ]  # fmt: skip
+    note = f"Size = intercept + slope × reference, by {line} regression: {why}."
+    title = "Sizes compared with the given reference: line"
+    yield make_table("given-reference-lines", title, rows, [*head, *lines], note, filter=long)
+
+
+def _charts(findings: Findings) -> Iterator[Block]:
+    """Bland–Altman plots of areas or volumes, two beside each other."""
+    evaluation = findings.evaluation
+    raters = rater_charts(findings.agreement.tables, findings.study)
+    algorithms = evaluation.sizes.charts if evaluation is not None and evaluation.sizes is not None else {}
+    svgs = [item for charts in (raters, algorithms) for item in list(charts.items())[:MOST_CHARTS]]
+    shown = [Chart(name, svg, CAPTION) for name, svg in svgs]
+    for i in range(0, len(shown), 2):
+        yield Beside(tuple(shown[i : i + 2])) if len(shown[i : i + 2]) > 1 else shown[i]
+
+
+MOST_CHARTS = 4
+"""Of raters, and of algorithms; ``agree`` and ``evaluate`` draw more."""
+CAPTION = "Ratio of the two sizes of each case, with the limits of agreement and their intervals."
 
 
 def _columns(

@@ -562,7 +562,7 @@ def results_text(findings: Findings) -> str:
 
 GIVEN = (
     "reference.equals_rater", "reference.equals_consensus", "reference.equals_vote", "reference.raters_scored",
-    "consensus.left_out",
+    "reference.sizes", "consensus.left_out",
 )  # fmt: skip
 """Claims about given references and consensus methods."""
 

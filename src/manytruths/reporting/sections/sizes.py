@@ -207,7 +207,8 @@ MEANINGS = {
 def _pair_table(findings: Findings) -> Iterator[Block]:
     """Ratios of areas or volumes of every two raters."""
     table = findings.table("agree/size_agreement")
-    rows = [row for row in table.all("bias", "pooled", label=None) if row["size"] in RATIOS and is_defined(row)]
+    biases = [row for row in table.all("bias", "pooled", label=None) if row["relation"] == "between"]
+    rows = [row for row in biases if row["size"] in RATIOS and is_defined(row)]
     if not rows:
         return
 
