@@ -451,9 +451,8 @@ def test_skipping_a_hard_case_does_not_pay(capsys, tmp_path):
             assert rows[1]["n"] == "3" or metric == "lesion_sq", (metric, truth)
             if metric in ("hausdorff", "hausdorff_95", "mean_surface_distance", "volume_difference"):
                 assert after >= before - 1e-12, (metric, truth)
-            elif (
-                metric != "cohen_kappa" and before == before
-            ):  # a kappa below 0 is worse than an empty mask's, which is 0
+            # a kappa below 0 is worse than an empty mask's, which is 0
+            elif metric != "cohen_kappa" and before == before:
                 assert after <= before + 1e-12, (metric, truth)
 
 

@@ -26,7 +26,7 @@ def make_sections(findings: Findings) -> list[Section]:
     )
 
     interval = findings.interval_name
-    before = (summary, agreement, raters, groups, sizes, lesions, cases, reference_standard, given_reference)
+    before = (summary, agreement, raters, groups, lesions, sizes, cases, reference_standard, given_reference)
     modules = (*before, complexity, algorithms, computation)
     sections = (module.section(findings) for module in modules)
     spelled = [spell_section(section, interval) for section in sections if section is not None]
