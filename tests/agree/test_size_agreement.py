@@ -83,6 +83,33 @@ def test_all_raters(found):
     assert (limits["scale"], limits["unit"], limits.value) == ("log", "ml", expected.value)
 
 
+def test_all_raters_on_a_log_scale(found):
+    """The same functions on logarithms; the smallest detectable change as a factor. Lengths have no such rows."""
+    values, study, table = found
+    r = mt.icc(np.log(values))
+    row = table.find("icc_a1", scale="log", size="volume", unit="ml", relation="all")
+    assert (row.value, row.low, row.high, row.n, row.n_undefined) == (float(r), r.low, r.high, 20, 0)
+    sem = table.find("sem_agreement", scale="log")
+    assert sem.value == pytest.approx(r.sem_agreement)
+    change = table.find("smallest_detectable_change", scale="log")
+    for of_change, of_sem in ((change.value, sem.value), (change.low, sem.low), (change.high, sem.high)):
+        assert of_change == pytest.approx(math.exp(1.96 * math.sqrt(2) * of_sem))
+    assert change.low < change.value < change.high
+    # limits with the mean come from the same variance
+    limit = table.find("limits_with_mean").value
+    assert math.log(change.value) == pytest.approx(math.log(limit) * math.sqrt(2 * 3 / 2))
+    lengths = size_agreement_table(sizes_of(values, "long_axis", "mm"), study, SETTINGS)
+    assert {row["scale"] for row in lengths.rows} == {"linear"}
+
+
+def test_units_do_not_matter_on_a_log_scale(found):
+    values, study, table = found
+    other = size_agreement_table(sizes_of(values * 1000), study, SETTINGS)
+    for name in ("icc_a1", "sem_agreement", "smallest_detectable_change"):
+        a, b = (t.find(name, scale="log") for t in (table, other))
+        assert (b.value, b.low, b.high) == pytest.approx((a.value, a.low, a.high))
+
+
 def test_pairs_as_ratios(found):
     values, _, table = found
     bias = table.find("bias", relation="between", rater_a="anna", rater_b="ben")
@@ -132,6 +159,15 @@ def test_zeros_on_a_log_scale_are_counted():
     assert table.find("bias", rater_a="ben", rater_b="carla").n == 20
     assert (table.find("limits_with_mean").n, table.find("limits_with_mean").n_undefined) == (17, 3)
     assert table.find("icc_a1").n == 20
+    for name in ("icc_a1", "sem_agreement", "smallest_detectable_change"):
+        row = table.find(name, scale="log")
+        assert (row.n, row.n_undefined) == (17, 3)
+    assert row.value == pytest.approx(math.exp(mt.icc(np.log(values[3:])).smallest_detectable_change))
+    values[:, 0] = 0
+    empty = size_agreement_table(sizes_of(values), study_of([f"p{i:02}" for i in range(20)]), SETTINGS)
+    row = empty.find("smallest_detectable_change", scale="log")
+    assert (row.value.code, row.n, row.n_undefined) == ("no_size_above_zero", 0, 20)
+    assert empty.find("smallest_detectable_change", scale="linear").value > 0
 
 
 def test_few_subjects_have_no_interval():
@@ -149,6 +185,9 @@ def test_several_cases_of_a_subject():
     row = table.find("icc_a1")
     assert (row.n, row.value, row.low) == (12, float(mt.icc(values)), pytest.approx(r.low))
     assert r.method == "jackknife"
+    logs = mt.icc(np.log(values), subjects=names)
+    row = table.find("icc_a1", scale="log")
+    assert (row.n, row.low, row.high) == (12, pytest.approx(logs.low), pytest.approx(logs.high))
     pair = table.find("upper_limit", rater_a="anna", rater_b="ben")
     expected = mt.bland_altman(values[:, 0], values[:, 1], log=True, subjects=names)
     assert expected.upper.method == "mover"
@@ -163,6 +202,10 @@ def test_exchangeable_raters_have_one_way_numbers_and_no_pairs():
         "icc_1", "sem_agreement", "smallest_detectable_change", "limits_with_mean",
     }  # fmt: skip
     assert table.find("icc_1").value == float(mt.icc(values, "1"))
+    logs = mt.icc(np.log(values), "1")
+    assert table.find("icc_1", scale="log").value == float(logs)
+    change = table.find("smallest_detectable_change", scale="log").value
+    assert change == pytest.approx(math.exp(logs.smallest_detectable_change))
 
 
 def test_sessions():

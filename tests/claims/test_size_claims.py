@@ -66,10 +66,43 @@ def test_two_raters_have_limits_between_them(two):
         r"normally distributed\.",
         said(two, "sizes.limits").replace("12 cases", "twelve cases"),
     )
-    assert " mm², if errors do not grow with the size." in said(two, "sizes.detectable_change")
     assert not said(two, "sizes.no_spacing")
     assert " mm apart by the 95% Hausdorff distance" in said(two, "distances.between")
     assert "Of 12 pairs of masks, 1 has no distance, as one of the two is empty." in said(two, "distances.between")
+
+
+def test_the_smallest_detectable_change_is_a_factor(two, three):
+    pattern = (
+        r"The smallest detectable change of areas is a factor of \S+ \(95% CI \S+ to \S+\)(, over 11 of 12 cases, "
+        r"without one case in which a rater marked nothing)?: two areas of one case by different raters differ by less "
+        r"in 95% of cases, if log ratios are normally distributed\."
+    )
+    without = [
+        re.fullmatch(pattern, said(of, "sizes.detectable_change").replace("eleven of twelve", "11 of 12"))[1]
+        for of in (two, three)
+    ]
+    assert [bool(part) for part in without] == [True, False]
+    (claim,) = two.of("sizes.detectable_change")
+    assert ",area,mm²,log,all,,,smallest_detectable_change" in claim.numbers[0].at
+
+
+def test_correlations_are_also_on_a_log_scale(two, three):
+    end = (
+        r" On a log scale it is \S+ \(95% CI \S+ to \S+\)(, over \w+ of \w+ cases, without one case in which a rater "
+        r"marked nothing)?\."
+    )
+    assert re.search(end + "$", said(two, "sizes.icc"))[1]
+    assert re.search(end + "$", said(three, "sizes.icc"))[1] is None
+    (claim,) = three.of("sizes.icc")
+    assert [",log," in number.at for number in claim.numbers] == [False, True]
+
+
+def test_without_ratios_there_is_no_factor():
+    """Where somebody marked nothing in every case, the sizes themselves have a correlation all the same."""
+    found = claims(study("AB", empty=12))
+    assert why_not(found, "sizes.detectable_change") == "no_size_above_zero"
+    assert said(found, "sizes.icc")
+    assert "log scale" not in said(found, "sizes.icc")
 
 
 def test_more_raters_have_limits_with_the_mean(three):
@@ -145,7 +178,7 @@ def test_marks_at_the_border_are_counted():
 def test_cases_without_any_mark_count_as_zero():
     masks = {f"p{i}": {r: disc((4 + i + "AB".index(r) / 3) * (i > 0)) for r in "AB"} for i in range(12)}
     found = claims(mt.Study.from_arrays(masks))
-    assert said(found, "sizes.icc").endswith("; one case in which nobody marked anything counts as 0.")
+    assert said(found, "sizes.icc").count("; one case in which nobody marked anything counts as 0. On") == 1
 
 
 def test_repeated_readings_name_the_rater(tmp_path):

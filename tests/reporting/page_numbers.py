@@ -123,7 +123,7 @@ def rounds(text: str, value: float) -> bool:
     """Whether the text is the value at the text's digits; a small probability may be said to be below a limit."""
     if text.startswith("< "):
         return 0 <= value < float(text[2:])
-    text = text.removeprefix("= ")
+    text = text.removeprefix("= ").removeprefix("×")
     found = re.fullmatch(r"(−?)(\d+)(?:\.(\d+))?(%?)", text)
     if not found:
         return False

@@ -192,13 +192,19 @@ def test_results_hold_sizes_and_distances_after_agreement(demo):
         "Fleiss' kappa",
         "Repeated readings",
         f"single rater) was {row.value:.2f} (95% CI {row.low:.2f} to {row.high:.2f})",
+        "On a log scale it was",
         "The limits of agreement with the mean were a factor of",
+        "The smallest detectable change of areas was a factor of",
         "The outlines of two raters were",
         "overlapped by a mean Dice of",
     )
     places = [text.rindex(each) for each in words]
     assert places == sorted(places)
-    assert "two-way random, absolute agreement, single rater) [Shrout 1979; McGraw 1996]" in methods(demo)
+    assert (
+        "two-way random, absolute agreement, single rater; also on a log scale) [Shrout 1979; McGraw 1996]"
+        in methods(demo)
+    )
+    assert "change and limits as ratios." in methods(demo)
 
 
 def test_results_of_two_raters_say_whom_the_intervals_are_about():

@@ -55,6 +55,20 @@ def test_numbers_are_those_of_the_files(demo):
     assert cell.at.startswith("agree/size_agreement.csv#pooled,,,,whole,area,pixels,linear,all,,,icc_a1")
 
 
+def test_areas_change_by_factors_and_lengths_by_differences(demo):
+    """Factors have their sign; correlations and standard errors are those of sizes."""
+    table = tables(demo)["size-agreement"]
+    shown = dict(zip(column(table, "Size"), column(table, "SDC"), strict=True))
+    row = demo.agreement.tables["size_agreement"].find("smallest_detectable_change", size="area", scale="log")
+    assert shown["Area, pixels"].startswith(f"×{row.value:.2f}")
+    assert not any("×" in text for size, text in shown.items() if not size.startswith("Area"))
+    where = [head.title for head in table.columns].index("SDC")
+    assert table.rows[0][where].at.endswith(",area,pixels,log,all,,,smallest_detectable_change")
+    assert column(table, "Limits with the mean")[0].startswith("×")
+    assert "×" not in column(table, "SEM")[0] + column(table, "ICC(A,1)")[0]
+    assert column(tables(demo)["size-repeatability"], "Repeatability")[0].startswith("×")
+
+
 def test_every_session_has_its_mean_size(demo):
     assert column(tables(demo)["size-by-rater"], "Rater") == ["A", "B@1", "B@2", "C", "D", "E"]
     assert set(column(tables(demo)["size-repeatability"], "Rater")) == {"B"}

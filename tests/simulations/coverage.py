@@ -452,6 +452,12 @@ def size_lines(studies: int) -> Iterator[Line]:
         yield line("ICC(A,1) of sizes", model, study(_correlation, between / whole), promised=False)
         change = LIMIT * math.sqrt(2 * (whole - between))
         yield line("smallest detectable change", model, study(_change, change), promised=not log)
+        if log:
+            between, whole = LOG_PARTS["subjects"], sum(LOG_PARTS.values())
+            study_of_logs = study(_log_correlation, between / whole)
+            yield line("ICC(A,1) of logarithms of sizes", model, study_of_logs, promised=False)
+            factor = math.exp(LIMIT * math.sqrt(2 * (whole - between)))
+            yield line("smallest detectable change, as a factor", model, study(_factor, factor))
     ratio = math.exp(LIMIT * math.sqrt(2 * LOG_PARTS["errors"]))
     for raters in RATERS:
         reach = math.sqrt((LOG_PARTS["raters"] + LOG_PARTS["errors"]) * (raters - 1) / raters)
@@ -469,10 +475,18 @@ def _correlation(sizes: Values) -> Interval:
     return Interval(r.value, r.low, r.high, 0.95, r.method, len(sizes))
 
 
-def _change(sizes: Values) -> Interval:
-    fit = fit_sizes(sizes)
+def _log_correlation(sizes: Values) -> Interval:
+    return _correlation(np.log(sizes))
+
+
+def _change(sizes: Values, log: bool = False) -> Interval:
+    fit = fit_sizes(np.log(sizes) if log else sizes)
     variance = (fit, fit, fit) if isinstance(fit, Undefined) else fit.error_variance(True, 0.95)
-    return spread_interval(variance, LIMIT * math.sqrt(2), 0.95, len(sizes))
+    return spread_interval(variance, LIMIT * math.sqrt(2), 0.95, len(sizes), log)
+
+
+def _factor(sizes: Values) -> Interval:
+    return _change(sizes, log=True)
 
 
 def _mean_limit(sizes: Values) -> Interval:

@@ -40,6 +40,8 @@ def test_the_page_has_the_table():
         "σ",
         "ρ, accuracies by the reference",
         "pooled Dice",
+        "smallest detectable change, as a factor",
+        "ICC(A,1) of logarithms of sizes",
     ):
         assert f"| {quantity} |" in text
 

@@ -10,15 +10,18 @@ from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
 from .agreement import MANY_LABELS, AgreementFacts
 from .claim import ClaimKind, ClaimLog
-from .numbers import TableIndex, has_interval, is_defined, significant_digits, telling_digits
+from .numbers import TableIndex, has_interval, is_defined, telling_digits
 from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
 
 ICC = ClaimKind(
     "sizes.icc", "estimate",
-    "The intraclass correlation of areas or volumes, named in full, is so much; of several labels, label by label.",
+    "The intraclass correlation of areas or volumes, named in full, is so much, and on a log scale so much; of several "
+    "labels, label by label.",
     "The sizes were measured and it is defined; two-way random, absolute agreement, single rater, and one-way where "
-    "raters are exchangeable; the interval needs ten subjects.",
-    "coverage of the interval, which is below 93% with three raters and many subjects, and with skewed sizes",
+    "raters are exchangeable; the interval needs ten subjects. The log scale leaves out cases in which a rater "
+    "marked nothing, and is not mentioned where it has no number.",
+    "coverage of the intervals, which is below 93% with three raters and many subjects, and lower with skewed sizes "
+    "unless on a log scale",
 )  # fmt: skip
 LIMITS = ClaimKind(
     "sizes.limits", "estimate",
@@ -30,9 +33,11 @@ LIMITS = ClaimKind(
 )  # fmt: skip
 CHANGE = ClaimKind(
     "sizes.detectable_change", "estimate",
-    "The smallest detectable change of an area or a volume that two raters measure is so much, in its unit.",
-    "It is defined; the interval needs ten subjects. The sentence says that it takes errors not to grow with the size.",
-    "coverage of the interval, where errors do not grow with the size",
+    "The smallest detectable change of areas or volumes is a factor: two sizes of one case by different raters differ "
+    "by less in 95% of cases.",
+    "It is defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
+    "needs ten subjects. The sentence says that it takes log ratios to be normally distributed.",
+    "coverage of the interval, where log ratios are normal",
 )  # fmt: skip
 REPEATABILITY = ClaimKind(
     "sizes.repeatability", "estimate",
@@ -188,8 +193,13 @@ def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None
     zeros = f"; {spell_count(empty, 'case')} in which nobody marked anything count as 0" if empty else ""
     zeros = zeros.replace("count as", "counts as") if empty == 1 else zeros
     tenses = ("is", zeros), ("was", zeros.replace(" count", " counted").replace("counteds", "counted"))
-    sentence, result = (compose(text, verb, said, rest) for verb, rest in tenses)
-    log.consider(ICC, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+    logs = size.rows(table, name, "log", "all")
+    also, more = _by_label(logs, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row, "a rater")))
+    sentence, result = (
+        (*compose(text, verb, said, rest), *(compose(" On a log scale it {} {}.", verb, also) if also else ()))
+        for verb, rest in tenses
+    )
+    log.consider(ICC, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, (*left, *more))))
 
 
 def _about(size: _Size) -> str:
@@ -249,18 +259,17 @@ def _mean_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
 
 
 def _consider_change(log: ClaimLog, table: TableIndex, size: _Size) -> None:
-    rows = size.rows(table, "smallest_detectable_change", "linear", "all")
+    rows = size.rows(table, "smallest_detectable_change", "log", "all")
     if not any(map(_is_sayable, rows)):
         text = f"The smallest detectable change of {size.words} is known."
         log.consider(CHANGE, (text,), about=_about(size), why_not=_why_undefined(rows))
         return
-    digits = {row.label: significant_digits(row.value) for row in rows}
-    said, left = _by_label(rows, lambda row: (table.quote(row, digits[row.label]), f" {size.unit}{size.over(row)}"))
+    said, left = _by_label(rows, lambda row: (_factor(table, row), size.over(row, "a rater")))
     text = (
-        f"The smallest detectable change of {size.words}, each measured once by one rater, {{}} {{}}, if errors do not "
-        "grow with the size."
+        f"The smallest detectable change of {size.words} {{}} a factor of {{}}: two {size.words} of one case by "
+        f"different raters {{}} by less in 95% of cases, if {NORMAL}."
     )
-    sentence, result = (compose(text, verb, said) for verb in ("is", "was"))
+    sentence, result = (compose(text, be, said, verb) for be, verb in (("is", "differ"), ("was", "differed")))
     log.consider(CHANGE, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 

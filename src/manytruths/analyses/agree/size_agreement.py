@@ -7,8 +7,9 @@ others by the jackknife over subjects. A rater's first session counts; further o
 reproducibility.
 
 Areas and volumes are compared as ratios, without looking at the data first: their errors grow with their size. Cases
-with a size of 0 have no ratio and are counted in ``n_undefined``. Intraclass correlations and standard errors of
-measurement are those of the sizes themselves. Lengths and counts are compared as differences.
+with a size of 0 have no ratio and are counted in ``n_undefined``. Intraclass correlations, standard errors of
+measurement and the smallest detectable change are those of the sizes themselves; of areas and volumes there are also
+those of logarithms. Lengths and counts are compared as differences.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ...inference.intervals import Interval, too_few_subjects
 from ...io.result_tables import Row, Table
 from ...measures.bland_altman import bland_altman, limits_with_mean, repeatability, spread_interval
 from ...measures.intraclass import LIMIT, icc_of_model
-from ...measures.variance_components import fit_sizes
+from ...measures.variance_components import SizeModel, fit_sizes
 from ...study import Study
 from ..tables import Settings
 
@@ -38,7 +39,8 @@ SIZES = ("area", "volume", "lesions", "long_axis", "short_axis", "sum_long_axes"
 RATIOS = ("area", "volume")
 """Those that are compared as ratios."""
 EXTRA = ("size", "unit", "scale", "relation", "rater_a", "rater_b")
-"""The columns of ``size_agreement.csv``; on the scale ``log`` numbers are ratios of sizes in this unit."""
+"""The columns of ``size_agreement.csv``; on the scale ``log`` numbers are ratios of sizes in this unit, intraclass
+correlations of their natural logarithms, or standard deviations of these."""
 
 
 @dataclass(frozen=True)
@@ -143,21 +145,48 @@ def _all_raters(readings: SizeReadings, settings: Settings, exchangeable: bool) 
         extra=(readings.size, readings.unit, "linear", "all", "", ""),
     )  # fmt: skip
     fit = fit_sizes(first, one_way=exchangeable, subjects=subjects, seed=settings.seed)
-    for kind in ("1",) if exchangeable else ("A,1", "C,1"):
-        r = icc_of_model(fit, kind, level=level)
-        yield with_interval(
-            base, f"icc_{kind.replace(',', '').lower()}", Interval(r.value, r.low, r.high, level, r.method, n)
-        )
-    for raters, name in ((True, "sem_agreement"), (False, "sem_consistency"))[: 1 if exchangeable else 2]:
-        variance = (fit, fit, fit) if isinstance(fit, Undefined) else fit.error_variance(raters, level)
-        yield with_interval(base, name, spread_interval(variance, 1.0, level, n))
-        if raters:
-            change = spread_interval(variance, LIMIT * math.sqrt(2), level, n)
-            yield with_interval(base, "smallest_detectable_change", change)
+    kinds = ("1",) if exchangeable else ("A,1", "C,1")
+    yield from _correlation_rows(base, fit, kinds, level)
+    yield from _error_rows(base, fit, level)
+    if not exchangeable:
+        yield with_interval(base, "sem_consistency", spread_interval(_error_variance(fit, False, level), 1.0, level, n))
     limits = limits_with_mean(first, log=readings.log, level=level, exchangeable=exchangeable, subjects=subjects)
     kept = measured & ~np.asarray((first == 0).any(axis=1)) if readings.log else measured
-    row = replace(base, n=_count(subjects, kept), n_undefined=limits.n_zero)
-    yield with_interval(_scaled(row, readings.log), "limits_with_mean", limits.limit)
+    row = _scaled(replace(base, n=_count(subjects, kept), n_undefined=limits.n_zero), readings.log)
+    yield with_interval(row, "limits_with_mean", limits.limit)
+    if readings.log:
+        logs = _fit_logs(readings, kept, exchangeable, settings)
+        yield from _correlation_rows(row, logs, kinds[:1], level)
+        yield from _error_rows(row, logs, level, log=True)
+
+
+def _fit_logs(
+    readings: SizeReadings, kept: NDArray[np.bool_], one_way: bool, settings: Settings
+) -> SizeModel | Undefined:
+    """The variances of natural logarithms of sizes, in cases without a size of 0."""
+    if not kept.any() and (readings.first == 0).any():
+        return Undefined("no_size_above_zero")
+    subjects = [subject for subject, used in zip(readings.subjects, kept.tolist(), strict=True) if used]
+    return fit_sizes(np.log(readings.first[kept]), one_way=one_way, subjects=subjects, seed=settings.seed)
+
+
+def _correlation_rows(base: Row, fit: SizeModel | Undefined, kinds: Sequence[str], level: float) -> Iterator[Row]:
+    for kind in kinds:
+        r, name = icc_of_model(fit, kind, level=level), f"icc_{kind.replace(',', '').lower()}"
+        yield with_interval(base, name, Interval(r.value, r.low, r.high, level, r.method, base.n or 0))
+
+
+def _error_rows(base: Row, fit: SizeModel | Undefined, level: float, *, log: bool = False) -> Iterator[Row]:
+    """Standard error of measurement and smallest detectable change, a factor on the scale of logarithms."""
+    variance, n = _error_variance(fit, True, level), base.n or 0
+    yield with_interval(base, "sem_agreement", spread_interval(variance, 1.0, level, n))
+    change = spread_interval(variance, LIMIT * math.sqrt(2), level, n, log)
+    yield with_interval(base, "smallest_detectable_change", change)
+
+
+def _error_variance(fit: SizeModel | Undefined, raters: bool, level: float) -> tuple[float, float, float]:
+    """Variance of errors with its interval, with differences between raters or without."""
+    return (fit, fit, fit) if isinstance(fit, Undefined) else fit.error_variance(raters, level)
 
 
 def pair_rows(

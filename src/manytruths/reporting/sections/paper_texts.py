@@ -321,11 +321,14 @@ def _size_methods(findings: Findings) -> Iterator[str]:
         return
     what = join_names([f"{size}s" for size in of])
     units = join_names(list(dict.fromkeys(row["unit"] for row in table.rows if row["size"] in of)))
+    logs = {row.statistic for row in table.rows if row["scale"] == "log" and is_defined(row)}
+    also = "; also on a log scale" if logs & {"icc_a1", "icc_1"} else ""
     parts = {
-        "icc_a1": "the intraclass correlation (two-way random, absolute agreement, single rater)",
-        "icc_1": "the intraclass correlation (one-way random, single rater)",
-        "smallest_detectable_change": "the smallest detectable change",
+        "icc_a1": f"the intraclass correlation (two-way random, absolute agreement, single rater{also})",
+        "icc_1": f"the intraclass correlation (one-way random, single rater{also})",
     }
+    if "smallest_detectable_change" in logs:
+        parts["smallest_detectable_change"] = "the smallest detectable change"
     limits = {
         "upper_limit": "limits of agreement of two raters",
         "limits_with_mean": "limits of agreement of all raters with their mean",
@@ -335,7 +338,9 @@ def _size_methods(findings: Findings) -> Iterator[str]:
     names = [parts[name] + _cite_statistic(name) for name in parts if name in here]
     names += [f"{limits[name]}{_cite_statistic(name)}" for name in limits if name in here]
     by = f" by {join_names(names, len(names))}" if names else ""
-    ratios = ", limits as ratios" if any(name in here for name in limits) else ""
+    as_ratios = ["change"] if "smallest_detectable_change" in logs else []
+    as_ratios += ["limits"] if any(name in here for name in limits) else []
+    ratios = f", {join_names(as_ratios)} as ratios" if as_ratios else ""
     yield f"Agreement of {what} (in {units}) was measured{by}{ratios}."
     if "repeatability" in here:
         yield f"Repeated readings gave the repeatability coefficient{_cite_statistic('repeatability')}."

@@ -30,6 +30,10 @@ TITLES = {
 """Of what is measured, in the order of tables."""
 RATIOS = ("area", "volume")
 """Compared as ratios."""
+FACTORS = ("smallest_detectable_change", "limits_with_mean", "reproducibility")
+"""Of those, given as factors."""
+SMALL_FACTOR = 0.005
+"""Distance from 1 below which a factor has three decimals."""
 LEAST_CASES = 3
 """Fewest cases whose sizes are drawn."""
 MANY = 15
@@ -108,14 +112,24 @@ def _quote(table: TableIndex, row: Row | None, digits: int | None = None) -> Cel
     return table.quote(row, significant_digits(row.value) if digits is None else digits)
 
 
+def _quote_factor(table: TableIndex, row: Row | None) -> Cell:
+    """A number by which sizes are compared: a factor with its sign, ``×1.35``, where they are compared as ratios."""
+    if row is None or row["scale"] != "log" or not is_defined(row):
+        return _quote(table, row)
+    # one that is not 1 is not shown as 1
+    cell = _quote(table, row, 3 if abs(row.value - 1) < SMALL_FACTOR else None)
+    return replace(cell, shown=f"×{cell.shown}")
+
+
 ALL = {
     "icc_a1": ("ICC(A,1)", "Two-way random, absolute agreement, single rater: 1 where raters measure the same."),
     "icc_c1": ("ICC(C,1)", "Two-way, consistency, single rater: constant differences between raters do not count."),
     "icc_1": ("ICC(1)", "One-way random, single rater: 1 where raters measure the same."),
     "sem_agreement": ("SEM", "Standard error of measurement: how far one rater lies from the mean of many, in the unit "
                       "of the row."),
-    "smallest_detectable_change": ("SDC", "Smallest detectable change, 1.96 √2 SEM, in the unit of the row: for a "
-                                   "change that two raters measure, if errors do not grow with the size."),
+    "smallest_detectable_change": ("SDC", "Smallest detectable change: two sizes of one case by different raters "
+                                   "differ by less in 95% of cases. For areas and volumes a factor, from the SEM of "
+                                   "logarithms; for the others 1.96 √2 SEM, in the unit of the row."),
     "limits_with_mean": ("Limits with the mean", "Limits of agreement with the mean of all raters, no limits between "
                          "two raters: a factor for areas and volumes, ± in the unit of the row for the others."),
     "reproducibility": ("Reproducibility", "Two readings by two raters differ by less in 95% of cases: a factor for "
@@ -135,7 +149,7 @@ def _agreement_table(findings: Findings) -> Iterator[Block]:
     def number(statistic: str) -> Callable[[_Size], Cell]:
         def cell(key: _Size) -> Cell:
             row = _of_all(table, key, statistic)
-            return _quote(table, row, 2 if statistic in SHARES else None)
+            return _quote(table, row, 2) if statistic in SHARES else _quote_factor(table, row)
 
         return cell
 
@@ -147,13 +161,13 @@ def _agreement_table(findings: Findings) -> Iterator[Block]:
     ]
     note = f"Sizes of single cases; intervals go by {findings.subject_word}s."
     note = note if any(map(has_interval, table.rows)) else "Sizes of single cases."
-    note += " Cases in which a rater marked nothing have no ratio: limits of areas and volumes leave them out."
+    note += " Cases in which a rater marked nothing have no ratio: factors (×) leave them out."
     several = len(rows) > MANY
     yield make_table("size-agreement", "Agreement on sizes, all raters", rows, columns, note, filter=several)
 
 
 def _of_all(table: TableIndex, key: _Size, statistic: str) -> Row | None:
-    scale = key.scale if statistic in ("limits_with_mean", "reproducibility") else "linear"
+    scale = key.scale if statistic in FACTORS else "linear"
     return table.row(statistic, "pooled", key.size, key.unit, scale, "all", "", "", label=key.label)
 
 
@@ -254,7 +268,7 @@ def _session_table(findings: Findings) -> Iterator[Block]:
         (text_column("Size"), lambda row: text_cell(_Size(row["size"], row["unit"], "").title)),
         *((head, lambda row, make=make: make(row.label)) for head, make in _label_columns(r.label for r in rows)),
         (Column("Repeatability", "Two readings of a case by one rater differ by less in 95% of cases: a factor for "
-                "areas and volumes, a difference for the others."), lambda row: _quote(table, row)),
+                "areas and volumes, a difference for the others."), lambda row: _quote_factor(table, row)),
         (Column("n", f"{findings.subject_word.capitalize()}s with repeated readings"), lambda row: text_cell(row.n)),
     ]  # fmt: skip
     long = len(rows) > MANY
