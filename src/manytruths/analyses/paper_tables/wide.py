@@ -252,8 +252,8 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
 """The tables of each command; a table that none of these is made from is laid out by its columns."""
 
 NOT_PASTED = frozenset({
-    "curve", "detection_curve", "froc", "features", "regions", "masks", "confusion", "differences", "beside_raters", "rankings", "second_look",
-    "tau", "truth",
+    "curve", "detection_curve", "froc", "features", "regions", "masks", "confusion", "differences", "beside_raters",
+    "rankings", "second_look", "tau", "truth",
 })  # fmt: skip
 """Tables with a line for each case, mark or step, or that other tables for a paper summarise."""
 
