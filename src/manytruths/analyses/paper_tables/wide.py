@@ -127,7 +127,7 @@ _ALL_RATERS = (
     "fleiss_kappa", "krippendorff_alpha", "krippendorff_alpha_ordinal", "krippendorff_alpha_interval", "cohen_kappa",
     "gwet_ac1", "pabak", "percent_agreement", "positive_agreement", "negative_agreement", "dice", "iou", "unanimous",
     "volume_difference", "volume_difference_both_marked", "fleiss_kappa_modified_background",
-    "krippendorff_alpha_modified_background", "smyth_bound",
+    "krippendorff_alpha_modified_background", "smyth_bound", "hausdorff_95", "mean_surface_distance", "surface_dice",
 )  # fmt: skip
 _HEADLINES = ("fleiss_kappa", "krippendorff_alpha", "dice", "positive_agreement")
 _OF_PAIRS = {
@@ -135,6 +135,9 @@ _OF_PAIRS = {
     "dice": "Dice, mean of pairs",
     "iou": "IoU, mean of pairs",
     "volume_difference": "Relative size difference, mean of pairs",
+    "hausdorff_95": "95% Hausdorff distance, mean of pairs",
+    "mean_surface_distance": "Mean surface distance, mean of pairs",
+    "surface_dice": "Surface Dice, mean of pairs",
 }
 _PAIRS = (
     "cohen_kappa", "dice", "iou", "volume_difference", "hausdorff", "hausdorff_95", "mean_surface_distance",
@@ -147,6 +150,18 @@ _RATERS = (
     "relative_size",
     "excess_distance",
 )
+_FLOW = (
+    "readings_expected", "masks", "empty_masks", "not_evaluable", "unread", "unfinished", "edits", "excluded_masks",
+    "missing",
+)  # fmt: skip
+_SIZES = ("area", "volume", "long_axis", "short_axis", "diameter_3d", "sum_long_axes", "lesions")
+_SIZE_AGREEMENT = (
+    "icc_a1", "icc_1", "icc_c1", "sem_agreement", "sem_consistency", "smallest_detectable_change", "limits_with_mean",
+)  # fmt: skip
+_LIMITS = ("bias", "lower_limit", "upper_limit")
+_OF_LESIONS = ("lesions", "positive_agreement", "matched_dice", "pq", "sq", "rq")
+_DETECTION = {"sensitivity": "Found of what the others found", "false_marks": "False marks a case"}
+_EXTENT = {"size": ("area", "volume")}
 _SCORES = (
     "dice", "sensitivity", "ppv", "hausdorff_95", "mean_surface_distance", "surface_dice", "roc_area", "pr_area",
     "pbar_area",
@@ -173,6 +188,36 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
             where={"relation": "within"},
         ),
         Layout("raters", "raters", "Each rater against the others", ("rater",), _RATERS),
+        Layout(
+            "groups", "groups", "Groups", ("by", "group_a", "group_b"),
+            ("dice", "dice_difference", "dice_p_value", "dice_p_holm"),
+        ),
+        Layout("detection", "lesions", "Agreement on lesions", statistics=_OF_LESIONS),
+        Layout(
+            "detection", "lesions_by_rater", "Lesions of each rater", ("rater",),
+            ("lesions", "sensitivity", "false_marks", "lesions_alone"), where={"against": "others"}, titles=_DETECTION,
+        ),
+        Layout("detection", "lesions_by_pair", "Lesions of two raters", ("rater", "against"), _OF_LESIONS[1:]),
+        Layout("sizes", "sizes", "Sizes of what each rater marked", ("rater", "session"), _SIZES, ("mean",)),
+        Layout(
+            "size_agreement", "size_agreement", "Agreement of sizes", ("size", "unit", "scale"), _SIZE_AGREEMENT,
+            where={"relation": "all"},
+        ),
+        Layout(
+            "size_agreement", "size_limits", "Limits of agreement of sizes, two raters",
+            ("size", "unit", "scale", "rater_a", "rater_b"), _LIMITS, where={"relation": "between", **_EXTENT},
+        ),
+        Layout(
+            "size_agreement", "size_repeatability", "Repeatability of sizes", ("size", "unit", "scale", "rater_a"),
+            ("repeatability",), where={"relation": "within"},
+        ),
+        Layout(
+            "size_agreement", "size_reference", "Sizes against the given reference",
+            ("size", "unit", "scale", "rater_a", "rater_b"),
+            (*_LIMITS, "passing_bablok_slope", "passing_bablok_intercept", "deming_slope", "deming_intercept"),
+            where={"relation": "reference"},
+        ),
+        Layout("flow", "flow", "Flow of readings", ("rater", "session"), _FLOW, where={"why": ""}),
     ),
     "fuse": (
         Layout(
@@ -279,6 +324,11 @@ def paper_tables(
     return made
 
 
+def _fits(cell: object, wanted: object) -> bool:
+    """Whether a cell is what is wanted, or one of several such values."""
+    return cell in wanted if isinstance(wanted, tuple) else cell == wanted
+
+
 def _lay_out(table: Table) -> Layout | None:
     """A layout by the columns that hold anything; None where there is nothing but rows of cases."""
     scopes = tuple(s for s in ("mean", "pooled") if any(row.scope == s for row in table.rows))
@@ -324,7 +374,7 @@ class _Maker:
         if bool(row.group) != ("group" in by) or ("group" in by and not whole) or ("label" in by and whole):
             return False
         cells = self._cells(row)
-        return all((cells[name] or "") == wanted for name, wanted in self.where.items() if name in cells)
+        return all(_fits(cells[name] or "", wanted) for name, wanted in self.where.items() if name in cells)
 
     def _cells(self, row: Row) -> dict[str, object]:
         return {"group": row.group, "label": row.label, **dict(zip(self.source.extra, row.extra, strict=True))}
@@ -351,7 +401,7 @@ class _Maker:
             subjects = next((row.n for row in here if row is not None and row.scope == "mean"), None)
             count = Entry(float(subjects), kind="count") if subjects else Entry("")
             lines.append((*map(key_entry, key), *(self._entry(row, shared=subjects) for row in here), count))
-        titles = [self._title(name) + self._scope_word(name, found) for name in statistics]
+        titles = [self._title(name) + self._unit(found[name]) + self._scope_word(name, found) for name in statistics]
         return [*map(column_title, by), *titles, "n"], lines
 
     def _matrix(self, statistics: Sequence[str], rows: Sequence[Row]) -> tuple[list[str], list[tuple[Entry, ...]]]:
@@ -390,6 +440,13 @@ class _Maker:
     def _title(self, statistic: str) -> str:
         title = self.layout.titles.get(statistic) or statistic_title(statistic)
         return f"{title}, {self.unit}" if self.unit and statistic in DISTANCES else title
+
+    def _unit(self, rows: Mapping[tuple[object, ...], Row]) -> str:
+        """The unit that all numbers of a column have, where no column of the table says it."""
+        units = (
+            {str(self._cells(row).get("unit") or "") for row in rows.values()} if "unit" not in self.layout.by else {}
+        )
+        return f", {units.pop()}" if len(units) == 1 and "" not in units else ""
 
     def _scope_word(self, statistic: str, found: Mapping[str, Mapping[tuple[object, ...], Row]]) -> str:
         """Which columns are of all cases together, where others are means over subjects."""
@@ -466,8 +523,22 @@ TITLES = {
     "p_holm": "p (Holm)",
     "first_share": "First in resamples",
     "resampled_rank": "Rank in resamples",
-    "icc": "ICC",
-    "sem": "SEM",
+    "icc_1": "ICC(1)",
+    "icc_a1": "ICC(A,1)",
+    "icc_c1": "ICC(C,1)",
+    "icc_ak": "ICC(A,k)",
+    "sem_agreement": "SEM, agreement",
+    "sem_consistency": "SEM, consistency",
+    "diameter_3d": "Largest diameter",
+    "pq": "PQ",
+    "sq": "SQ",
+    "rq": "RQ",
+    "matched_dice": "Dice of found lesions",
+    "lesions_alone": "Found alone",
+    "passing_bablok_slope": "Slope (Passing–Bablok)",
+    "passing_bablok_intercept": "Intercept (Passing–Bablok)",
+    "deming_slope": "Slope (Deming)",
+    "deming_intercept": "Intercept (Deming)",
 }
 """Names that are not those of the statistics with spaces."""
 SUFFIXES = {
@@ -492,7 +563,7 @@ PERCENT = frozenset({
 COUNTS = frozenset({
     "rank", "resampled_rank", "wins", "ratings", "lesions", "raters_needed", "missing", "undefined", "both_empty",
     "nothing_marked", "condition_1", "condition_2", "found_alone", "found_by", "found_by_at_least", "bridged",
-    "specks", "contradictions", "possible_copies", "rater_group", "outlier",
+    "specks", "contradictions", "possible_copies", "rater_group", "outlier", *_FLOW,
 })  # fmt: skip
 
 
