@@ -443,10 +443,9 @@ class _Maker:
 
     def _unit(self, rows: Mapping[tuple[object, ...], Row]) -> str:
         """The unit that all numbers of a column have, where no column of the table says it."""
-        units = (
-            {str(self._cells(row).get("unit") or "") for row in rows.values()} if "unit" not in self.layout.by else {}
-        )
-        return f", {units.pop()}" if len(units) == 1 and "" not in units else ""
+        units = {str(self._cells(row).get("unit") or "") for row in rows.values()}
+        shown = len(units) == 1 and units != {""} and "unit" not in self.layout.by
+        return f", {next(iter(units))}" if shown else ""
 
     def _scope_word(self, statistic: str, found: Mapping[str, Mapping[tuple[object, ...], Row]]) -> str:
         """Which columns are of all cases together, where others are means over subjects."""
