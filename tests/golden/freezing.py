@@ -20,7 +20,7 @@ import numpy as np
 
 Entry = dict[str, Any]
 
-ROWS = 12000
+ROWS = 40_000
 """A table with more rows is kept as digests, with its first rows."""
 FIRST = 200
 NUMBERS = 64
@@ -39,7 +39,8 @@ KEYS = (
     "algorithm_a", "algorithm_b", "rater", "rater_a", "rater_b", "raters", "rater_accuracy", "relation",
     "based_on", "step", "label_a", "label_b", "feature", "source", "confidence", "grader", "grader_b", "lesion",
     "against", "metric", "truth", "threshold", "name", "old", "new", "split", "fold", "id", "statistic", "at",
-    "grade", "order",
+    "grade", "order", "size", "scale", "unit", "reference", "by", "of", "group_a", "group_b", "why", "measure", "since",
+    "compared_with", "population", "modality_a", "modality_b", "response",
 )  # fmt: skip
 """Columns that say what a row is about, where a table has them. What is left over tells rows apart by their order."""
 
