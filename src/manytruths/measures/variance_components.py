@@ -233,6 +233,8 @@ def _fit_squares(table: Values, owner: NDArray[np.intp], one_way: bool) -> SizeM
     left = centred - centred.mean(axis=1, keepdims=True)
     left -= 0.0 if one_way else left.mean(axis=0)
     squares[2] = _without_rounding(left, table) / freedom[2]
+    if not _without_rounding(centred.mean(axis=1), table):
+        squares[0] = 0.0
     model = SizeModel(n, k, n * k, one_way, _components(n, k, squares, one_way), squares, freedom, k, n)
     subjects = int(owner.max()) + 1
     if subjects == n:
