@@ -302,3 +302,13 @@ def test_speckle_is_refused():
     speckle[::2, ::2] = True
     with pytest.raises(mt.InputError, match="122500 connected components, more than 100000"):
         mt.diameters(speckle)
+
+
+def test_masked_pixels_are_not_marked_and_nan_is_refused():
+    mask = np.ones((6, 8))
+    hidden = np.zeros(mask.shape, bool)
+    hidden[:, 3:] = True
+    assert str(mt.diameters(np.ma.masked_array(mask, hidden))) == str(mt.diameters(np.where(hidden, 0, mask)))
+    mask[0, 0] = math.nan
+    with pytest.raises(mt.InputError, match="mask has nan"):
+        mt.diameters(mask)

@@ -217,7 +217,7 @@ def icc(
     Parameters
     ----------
     values : array_like
-        Sizes (subjects, raters), nan where one is missing. Subjects and raters without a size are left out.
+        Sizes (subjects, raters), nan or masked where one is missing. Subjects and raters without a size are left out.
     kind : {"A,1", "C,1", "1", "A,k", "C,k", "k"}
         McGraw and Wong's notation; Shrout and Fleiss' (2,1), (3,1), (1,1), (2,k), (3,k), (1,k).
     level : float

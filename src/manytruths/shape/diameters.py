@@ -99,7 +99,7 @@ def diameters(
     Parameters
     ----------
     mask : array of two or three axes
-        What is not 0 is marked.
+        What is not 0 is marked. Masked pixels are not; nan is refused.
     spacing : sequence of float, optional
         Size of a pixel along each axis, in mm; without it, lengths are in pixels.
     axis : int, optional
@@ -135,8 +135,7 @@ def diameters(
 
 def measure_axes(mask: ArrayLike, spacing: Sequence[float] | None = None, axis: int | None = None) -> MaskAxes:
     """The components of a mask, with their axes as far as they are asked for."""
-    marks = np.asarray(mask)
-    marks = marks if marks.dtype == np.bool_ else marks != 0
+    marks = _as_marks(mask)
     if marks.ndim not in (2, 3):
         raise GridError(f"mask has {marks.ndim} axes; diameters are of images of two axes or volumes of three")
     sides = (1.0,) * marks.ndim if spacing is None else tuple(float(side) for side in spacing)
@@ -148,6 +147,21 @@ def measure_axes(mask: ArrayLike, spacing: Sequence[float] | None = None, axis: 
     order = _memory_order(marks, across)
     turned = marks.transpose(order) if marks.ndim == 3 else marks.transpose(order)[None]
     return MaskAxes(find_runs(np.ascontiguousarray(turned)), marks.shape, sides, order)
+
+
+def _as_marks(mask: ArrayLike) -> NDArray[np.bool_]:
+    """What is marked; masked pixels are not."""
+    try:
+        values = np.ma.filled(mask, 0) if isinstance(mask, np.ma.MaskedArray) else np.asarray(mask)
+    except ValueError:
+        raise GridError("mask must be an array; got rows that differ in length") from None
+    if values.dtype == np.bool_:
+        return values
+    if values.dtype.kind not in "iuf":
+        raise CallError(f"mask must hold numbers, 0 where nothing is marked; got an array of {values.dtype}")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise InputError("mask has nan, which is neither marked nor not; use 0 for what is not marked")
+    return np.asarray(values != 0)
 
 
 def measure_images(images: Sequence[NDArray[np.bool_]], spacing: Sequence[float] | None = None) -> MaskAxes:
