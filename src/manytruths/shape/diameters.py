@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, InputError
 from ..core.undefined import Undefined
-from .grid import slice_axis, times
+from .grid import as_spacing, slice_axis, times
 from .runs import Runs, expand, find_runs, find_runs_of_images
 
 Floats = NDArray[np.float64]
@@ -138,11 +138,13 @@ def measure_axes(mask: ArrayLike, spacing: Sequence[float] | None = None, axis: 
     marks = _as_marks(mask)
     if marks.ndim not in (2, 3):
         raise GridError(f"mask has {marks.ndim} axes; diameters are of images of two axes or volumes of three")
-    sides = (1.0,) * marks.ndim if spacing is None else tuple(float(side) for side in spacing)
+    if not marks.size:
+        raise CallError(f"mask has no pixel: its shape is {marks.shape}; diameters need at least one along each axis")
+    sides = (1.0,) * marks.ndim if spacing is None else as_spacing(spacing, marks.ndim)
     if len(sides) != marks.ndim or not all(0 < side < math.inf for side in sides):
         raise GridError(f"spacing is {times(sides)}; give a positive number for each of the {marks.ndim} axes")
-    if axis is not None and (marks.ndim < 3 or not -3 <= axis < 3):
-        raise CallError(f"axis is {axis}; it is 0, 1 or 2 and for volumes of three axes")
+    if axis is not None and (marks.ndim < 3 or axis not in range(-3, 3)):
+        raise CallError(f"axis is {axis!r}; it is 0, 1 or 2 and for volumes of three axes")
     across = slice_axis(marks.shape, spacing) if axis is None else axis % 3
     order = _memory_order(marks, across)
     turned = marks.transpose(order) if marks.ndim == 3 else marks.transpose(order)[None]
@@ -279,7 +281,9 @@ class MaskAxes:
             length, ends = shorts.lengths[k], shorts.ends[k]
             old = best.get(component)
             if old is None or length > old.short_axis * (1 + _SAME):
-                best[component] = _Axes(float(self.long_axes[component]), float(length), z, ties.ends[k], ends)
+                long_axis = float(self.long_axes[component])
+                # across a long axis there may be another of the same length, but for rounding
+                best[component] = _Axes(long_axis, min(float(length), long_axis), z, ties.ends[k], ends)
         return [best[component] for component in wanted.tolist()]
 
     # -- diameters in space ------------------------------------------------------------------------
