@@ -209,3 +209,13 @@ def test_the_command_line_has_the_option(tmp_path, capsys):
     done = run(capsys, "agree", template, "--measure", "sises", *every)
     assert done.status == 2
     assert "any of sizes, distances, lesions" in done.line
+
+
+@pytest.mark.parametrize("study", [np.eye(5), {}, None])
+@pytest.mark.parametrize("function", [mt.sizes, mt.agree])
+def test_what_is_no_study_is_refused_in_one_line(function, study):
+    with pytest.raises(mt.CallError, match="study must be a Study, a template such as") as found:
+        function(study)
+    assert type(study).__name__ in str(found.value)
+    with pytest.raises(mt.CallError, match="masks must be a template"):
+        mt.Study.open(study)

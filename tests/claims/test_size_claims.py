@@ -198,3 +198,24 @@ def test_repeated_readings_name_the_rater(tmp_path):
 def test_what_is_not_measured_is_not_mentioned():
     found = claims(study("AB"), measure="none")
     assert not [claim for claim in found if claim.kind.id.startswith(("sizes.", "distances."))]
+
+
+def few_cases(**numbers: int) -> Claims:
+    """Raters A and B measure twelve cases, others the first few."""
+    rng, masks = np.random.default_rng(0), {}
+    for i in range(12):
+        radius = rng.uniform(4, 14)
+        raters = ["A", "B", *(rater for rater, count in numbers.items() if i < count)]
+        masks[f"p{i}"] = {r: disc(radius * rng.uniform(0.9, 1.2)) for r in raters}
+    return claims(mt.Study.from_arrays(masks), measure="sizes")
+
+
+def test_raters_with_few_cases_are_named():
+    """One case moves the correlation and the limits, and tells hardly anything about its rater."""
+    one, two, many = few_cases(cla=1), few_cases(cla=1, dan=9), few_cases(c=2, d=3, e=4, f=5, g=10)
+    for kind in ALL:
+        assert said(one, kind).endswith(". Rater cla measured one of twelve cases.")
+        assert said(two, kind).endswith(". Rater cla measured one and rater dan measured nine of twelve cases.")
+        assert said(many, kind).endswith(". Of seven raters, four measured fewer than ten of twelve cases.")
+        assert "measured" not in said(few_cases(cla=10), kind)
+        assert "measured" not in said(few_cases(), kind)

@@ -285,3 +285,35 @@ def test_names_that_are_unknown():
         with pytest.raises(mt.CallError):
             wrong()
     assert match.to_frame()["found_by"].tolist() == [("A", "B")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": np.eye(5)}, "rule must be a name such as 'iou'; got ndarray; masks come as one mapping"),
+        ({"spacing": 1}, "spacing must be 2 positive numbers, one for each axis; got 1"),
+        ({"spacing": "ab"}, "spacing must be 2 positive numbers"),
+        ({"connectivity": "x"}, "connectivity must be from 1 to 2"),
+        ({"threshold": "x"}, "threshold must be a number; got 'x'"),
+    ],
+)
+def test_wrong_calls_have_one_line(options, message):
+    with pytest.raises(mt.CallError, match=message) as found:
+        mt.match_lesions({"A": np.eye(5), "B": np.eye(5)}, **options)
+    assert "\n" not in str(found.value)
+
+
+def test_two_arrays_are_no_mapping():
+    with pytest.raises(mt.CallError, match=r"one mapping, \{rater: mask\}"):
+        mt.match_lesions(np.eye(5), np.eye(5))
+
+
+@pytest.mark.parametrize("instances", [False, True])
+@pytest.mark.parametrize(("value", "message"), [(math.nan, "B: the mask has nan"), (-1, "B: the mask has values")])
+def test_values_that_are_neither_marked_nor_unmarked(value, message, instances):
+    odd = np.eye(5)
+    odd[0, 1] = value
+    with pytest.raises(mt.LabelError, match=message):
+        mt.match_lesions({"A": np.eye(5), "B": odd}, instances=instances)
+    hidden = np.ma.masked_array(odd, odd != np.abs(odd))
+    assert len(mt.match_lesions({"A": np.eye(5), "B": hidden})) == 1

@@ -274,3 +274,24 @@ def test_one_subject_alone_differs():
     assert found.repeatability.low.code == "undefined_without_a_subject"
     assert found.reproducibility.low.code == "undefined_without_a_subject"
     assert mt.repeatability(table).repeatability.low > 0
+
+
+def test_masked_sizes_are_missing():
+    """As nan is, in every function of sizes."""
+    rng = np.random.default_rng(3)
+    table = np.round(rng.uniform(1, 9, (14, 1)) + rng.normal(size=(14, 3)), 3)
+    hidden = np.zeros(table.shape, bool)
+    hidden[2, 0] = hidden[5, 1] = True
+    gaps, masked = np.where(hidden, np.nan, table), np.ma.masked_array(table, hidden)
+    whole = np.ma.masked_equal([[9, 2], [6, 999], [8, 4], [7, 1], [10, 6]], 999)
+    assert mt.icc(masked) == mt.icc(gaps) != mt.icc(table)
+    assert mt.icc(whole) == mt.icc([[9, 2], [6, math.nan], [8, 4], [7, 1], [10, 6]])
+    assert mt.icc([*masked]) == mt.icc(gaps)
+    assert mt.limits_with_mean(masked) == mt.limits_with_mean(gaps)
+    for values in ((masked, gaps), (masked[:, None], gaps[:, None])):
+        assert len({str(mt.repeatability(v)) for v in values}) == 1
+    for function in (mt.bland_altman, mt.deming, mt.passing_bablok):
+        found = function(masked[:, 0], masked[:, 1])
+        assert found == function(gaps[:, 0], gaps[:, 1])
+        assert found.n_missing == 2
+    assert mt.repeatability(masked).freedom == 26

@@ -285,3 +285,64 @@ def test_gaps_and_subjects_without_whom_nothing_is_left():
         r = mt.icc(table, subjects=names)
         assert math.isnan(r.low) is not known
         assert known or r.low.code == "undefined_without_a_subject"
+
+
+def test_intervals_of_subjects_with_the_same_mean_are_undefined():
+    """The mean square of subjects is 0: its ratio has no distribution."""
+    for kind in ("1", "A,1", "C,1"):
+        r = mt.icc([[2, 2], [2, 2], [3, 1]], kind)
+        assert r == pytest.approx(-1)
+        assert r.low.code == r.high.code == "subjects_do_not_differ"
+    assert mt.icc([[2, 2], [2, 2], [3, 1]], "A,k").code == "subjects_do_not_differ"
+    r = mt.icc([[1.004, -0.618], [1.822, -1.32], [-0.662, 0.935]])
+    assert r.low.code == r.high.code == "subjects_differ_too_little"
+
+
+def test_intervals_of_opposite_raters_have_no_width_of_zero():
+    """Two raters of twelve cases, the second 4 less the first: the estimate is -n/(n - 1) / (2 - n/(n - 1))."""
+    first = np.tile([1.0, 2.0, 3.0], 4)
+    r = mt.icc(np.column_stack([first, 4 - first]))
+    assert r == pytest.approx(-1.2)
+    assert r.low.code == "subjects_do_not_differ"
+    first += 0.1 * np.arange(12)
+    r = mt.icc(np.column_stack([first, 0.3 - first]))
+    assert r < 0
+    assert r.low.code == "subjects_do_not_differ"
+    beyond = mt.icc([[1, 0], [0, 1.5], [1, 0], [0.2, 1]])
+    assert beyond < -1
+    assert beyond.low.code == "subjects_differ_too_little"
+    r = mt.icc([[3, 3, 1], [2, 0, 3]])
+    assert r.low == -1 < r < r.high
+
+
+SMALL = st.tuples(st.integers(2, 5), st.integers(2, 4)).flatmap(
+    lambda shape: st.lists(
+        st.lists(
+            st.one_of(st.integers(0, 3), st.floats(-3, 3), st.just(math.nan)), min_size=shape[1], max_size=shape[1]
+        ),
+        min_size=shape[0],
+        max_size=shape[0],
+    )
+)
+COMPLETE = st.tuples(st.integers(2, 5), st.integers(2, 4)).flatmap(
+    lambda shape: st.lists(
+        st.lists(st.integers(0, 3), min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0]
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(SMALL, COMPLETE), st.sampled_from(KINDS))
+def test_small_tables_never_raise(table, kind):
+    r = mt.icc(table, kind, resamples=50)
+    if isinstance(r, mt.Undefined):
+        assert r.code
+        return
+    assert r <= 1 + 1e-12
+    if math.isnan(r.low) or math.isnan(r.high):
+        assert r.low.code == r.high.code != ""
+        return
+    assert r.low <= r + 1e-9
+    assert r <= r.high + 1e-9
+    assert r.low < r.high <= 1 + 1e-12
+    assert not kind.endswith("1") or r.low >= -1 - 1e-12

@@ -302,3 +302,34 @@ def test_speckle_is_refused():
     speckle[::2, ::2] = True
     with pytest.raises(mt.InputError, match="122500 connected components, more than 100000"):
         mt.diameters(speckle)
+
+
+def test_masked_pixels_are_not_marked_and_nan_is_refused():
+    mask = np.ones((6, 8))
+    hidden = np.zeros(mask.shape, bool)
+    hidden[:, 3:] = True
+    assert str(mt.diameters(np.ma.masked_array(mask, hidden))) == str(mt.diameters(np.where(hidden, 0, mask)))
+    mask[0, 0] = math.nan
+    with pytest.raises(mt.InputError, match="mask has nan"):
+        mt.diameters(mask)
+
+
+def test_the_short_axis_is_at_most_the_long_one():
+    (cube,) = mt.diameters(np.ones((3, 3, 3)))
+    assert cube.short_axis == cube.long_axis == pytest.approx(math.sqrt(13))
+
+
+@pytest.mark.parametrize(
+    ("mask", "options", "message"),
+    [
+        (np.ones((10, 4)), {"spacing": 2}, "spacing must be 2 positive numbers, one for each axis; got 2"),
+        (np.ones((10, 4)), {"spacing": "ab"}, "spacing must be 2 positive numbers"),
+        (np.zeros((0, 0)), {}, "mask has no pixel"),
+        (np.ones((3, 3, 3)), {"axis": "x"}, "axis is 'x'"),
+        (None, {}, "mask must hold numbers"),
+    ],
+)
+def test_wrong_calls_have_one_line(mask, options, message):
+    with pytest.raises(mt.CallError, match=message) as found:
+        mt.diameters(mask, **options)
+    assert "\n" not in str(found.value)

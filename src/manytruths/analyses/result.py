@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -195,14 +196,26 @@ def console_or_stdout(console: Any) -> Any:
 
 def open_study(study: Study | str | Path) -> Study:
     """A study, or what :meth:`Study.open` takes; its primary claim must be one that is tested."""
-    opened = study if isinstance(study, Study) else Study.open(study)
+    opened = study if isinstance(study, Study) else Study.open(_as_source(study))
     check_primary(opened.options.primary)
     return opened
 
 
 def open_raters(study: Study | str | Path, **options: Any) -> Study:
     """The same for what is about raters alone: predictions that are not there are not missed."""
-    return study if isinstance(study, Study) else Study.open(study, **options, complain=_need_no_predictions)
+    if isinstance(study, Study):
+        return study
+    return Study.open(_as_source(study), **options, complain=_need_no_predictions)
+
+
+def _as_source(study: object) -> str | Path:
+    """Refuse what names no study."""
+    if isinstance(study, str | os.PathLike):
+        return study if isinstance(study, str) else Path(study)
+    raise CallError(
+        f"study must be a Study, a template such as 'masks/{{rater}}/{{case}}.png' or a study.toml; got "
+        f"{type(study).__name__}; arrays make one by Study.from_arrays({{case: {{rater: mask}}}})"
+    )
 
 
 def _need_no_predictions(error: ManytruthsError) -> None:

@@ -19,7 +19,8 @@ ICC = ClaimKind(
     "labels, label by label.",
     "The sizes were measured and it is defined; two-way random, absolute agreement, single rater, and one-way where "
     "raters are exchangeable; the interval needs ten subjects. The log scale leaves out cases in which a rater "
-    "marked nothing, and is not mentioned where it has no number.",
+    "marked nothing, and is not mentioned where it has no number. Raters with fewer than ten cases, where others have "
+    "more, are named.",
     "coverage of the intervals, which is below 93% with three raters and many subjects, and lower with skewed sizes "
     "unless on a log scale",
 )  # fmt: skip
@@ -28,7 +29,8 @@ LIMITS = ClaimKind(
     "Of two raters, the limits of agreement of areas or volumes, as ratios; of more, the limits of agreement with the "
     "mean, as a factor, which are said to be none between two raters.",
     "They are defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
-    "needs ten subjects. The sentence says that the limits take log ratios to be normally distributed.",
+    "needs ten subjects. The sentence says that the limits take log ratios to be normally distributed. Raters with "
+    "fewer than ten cases, where others have more, are named.",
     "coverage of the intervals, where log ratios are normal",
 )  # fmt: skip
 CHANGE = ClaimKind(
@@ -36,7 +38,8 @@ CHANGE = ClaimKind(
     "The smallest detectable change of areas or volumes is a factor: two sizes of one case by different raters differ "
     "by less in 95% of cases.",
     "It is defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
-    "needs ten subjects. The sentence says that it takes log ratios to be normally distributed.",
+    "needs ten subjects. The sentence says that it takes log ratios to be normally distributed. Raters with fewer than "
+    "ten cases, where others have more, are named.",
     "coverage of the interval, where log ratios are normal",
 )  # fmt: skip
 REPEATABILITY = ClaimKind(
@@ -78,6 +81,8 @@ CORRELATIONS = {
 NORMAL = "log ratios are normally distributed"
 SPREADS = ("smallest_detectable_change", "limits_with_mean", "upper_limit", "repeatability")
 """Statistics that tell nothing where sizes do not differ: 0, or a factor of 1."""
+MOST_RARE = 3
+"""Raters with few cases who are named."""
 COUNTED = ("pixels", "voxels")
 """Units of sizes where the spacing is not known."""
 
@@ -101,6 +106,8 @@ class _Size:
     unit: str
     facts: AgreementFacts
     one_unit: bool
+    rare: Sentence = ()
+    """Which raters measured few cases only, so that their errors are hardly known."""
 
     @property
     def words(self) -> str:
@@ -128,7 +135,7 @@ class _Size:
 
 def consider_sizes(log: ClaimLog, table: TableIndex, sizes: TableIndex, facts: SizeFacts) -> None:
     """Consider every claim about sizes, from the tables ``size_agreement`` and ``sizes``."""
-    for size in _sizes(table, facts.about):
+    for size in _sizes(table, sizes, facts.about):
         _consider_correlation(log, table, size)
         _consider_limits(log, table, size)
         _consider_change(log, table, size)
@@ -137,10 +144,30 @@ def consider_sizes(log: ClaimLog, table: TableIndex, sizes: TableIndex, facts: S
     _consider_spacing(log, sizes)
 
 
-def _sizes(table: TableIndex, facts: AgreementFacts) -> Iterator[_Size]:
+def _sizes(table: TableIndex, sizes: TableIndex, facts: AgreementFacts) -> Iterator[_Size]:
     found = list(dict.fromkeys((r["size"], r["unit"]) for r in table.rows if r["size"] in RATIOS))
     for name, unit in found:
-        yield _Size(name, unit, facts, one_unit=sum(other == name for other, _ in found) == 1)
+        one_unit = sum(other == name for other, _ in found) == 1
+        yield _Size(name, unit, facts, one_unit, () if facts.exchangeable else _rare_raters(sizes, name, unit))
+
+
+def _rare_raters(sizes: TableIndex, name: str, unit: str) -> Sentence:
+    """A sentence on raters with fewer than ten cases, where others have more."""
+    cases: dict[str, set[str]] = {}
+    for row in sizes.rows:
+        if (row.scope, row.statistic, row["unit"]) == ("case", name, unit) and is_defined(row):
+            cases.setdefault(row["rater"], set()).add(row.case)
+    numbers, whole = {rater: len(of) for rater, of in cases.items()}, len(set().union(*cases.values()))
+    most = max(numbers.values(), default=0)
+    rare = [rater for rater, count in numbers.items() if count < min(MIN_SUBJECTS, most)]
+    of = f"of {spell_count(whole, 'case')}"
+    if not rare:
+        return ()
+    if len(rare) > MOST_RARE:
+        few = number_word(min(MIN_SUBJECTS, most))
+        return (f" Of {spell_count(len(numbers), 'rater')}, {number_word(len(rare))} measured fewer than {few} {of}.",)
+    parts = [compose(f"{{}} measured {number_word(numbers[rater])}", Cell(rater)) for rater in rare]
+    return compose(" Rater {} {}.", join_parts(parts, " and rater ", ", rater "), of)
 
 
 def _is_sayable(row: Row) -> bool:
@@ -196,7 +223,11 @@ def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None
     logs = size.rows(table, name, "log", "all")
     also, more = _by_label(logs, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row, "a rater")))
     sentence, result = (
-        (*compose(text, verb, said, rest), *(compose(" On a log scale it {} {}.", verb, also) if also else ()))
+        (
+            *compose(text, verb, said, rest),
+            *(compose(" On a log scale it {} {}.", verb, also) if also else ()),
+            *size.rare,
+        )
         for verb, rest in tenses
     )
     log.consider(ICC, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, (*left, *more))))
@@ -237,7 +268,8 @@ def _pair_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
     last = f"95% of the ratios lie between them, if {NORMAL}.", f"95% of the ratios lay between them, if {NORMAL}."
     raters = tuple(Cell(name) for name in names)
     sentence, result = (
-        (*compose(text, *raters, verb, said), rest) for verb, rest in zip(("are", "were"), last, strict=True)
+        (*compose(text, *raters, verb, said), rest, *size.rare)
+        for verb, rest in zip(("are", "were"), last, strict=True)
     )
     log.consider(LIMITS, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
@@ -254,7 +286,7 @@ def _mean_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
         f"the geometric mean of all raters, if {NORMAL}. These {{}} no limits between two raters."
     )
     verbs = ("are", "lie", "are"), ("were", "lay", "were")
-    sentence, result = (compose(text, first, said, *more) for first, *more in verbs)
+    sentence, result = ((*compose(text, first, said, *more), *size.rare) for first, *more in verbs)
     log.consider(LIMITS, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 
@@ -269,7 +301,8 @@ def _consider_change(log: ClaimLog, table: TableIndex, size: _Size) -> None:
         f"The smallest detectable change of {size.words} {{}} a factor of {{}}: two {size.words} of one case by "
         f"different raters {{}} by less in 95% of cases, if {NORMAL}."
     )
-    sentence, result = (compose(text, be, said, verb) for be, verb in (("is", "differ"), ("was", "differed")))
+    verbs = ("is", "differ"), ("was", "differed")
+    sentence, result = ((*compose(text, be, said, verb), *size.rare) for be, verb in verbs)
     log.consider(CHANGE, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 

@@ -155,6 +155,7 @@ REASONS: dict[str, str] = {
     "errors_not_separable": "too few subjects have sizes from two raters to tell errors from other differences",
     "raters_identical": "raters differ by constants at most, so that their errors tell nothing about others",
     "subjects_do_not_differ": "the means of the subjects do not differ",
+    "subjects_differ_too_little": "subjects differ so little that no interval holds the estimate",
     "raters_not_told_apart": "in a one-way model, differences between raters are part of the error",
     "no_size_above_zero": "no pair of sizes is above 0, as ratios need",
     "measured_once": "no rater measured a subject twice",

@@ -20,6 +20,7 @@ from ..core.columns import Column
 from ..core.errors import CallError, InputError, LabelError, few
 from ..core.mask_arrays import Masks, gather_inputs, region_mask, run_starts
 from ..shape.components import NumberedRuns, number_runs
+from ..shape.grid import as_spacing
 
 Whole = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -182,10 +183,11 @@ def _names(columns: Sequence[Column]) -> tuple[str, ...]:
 
 def _check(connectivity: int | None, spacing: Sequence[float] | None, shape: tuple[int, ...]) -> None:
     axes = len(shape)
-    if connectivity is not None and not 1 <= connectivity <= axes:
-        raise CallError(f"connectivity must be from 1 to {axes}, the number of axes of the masks; got {connectivity}")
-    if spacing is not None and (len(spacing) != axes or not all(0 < s < np.inf for s in spacing)):
-        raise CallError(f"spacing must be {axes} positive numbers, one for each axis; got {tuple(spacing)}")
+    if connectivity is not None and connectivity not in range(1, axes + 1):
+        raise CallError(f"connectivity must be from 1 to {axes}, the number of axes of the masks; got {connectivity!r}")
+    sides = () if spacing is None else as_spacing(spacing, axes)
+    if spacing is not None and (len(sides) != axes or not all(0 < side < np.inf for side in sides)):
+        raise CallError(f"spacing must be {axes} positive numbers, one for each axis; got {sides}")
 
 
 def _marked(
@@ -203,7 +205,20 @@ def _marked(
     if region is not None:
         outside = ~region_mask(region, values.shape)
         values = np.where(outside, 0, values)
-    return (values if hidden is None else np.where(hidden, 0, values)), hidden
+    values = values if hidden is None else np.where(hidden, 0, values)
+    _refuse_odd(name, values)
+    return values, hidden
+
+
+def _refuse_odd(name: str, values: NDArray[Any]) -> None:
+    """Refuse what is neither marked nor unmarked."""
+    if values.dtype.kind not in "if" or not values.size:
+        return
+    least = values.min()  # nan where there is one
+    if np.isnan(least):
+        raise LabelError(f"{name}: the mask has nan; use 0 where nothing is marked, a masked array where not rated")
+    if least < 0:
+        raise LabelError(f"{name}: the mask has values below 0, such as {least:g}; use void={least:g} if not rated")
 
 
 def _refuse_labels(values: Mapping[str, NDArray[Any]]) -> None:

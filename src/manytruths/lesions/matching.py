@@ -523,6 +523,10 @@ def match_lesions(
     >>> round(pair.rq, 3), round(pair.sq, 3), round(pair.pq, 3)
     (0.667, 0.667, 0.444)
     """
+    if not isinstance(rule, str):
+        raise CallError(
+            f"rule must be a name such as 'iou'; got {type(rule).__name__}; masks come as one mapping, {{rater: mask}}"
+        )
     chosen = Rule.of(rule, threshold)
     marks = find_marks(
         masks, spacing=spacing, connectivity=connectivity, instances=instances, region=region, void=void, most=most

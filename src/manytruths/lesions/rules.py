@@ -58,6 +58,8 @@ class Rule:
         """The rule by its name; the threshold may be left out but for distances, which have a unit."""
         if name not in RULES:
             raise CallError(f"rule must be one of {', '.join(RULES)}; got {name!r}")
+        if threshold is not None and not isinstance(threshold, int | float | np.number):
+            raise CallError(f"threshold must be a number; got {threshold!r}")
         if name == "distance":
             if threshold is None:
                 raise CallError("rule 'distance' needs a threshold: the largest distance of two centres, such as 5")

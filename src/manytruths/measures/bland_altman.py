@@ -106,7 +106,7 @@ def bland_altman(
     Parameters
     ----------
     a, b : array_like
-        Sizes of the same cases; nan where one is missing.
+        Sizes of the same cases; nan, or masked, where one is missing.
     log : bool
         Whether to compare logarithms, so that bias and limits are ratios: for sizes whose differences grow with the
         size. Pairs with a size of 0 have no ratio; they are left out and counted in ``n_zero``.
@@ -285,7 +285,7 @@ def limits_with_mean(
     Parameters
     ----------
     values : array_like
-        Sizes (subjects, raters), nan where one is missing.
+        Sizes (subjects, raters), nan or masked where one is missing.
     log : bool
         Whether to compare logarithms, so that the limit is a factor. Subjects with a size of 0 are left out and counted
         in ``n_zero``.
@@ -395,7 +395,8 @@ def repeatability(
     Parameters
     ----------
     values : array_like
-        Sizes (subjects, raters, sessions), or (subjects, sessions) of one rater; nan where one is missing.
+        Sizes (subjects, raters, sessions), or (subjects, sessions) of one rater; nan or masked where one is
+        missing.
     log : bool
         Whether to compare logarithms, so that coefficients are factors. Subjects with a size of 0 are left out and
         counted in ``n_zero``.
@@ -424,8 +425,12 @@ def repeatability(
     18.4 51.1
     """
     check_level(level)
-    table = np.asarray(values, np.float64)
-    table = as_sizes(table[:, None] if table.ndim == 2 else table, 3, "an array (subjects, raters, sessions)")
+    try:
+        axes = 2 if np.ndim(values) == 2 else 3
+    except ValueError:  # rows that differ in length, which as_sizes refuses
+        axes = 3
+    table = as_sizes(values, axes, "an array (subjects, raters, sessions)")
+    table = table[:, None] if axes == 2 else table
     if np.isinf(table).any():
         raise CallError("values has an infinite size; use nan where a size is missing")
     flat, names, zero = _on_scale(table.reshape(len(table), -1), subjects, log)

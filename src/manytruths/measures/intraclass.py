@@ -47,6 +47,8 @@ NAMES = {
 """The kinds, in McGraw and Wong's notation, in full."""
 LIMIT = 1.96
 """Standard deviations on either side that hold 95% of a normal distribution, as limits of agreement count them."""
+_SLACK = 1e-12
+"""How far beside its interval an estimate may be by rounding."""
 
 
 @dataclass(frozen=True)
@@ -208,10 +210,14 @@ def icc(
     reliable one rater's size is, of k raters how reliable their mean. Agreement (``A``) counts differences between
     raters as errors, consistency (``C``) does not.
 
+    Where subjects differ less than by chance, the estimate is below 0. That of agreement is as its formula gives it,
+    which in small tables may be below −1, as no correlation is. Intervals of single raters end at −1, and are undefined
+    where the estimate lies beyond, or where subjects or errors have no spread.
+
     Parameters
     ----------
     values : array_like
-        Sizes (subjects, raters), nan where one is missing. Subjects and raters without a size are left out.
+        Sizes (subjects, raters), nan or masked where one is missing. Subjects and raters without a size are left out.
     kind : {"A,1", "C,1", "1", "A,k", "C,k", "k"}
         McGraw and Wong's notation; Shrout and Fleiss' (2,1), (3,1), (1,1), (2,k), (3,k), (1,k).
     level : float
@@ -298,10 +304,20 @@ def _ends(fit: SizeModel, kind: str, k: int, level: float) -> tuple[float, float
     if fit.exact:
         none = Undefined("raters_identical")
         return none, none, method
+    if fit.squares[0] == 0 and fit.replicates is None:
+        none = Undefined("subjects_do_not_differ")
+        return none, none, method
     single = kind[:-1] + "1"
     ends = _jackknife_ends(fit, single, level) if fit.replicates is not None else _ratio_ends(fit, single, level)
-    low, high = (_mean_of(end, k) for end in ends)
-    return low, high, method
+    estimate, low, high = float(_ratio(fit.components[None], single, 1)[0]), *ends
+    if not any(map(math.isnan, ends)):
+        # a correlation is not below −1; with hardly a difference between subjects, quantiles miss the estimate
+        low = max(low, -1.0)
+        if not (low < high and low - _SLACK <= estimate <= high + _SLACK):
+            low = high = Undefined("subjects_differ_too_little")
+        else:
+            low, high = min(low, estimate), max(high, estimate)
+    return _mean_of(low, k), _mean_of(high, k), method
 
 
 def _mean_of(single: float, k: int) -> float:
@@ -327,6 +343,9 @@ def _ratio_ends(fit: SizeModel, single: str, level: float) -> tuple[float, float
     else:
         s, n, e = _parts(fit, fit.draws, single)
         least, most = np.quantile(s / (e + x * n), [(1 - level) / 2, (1 + level) / 2])
+    if not 0 < least <= most < math.inf:
+        none = Undefined("subjects_differ_too_little")
+        return none, none
     ends = [(subject / q - error) / noise for q in (most, least)]
     low, high = (float(end / (fit.per_subject + end)) for end in ends)
     return (low, high) if fit.draws is None else (max(low, 0.0), max(high, 0.0))
@@ -355,7 +374,8 @@ def _f_quantiles(fit: SizeModel, single: str, x: float, level: float) -> tuple[f
         terms = x / n * r, (1 + x - x / n) * e
         below = (terms[0] + terms[1]) ** 2 / (terms[0] ** 2 / raters + terms[1] ** 2 / within)
     share = (1 + level) / 2
-    return 1 / float(fdtri(below, between, share)), float(fdtri(between, below, share))
+    low, most = float(fdtri(below, between, share)), float(fdtri(between, below, share))
+    return (1 / low if low > 0 else math.inf), most
 
 
 def _jackknife_ends(fit: SizeModel, single: str, level: float) -> tuple[float, float]:

@@ -65,7 +65,7 @@ def deming(reference: ArrayLike, method: ArrayLike, *, ratio: float = 1.0, level
     Parameters
     ----------
     reference, method : array_like
-        Sizes of the same subjects; nan where one is missing.
+        Sizes of the same subjects; nan, or masked, where one is missing.
     ratio : float
         Variance of the errors of the method over that of the errors of the reference: 1 where both are as precise, the
         ratio of squared ``within_sd`` of :func:`repeatability` where both were repeated.
@@ -142,7 +142,7 @@ def passing_bablok(reference: ArrayLike, method: ArrayLike, *, level: float = 0.
     Parameters
     ----------
     reference, method : array_like
-        Sizes of the same subjects; nan where one is missing.
+        Sizes of the same subjects; nan, or masked, where one is missing.
     level : float
         Confidence level of the intervals.
 

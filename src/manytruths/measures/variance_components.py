@@ -153,14 +153,24 @@ def check_level(level: float) -> None:
 
 
 def as_sizes(values: ArrayLike, axes: int, wanted: str) -> Values:
-    """A table of numbers with so many axes."""
+    """A table of numbers with so many axes; nan where a masked array is masked."""
     try:
         table = np.asarray(values, np.float64)
+        hidden = _find_masked(values)
     except (TypeError, ValueError):
         raise CallError(f"values must be numbers, {wanted}; nan where one is missing") from None
     if table.ndim != axes:
         raise CallError(f"values must be {wanted}; got an array of shape {table.shape}")
-    return table
+    return table if hidden is None else np.where(hidden, np.nan, table)
+
+
+def _find_masked(values: ArrayLike) -> NDArray[np.bool_] | None:
+    """Where a masked array, or a list of them, is masked; None where nothing can be."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.getmaskarray(values)
+    if isinstance(values, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in values):
+        return np.stack([np.ma.getmaskarray(np.ma.asarray(part)) for part in values])
+    return None
 
 
 def fit_sizes(
@@ -233,6 +243,8 @@ def _fit_squares(table: Values, owner: NDArray[np.intp], one_way: bool) -> SizeM
     left = centred - centred.mean(axis=1, keepdims=True)
     left -= 0.0 if one_way else left.mean(axis=0)
     squares[2] = _without_rounding(left, table) / freedom[2]
+    if not _without_rounding(centred.mean(axis=1), table):
+        squares[0] = 0.0
     model = SizeModel(n, k, n * k, one_way, _components(n, k, squares, one_way), squares, freedom, k, n)
     subjects = int(owner.max()) + 1
     if subjects == n:

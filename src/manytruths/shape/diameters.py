@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, InputError
 from ..core.undefined import Undefined
-from .grid import slice_axis, times
+from .grid import as_spacing, slice_axis, times
 from .runs import Runs, expand, find_runs, find_runs_of_images
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ def diameters(
     Parameters
     ----------
     mask : array of two or three axes
-        What is not 0 is marked.
+        What is not 0 is marked. Masked pixels are not; nan is refused.
     spacing : sequence of float, optional
         Size of a pixel along each axis, in mm; without it, lengths are in pixels.
     axis : int, optional
@@ -135,19 +135,35 @@ def diameters(
 
 def measure_axes(mask: ArrayLike, spacing: Sequence[float] | None = None, axis: int | None = None) -> MaskAxes:
     """The components of a mask, with their axes as far as they are asked for."""
-    marks = np.asarray(mask)
-    marks = marks if marks.dtype == np.bool_ else marks != 0
+    marks = _as_marks(mask)
     if marks.ndim not in (2, 3):
         raise GridError(f"mask has {marks.ndim} axes; diameters are of images of two axes or volumes of three")
-    sides = (1.0,) * marks.ndim if spacing is None else tuple(float(side) for side in spacing)
+    if not marks.size:
+        raise CallError(f"mask has no pixel: its shape is {marks.shape}; diameters need at least one along each axis")
+    sides = (1.0,) * marks.ndim if spacing is None else as_spacing(spacing, marks.ndim)
     if len(sides) != marks.ndim or not all(0 < side < math.inf for side in sides):
         raise GridError(f"spacing is {times(sides)}; give a positive number for each of the {marks.ndim} axes")
-    if axis is not None and (marks.ndim < 3 or not -3 <= axis < 3):
-        raise CallError(f"axis is {axis}; it is 0, 1 or 2 and for volumes of three axes")
+    if axis is not None and (marks.ndim < 3 or axis not in range(-3, 3)):
+        raise CallError(f"axis is {axis!r}; it is 0, 1 or 2 and for volumes of three axes")
     across = slice_axis(marks.shape, spacing) if axis is None else axis % 3
     order = _memory_order(marks, across)
     turned = marks.transpose(order) if marks.ndim == 3 else marks.transpose(order)[None]
     return MaskAxes(find_runs(np.ascontiguousarray(turned)), marks.shape, sides, order)
+
+
+def _as_marks(mask: ArrayLike) -> NDArray[np.bool_]:
+    """What is marked; masked pixels are not."""
+    try:
+        values = np.ma.filled(mask, 0) if isinstance(mask, np.ma.MaskedArray) else np.asarray(mask)
+    except ValueError:
+        raise GridError("mask must be an array; got rows that differ in length") from None
+    if values.dtype == np.bool_:
+        return values
+    if values.dtype.kind not in "iuf":
+        raise CallError(f"mask must hold numbers, 0 where nothing is marked; got an array of {values.dtype}")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise InputError("mask has nan, which is neither marked nor not; use 0 for what is not marked")
+    return np.asarray(values != 0)
 
 
 def measure_images(images: Sequence[NDArray[np.bool_]], spacing: Sequence[float] | None = None) -> MaskAxes:
@@ -265,7 +281,9 @@ class MaskAxes:
             length, ends = shorts.lengths[k], shorts.ends[k]
             old = best.get(component)
             if old is None or length > old.short_axis * (1 + _SAME):
-                best[component] = _Axes(float(self.long_axes[component]), float(length), z, ties.ends[k], ends)
+                long_axis = float(self.long_axes[component])
+                # across a long axis there may be another of the same length, but for rounding
+                best[component] = _Axes(long_axis, min(float(length), long_axis), z, ties.ends[k], ends)
         return [best[component] for component in wanted.tolist()]
 
     # -- diameters in space ------------------------------------------------------------------------

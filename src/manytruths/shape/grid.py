@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import GridError
+from ..core.errors import CallError, GridError
 
 TOLERANCE = 1e-3
 """How far apart, in voxels, the corners of two equal grids may lie."""
@@ -182,6 +182,18 @@ def longest(vectors: NDArray[np.float64]) -> float:
 def times(numbers: Sequence[float]) -> str:
     """``2×2×5``."""
     return "×".join(f"{x:.8g}" for x in numbers)
+
+
+def as_spacing(spacing: object, axes: int) -> tuple[float, ...]:
+    """Numbers from a sequence of them.
+
+    >>> as_spacing([0.5, 2], 2)
+    (0.5, 2.0)
+    """
+    try:
+        return tuple(float(side) for side in spacing)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise CallError(f"spacing must be {axes} positive numbers, one for each axis; got {spacing!r}") from None
 
 
 def slice_axis(shape: Sequence[int], spacing: Sequence[float] | None = None) -> int | None:

@@ -428,6 +428,11 @@ def _of_session(named: Mapping[str, Mapping[Column, Any]], session: str) -> Mapp
 
 
 def _start(masks: str | Path) -> Options:
+    if not isinstance(masks, str | os.PathLike):
+        raise CallError(
+            f"masks must be a template such as 'masks/{{rater}}/{{case}}.png' or a study.toml; got "
+            f"{type(masks).__name__}; Study.from_arrays takes arrays"
+        )
     path = Path(masks)
     if path.suffix == ".toml":
         return read_options(path)
