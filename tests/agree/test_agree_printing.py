@@ -86,6 +86,13 @@ def test_one_subject_is_one():
     assert "• no intervals over subjects: they need at least 10, and there is 1" in printed(agreed(1))
 
 
+def test_equal_subjects_have_no_intervals_and_the_reason_is_their_spread():
+    masks = {"A": np.eye(6, dtype=int), "B": np.tri(6, dtype=int), "C": np.tri(6, k=1, dtype=int)}
+    text = printed(mt.agree(mt.Study.from_arrays({f"p{i:02}": masks for i in range(12)}), pictures=False))
+    assert "• no intervals over subjects: every subject has the same value" in text
+    assert "at least 10" not in text
+
+
 def test_two_raters_are_compared_with_the_other():
     two = drawn(raters="AB")
     assert "Raters, against the other, pooled" in printed(mt.agree(two, pictures=False))
