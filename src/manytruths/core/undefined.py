@@ -45,6 +45,7 @@ REASONS: dict[str, str] = {
     "no_earlier_reading": "the rater has no mask of a case before it",
     "no_baseline": "the rater has no mask of the first case",
     "target_not_evaluated": "a target lesion was not evaluated",
+    "targets_in_one_lesion": "two target lesions lie in one lesion of the rater, which cannot be measured for both",
     "reference_size_zero": "what it is compared with is 0",
     # who rated what
     "not_rated": "no item was rated",

@@ -44,12 +44,20 @@ class Visit:
         ``present``, ``absent``, ``progression`` (unequivocal), or empty where it was not evaluated.
     new_lesion : bool
         Whether there is an unequivocal new lesion.
+    shared : frozenset of str
+        Targets that were not evaluated since two of them lie in one mark.
     """
 
     targets: Mapping[str, float | None]
     nodes: frozenset[str] = frozenset()
     non_targets: Mapping[str, str] = field(default_factory=dict)
     new_lesion: bool = False
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def gap(self) -> Undefined:
+        """Why there is no sum where a target was not evaluated."""
+        return Undefined("targets_in_one_lesion" if self.shared else "target_not_evaluated")
 
     @property
     def total(self) -> float:
@@ -103,13 +111,12 @@ def recist_responses(visits: Sequence[Visit]) -> list[Response]:
 def _respond(before: Sequence[Visit], visit: Visit) -> Response:
     baseline = before[0]
     sums = [earlier.total for earlier in before if earlier.complete]
-    gap = Undefined("target_not_evaluated")
-    nadir = min(sums) if sums and baseline.complete else gap
-    total = visit.total if visit.complete else gap
+    nadir = min(sums) if sums and baseline.complete else baseline.gap
+    total = visit.total if visit.complete else visit.gap
     target, others = _target_response(baseline, nadir, visit), _non_target_response(visit.non_targets.values())
     return Response(
         _overall(target, others, new_lesion=visit.new_lesion), target, others, visit.new_lesion, total, nadir,
-        _relative(total, baseline.total if baseline.complete else gap), _relative(total, nadir),
+        _relative(total, baseline.total if baseline.complete else baseline.gap), _relative(total, nadir),
     )  # fmt: skip
 
 

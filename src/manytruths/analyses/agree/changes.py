@@ -162,6 +162,7 @@ def _visits(cases: Sequence[Case], column: Column, sizes: Sizes) -> list[Visit]:
             raise InputError(f"case {case.name}: RECIST needs the pixel size in mm; give it (--spacing)")
         new = new or any(lesion.kind == "new" for lesion in case.lesions)
         diameters: dict[str, float | None] = {}
+        shared = frozenset(lesion.name for lesion in targets if measured.get(lesion.name, ()) is None)
         for lesion in targets:
             axes = measured.get(lesion.name)
             diameters[lesion.name] = None if axes is None else axes[1] if lesion.node else axes[0]
@@ -171,5 +172,5 @@ def _visits(cases: Sequence[Case], column: Column, sizes: Sizes) -> list[Visit]:
             axes = measured.get(lesion.name)
             seen = "" if axes is None else "present" if axes[0] else "absent"
             statuses[lesion.name] = said or seen
-        result.append(Visit(diameters, nodes, statuses, new))
+        result.append(Visit(diameters, nodes, statuses, new, shared))
     return result
