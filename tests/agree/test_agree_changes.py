@@ -205,6 +205,7 @@ def test_nodes_count_by_their_short_axis(responses):
         (["s,,l1,yes,liver,no,liver 1,,", "s,,l2,yes,lung,no,liver 1,,"],
          "targets.csv: target lesions 'l1' and 'l2' of case a1 have the same label 'liver 1', so that one lesion"),
         (["s,a1,l1,yes,liver,no,,4 4,", "s,a1,l2,yes,lung,no,,4 4,"], "case a1 have the same position 4 4, so that"),
+        ([], "targets.csv: names no lesion; write a row for each, or leave the table out"),
         (["s,,l1,yes,liver,no,liver 1,,worse"], "status of lesion 'l1' is 'worse'"),
     ],
 )  # fmt: skip
@@ -258,6 +259,38 @@ def test_a_mark_that_holds_two_targets_is_measured_for_neither(tmp_path):
         found = {(r.case, r["rater"]): (r["response"], r.value) for r in recist.all("sum_of_diameters", "case")}
         assert found["a2", "A"] == found["a3", "A"] == found["a3", "B"] == ("SD", 50.0)
         assert (found["a2", "B"][0], code(found["a2", "B"][1])) == ("NE", "targets_in_one_lesion")
+
+
+def noted(result):
+    return {code_of(note): str(note) for note in result.notes if code_of(note)}
+
+
+def test_targets_that_are_not_measurable_at_baseline_are_noted(tmp_path, responses):
+    assert "target_not_measurable" not in noted(responses)
+    first = thick((1, 9, 1), (4, 20, 11), (25, 9, 1))
+    masks = {rater: dict.fromkeys(("a1", "a2", "a3"), first) for rater in "AB"}
+    masks["B"]["a1"] = thick((1, 10, 1), (4, 20, 16), (25, 9, 1))
+    template = write(tmp_path, masks, cases=CASES[:4], targets=TARGETS)
+    files = {name: f"{tmp_path}/{name}.csv" for name in ("cases", "targets")}
+    study = Study.open(template, labels=LABELS, spacing=(1.0, 1.0), **files)
+    node = mt.diameters(first == 2)[0].short_axis
+    assert node < 15
+    for result in (mt.sizes(study), mt.agree(study, pictures=False)):
+        text = noted(result)["target_not_measurable"]
+        assert text.endswith(f"nonetheless: liver 1 of s by A (9 mm), node 1 of s by A ({int(node * 100) / 100:g} mm)")
+        assert text in result.summary()["notes"]
+        assert {r["response"] for r in result.tables["recist"].rows if r["rater"] == "A"} == {"SD"}
+
+
+def test_an_order_without_subjects_is_noted(tmp_path, longitudinal):
+    assert "no_subject_with_several_cases" not in noted(longitudinal)
+    masks = {rater: {case: bars(5) for case in ("a1", "a2")} for rater in "AB"}
+    template = write(tmp_path, masks, cases=("case,order", "a1,1", "a2,2"))
+    result = mt.sizes(Study.open(template, cases=f"{tmp_path}/cases.csv"))
+    assert "every case is its own subject" in noted(result)["no_subject_with_several_cases"]
+    assert "changes" not in result.tables
+    plain = mt.sizes(Study.open(template))
+    assert "no_subject_with_several_cases" not in noted(plain)
 
 
 def test_responses_need_mm_known_labels_and_an_order(tmp_path):

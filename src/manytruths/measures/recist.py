@@ -25,6 +25,8 @@ from ..core.undefined import Undefined
 
 PARTIAL, PROGRESSION, LEAST_GROWTH, NORMAL_NODE = 0.3, 0.2, 5.0, 10.0
 """Share of the baseline, share of the nadir, mm, and the short axis (mm) below which a node is normal."""
+MEASURABLE, MEASURABLE_NODE = 10.0, 15.0
+"""Least long axis of a target at baseline, and least short axis of a node (mm)."""
 _ROUNDING = 1e-9
 """Relative; 30% is 30% however it is rounded."""
 
@@ -96,6 +98,17 @@ class Response:
     nadir: float
     change_from_baseline: float
     change_from_nadir: float
+
+
+def too_small(baseline: Visit) -> dict[str, float]:
+    """The targets that are not measurable at baseline, with their diameters in mm.
+
+    >>> too_small(Visit({"liver 1": 9.5, "lung 1": 10.0, "node 1": 12.0}, frozenset({"node 1"})))
+    {'liver 1': 9.5, 'node 1': 12.0}
+    """
+    least = {name: MEASURABLE_NODE if name in baseline.nodes else MEASURABLE for name in baseline.targets}
+    found = {name: diameter for name, diameter in baseline.targets.items() if diameter is not None}
+    return {name: diameter for name, diameter in found.items() if diameter < least[name] * (1 - _ROUNDING)}
 
 
 def recist_responses(visits: Sequence[Visit]) -> list[Response]:

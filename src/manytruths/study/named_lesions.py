@@ -63,7 +63,10 @@ def read_lesions(
 ) -> dict[str, tuple[NamedLesion, ...]]:
     """The lesions of every case, given the subject of each and its place in the order of the subject's cases."""
     found: dict[str, dict[str, NamedLesion]] = {}
-    for line, row in read_rows(path, ("lesion", "target"), lambda error: complain(StudyError(str(error)))):
+    rows = list(read_rows(path, ("lesion", "target"), lambda error: complain(StudyError(str(error)))))
+    if not rows:
+        complain(StudyError(f"{path}: names no lesion; write a row for each, or leave the table out (--targets)"))
+    for line, row in rows:
         try:
             lesion = _lesion(row)
             for case in _cases(row, lesion, subjects):
