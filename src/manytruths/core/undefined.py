@@ -124,6 +124,10 @@ REASONS: dict[str, str] = {
         "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "
         "at least 30 and at least half of the subjects"
     ),
+    "few_effective_cases": (
+        "an interval needs an effective number of subjects, (Σs)² / Σs² with s the cases of each that two raters "
+        "rated, of at least 30 and at least half of the subjects"
+    ),
     "few_judged_subjects": (
         "with accuracies by the reference, an interval of rho needs 10 subjects with a reference for every rater"
     ),
