@@ -202,6 +202,10 @@ def test_nodes_count_by_their_short_axis(responses):
         ([",a9,l1,yes,liver,no,liver 1,,"], "there is no case 'a9'; cases are a1, a2, a3"),
         (["s,,l1,yes,liver,no,liver 1,,", "s,,l1,yes,liver,no,liver 1,,"], "listed twice"),
         (["s,a1,l1,yes,liver,no,liver 1,,", "s,a2,l1,yes,lung,no,liver 1,,"], "differ in target, organ or node"),
+        (["s,,l1,yes,liver,no,liver 1,,", "s,,l2,yes,lung,no,liver 1,,"],
+         "targets.csv: target lesions 'l1' and 'l2' of case a1 have the same label 'liver 1', so that one lesion"),
+        (["s,a1,l1,yes,liver,no,,4 4,", "s,a1,l2,yes,lung,no,,4 4,"], "case a1 have the same position 4 4, so that"),
+        ([], "targets.csv: names no lesion; write a row for each, or leave the table out"),
         (["s,,l1,yes,liver,no,liver 1,,worse"], "status of lesion 'l1' is 'worse'"),
     ],
 )  # fmt: skip
@@ -239,6 +243,54 @@ def test_positions_new_lesions_and_missing_rows(tmp_path):
     outside = small_study(tmp_path, ["s,a1,l1,yes,liver,no,,400 10,"])
     with pytest.raises(mt.InputError, match="case a1: position 400 10 of lesion 'l1' is not in the image of 40×60"):
         mt.sizes(outside)
+
+
+def test_a_mark_that_holds_two_targets_is_measured_for_neither(tmp_path):
+    """A draws two lesions, B joins them at the second visit; l2 is found by its position, l1 by it or by its label."""
+    apart, joined = bars(30, 20, value=1), bars(30, 20, value=1)
+    joined[4:11, 5] = 1
+    masks = {"A": dict.fromkeys(("a1", "a2", "a3"), apart), "B": {"a1": apart, "a2": joined, "a3": apart}}
+    for where in (",4 10", "1,"):
+        rows = [f"s,{case},l1,yes,liver,no,{where}," for case in masks["A"]]
+        rows += [f"s,{case},l2,yes,lung,no,,10 10," for case in masks["A"]]
+        template = write(tmp_path, masks, cases=CASES[:4], targets=(TARGETS[0], *rows))
+        files = {name: f"{tmp_path}/{name}.csv" for name in ("cases", "targets")}
+        recist = mt.sizes(Study.open(template, spacing=(1.0, 1.0), **files)).tables["recist"]
+        found = {(r.case, r["rater"]): (r["response"], r.value) for r in recist.all("sum_of_diameters", "case")}
+        assert found["a2", "A"] == found["a3", "A"] == found["a3", "B"] == ("SD", 50.0)
+        assert (found["a2", "B"][0], code(found["a2", "B"][1])) == ("NE", "targets_in_one_lesion")
+
+
+def noted(result):
+    return {code_of(note): str(note) for note in result.notes if code_of(note)}
+
+
+def test_targets_that_are_not_measurable_at_baseline_are_noted(tmp_path, responses):
+    assert "target_not_measurable" not in noted(responses)
+    first = thick((1, 9, 1), (4, 20, 11), (25, 9, 1))
+    masks = {rater: dict.fromkeys(("a1", "a2", "a3"), first) for rater in "AB"}
+    masks["B"]["a1"] = thick((1, 10, 1), (4, 20, 16), (25, 9, 1))
+    template = write(tmp_path, masks, cases=CASES[:4], targets=TARGETS)
+    files = {name: f"{tmp_path}/{name}.csv" for name in ("cases", "targets")}
+    study = Study.open(template, labels=LABELS, spacing=(1.0, 1.0), **files)
+    node = mt.diameters(first == 2)[0].short_axis
+    assert node < 15
+    for result in (mt.sizes(study), mt.agree(study, pictures=False)):
+        text = noted(result)["target_not_measurable"]
+        assert text.endswith(f"nonetheless: liver 1 of s by A (9 mm), node 1 of s by A ({int(node * 100) / 100:g} mm)")
+        assert text in result.summary()["notes"]
+        assert {r["response"] for r in result.tables["recist"].rows if r["rater"] == "A"} == {"SD"}
+
+
+def test_an_order_without_subjects_is_noted(tmp_path, longitudinal):
+    assert "no_subject_with_several_cases" not in noted(longitudinal)
+    masks = {rater: {case: bars(5) for case in ("a1", "a2")} for rater in "AB"}
+    template = write(tmp_path, masks, cases=("case,order", "a1,1", "a2,2"))
+    result = mt.sizes(Study.open(template, cases=f"{tmp_path}/cases.csv"))
+    assert "every case is its own subject" in noted(result)["no_subject_with_several_cases"]
+    assert "changes" not in result.tables
+    plain = mt.sizes(Study.open(template))
+    assert "no_subject_with_several_cases" not in noted(plain)
 
 
 def test_responses_need_mm_known_labels_and_an_order(tmp_path):

@@ -138,9 +138,9 @@ def test_values_that_number_lesions(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "status", "text"),
     [
-        (("--lesion-threshold", "0"), 2, "above 0 and at most 1; got 0"),
+        (("--lesion-threshold", "0"), 2, "--lesion-threshold of rule 'iou' must be above 0 and at most 1; got 0"),
         (("--lesion-threshold", "1.5"), 2, "above 0 and at most 1; got 1.5"),
-        (("--lesion-rule", "distance"), 2, "needs a threshold"),
+        (("--lesion-rule", "distance"), 2, "needs a --lesion-threshold"),
         (("--measure", "sizes,lesion"), 2, "any of sizes, distances, lesions"),
         (("--instances", "--labels", "1=tumour"), 1, "they are no labels"),
     ],

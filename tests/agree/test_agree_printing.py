@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 import manytruths as mt
@@ -13,9 +14,9 @@ from manytruths.analyses.agree.agree import Agreement
 from manytruths.core.undefined import code_of
 
 
-def printed(result: Agreement) -> str:
+def printed(result: Agreement, width: int = 200) -> str:
     text = io.StringIO()
-    result.print(Console(file=text, width=200))
+    result.print(Console(file=text, width=width))
     return text.getvalue()
 
 
@@ -84,6 +85,31 @@ def test_complete_masks_need_no_word():
 
 def test_one_subject_is_one():
     assert "• no intervals over subjects: they need at least 10, and there is 1" in printed(agreed(1))
+
+
+def test_equal_subjects_have_no_intervals_and_the_reason_is_their_spread():
+    masks = {"A": np.eye(6, dtype=int), "B": np.tri(6, dtype=int), "C": np.tri(6, k=1, dtype=int)}
+    text = printed(mt.agree(mt.Study.from_arrays({f"p{i:02}": masks for i in range(12)}), pictures=False))
+    assert "• no intervals over subjects: every subject has the same value" in text
+    assert "at least 10" not in text
+
+
+@pytest.mark.parametrize("width", [50, 80, 100])
+def test_numbers_are_shown_in_full_in_a_narrow_terminal(width):
+    result = mt.agree(mt.Study.from_arrays(three_labels()), pictures=False)
+    text, whole = (_headlines_in(printed(result, w)) for w in (width, 200))
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    intervals = set(re.findall(r"\(0\.\d+–[01]\.\d+\)", whole))
+    assert intervals
+    assert width < 80 or all(interval in text for interval in intervals)
+
+
+def _headlines_in(text: str) -> str:
+    """The lines of the first table, without its title."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if "─" in line)
+    return "\n".join(lines[start : next(i for i, line in enumerate(lines) if line.startswith("By label"))])
 
 
 def test_two_raters_are_compared_with_the_other():

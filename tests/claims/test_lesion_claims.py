@@ -51,14 +51,14 @@ def claims() -> Claims:
 def test_lesions_and_who_found_them(claims: Claims) -> None:
     """In p1 2-8 and 20-40 by all, 30-40 of B and 60-66 of A alone; in p2 one each of A and B, who share two columns."""
     assert said(claims)["found"] == (
-        "The raters marked 6 lesions (connected marks; those with an IoU of 0.50 or more count as the same) in 2 "
-        "cases: 2 by all raters, and 4 by one rater alone (3 of these overlap, less closely, with what another rater "
+        "The raters marked 6 lesions (connected marks; those with a mean IoU of 0.50 or more count as the same) in "
+        "2 cases: 2 by all raters, and 4 by one rater alone (3 of these overlap, less closely, with what another rater "
         "drew)."
     )
     assert said(claims)["split"] == ("1 of the 6 lesions is drawn as one by some raters and as several by others.")
     assert said(claims)["threshold"] == (
-        "How many lesions all raters found depends on how closely they must match: 2 of 5 lesions with an IoU of 0.10 "
-        "or more, and 0 of 8 with an IoU of 0.90 or more."
+        "How many lesions all raters found depends on how closely they must match: 2 of 5 lesions with a mean IoU of "
+        "0.10 or more, and 0 of 8 with a mean IoU of 0.90 or more."
     )
 
 
@@ -130,7 +130,9 @@ def test_nothing_is_said_where_marks_are_nothing_to_count(code: str, masks: tupl
 def test_rules_in_words() -> None:
     assert rule_words(Rule("overlap", 0.5), "mm") == "at least 50% of the smaller one in common"
     text = said(claims_of(CASES, lesion_rule="distance", lesion_threshold=9))["found"]
-    assert "(connected marks; those with centres at most 9 pixels apart count as the same)" in text
+    assert "(connected marks; those with centres at most 9 pixels apart on average count as the same)" in text
+    two = {case: {rater: mask for rater, mask in masks.items() if rater != "C"} for case, masks in CASES.items()}
+    assert "(connected marks; those with an IoU of 0.50 or more count as the same)" in said(claims_of(two))["found"]
 
 
 def test_nothing_is_said_of_what_one_rater_alone_read() -> None:

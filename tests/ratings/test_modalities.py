@@ -87,3 +87,12 @@ def test_a_table_without_the_columns(tmp_path):
     full = write(tmp_path / "m.csv", lines(12, truth=False), "case,reader,treatment,rating")
     with pytest.raises(mt.CallError, match="is of a reference, but the table has none"):
         mt.compare_modalities(full, positive="1")
+
+
+@pytest.mark.parametrize("option", ["--modality", "--reference-column"])
+def test_an_absent_column_names_the_option_that_asked_for_it(option, tmp_path, capsys):
+    path = write(tmp_path / "t.csv", lines(12, truth=False), "case,reader,treatment,rating")
+    done = run(capsys, "mrmc", path, option, "nosuch", "--out", tmp_path / "out")
+    assert done.status == 2
+    assert f"has no column 'nosuch' but case, reader, treatment, rating; correct {option}" in " ".join(done.err.split())
+    assert "--columns" not in done.err

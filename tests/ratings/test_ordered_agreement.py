@@ -14,7 +14,7 @@ import manytruths as mt
 from data_folder import data
 from manytruths.analyses.reliability.ordered import ALPHAS, WEIGHTS, _mean_of_pairs, _Table, ordered_agreement
 from manytruths.analyses.tables import Settings
-from manytruths.core.undefined import code
+from manytruths.core.undefined import code, reason
 from study_folders import run, table
 
 LEVELS = {"krippendorff_alpha_ordinal": "ordinal", "krippendorff_alpha_interval": "interval"}
@@ -137,3 +137,32 @@ def test_on_the_command_line(tmp_path, capsys):
         expected = cohen_kappa_score(by[row["rater_a"]], by[row["rater_b"]], weights="quadratic")
         assert float(row["value"]) == pytest.approx(expected)
     assert len(rows) == 11
+
+
+def mostly_equal(cases, subjects=None):
+    """Three raters' grades: 3 by all in three of five cases, else around another grade."""
+    rng = np.random.default_rng(5)
+    values = np.full((cases, 3), 3.0)
+    values[: 2 * cases // 5] = rng.integers(1, 6, (2 * cases // 5, 1)) + rng.integers(-1, 2, (2 * cases // 5, 3))
+    return ratings_of(values.clip(1, 5), subjects=subjects)
+
+
+@pytest.mark.parametrize("each", [1, 2])
+def test_all_cases_of_ordered_ratings_count_whatever_their_grade(each):
+    """No grade is background: 60 subjects are 60, of which 24 have another grade than the most frequent one."""
+    subjects = [f"s{i % 60}" for i in range(60 * each)]
+    result = mt.reliability(mostly_equal(60 * each, subjects))
+    whole = {"source": "", "rater_a": "", "rater_b": ""}
+    for name in (*WEIGHTS, *ALPHAS, "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
+        row = result.tables["reliability"].find(name, "pooled", **whole)
+        assert row.low < row.value < row.high
+
+
+@pytest.mark.parametrize("each", [1, 2])
+def test_few_subjects_of_ordered_ratings_are_counted_by_their_cases(each):
+    result = mt.reliability(mostly_equal(20 * each, [f"s{i % 20}" for i in range(20 * each)]))
+    for name in (*WEIGHTS, *ALPHAS, "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
+        low = result.tables["reliability"].find(name, "pooled", source="", rater_a="", rater_b="").low
+        assert code(low) == "few_effective_cases"
+        assert reason(low).endswith("there are 20.0 of 20")
+        assert "marked" not in reason(low)

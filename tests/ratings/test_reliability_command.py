@@ -445,7 +445,9 @@ def test_intervals_of_kappas_are_those_of_the_tables(kind, monkeypatch):
     ratings = Ratings.of([[None if c < 0 else c for c in row] for row in codes], kind=kind)
     quick = beyond_chance(ratings, ReliabilitySettings())
     alpha = krippendorff_alpha if kind == "nominal" else partial(krippendorff_alpha, metric="ordinal")
-    slow = pooled_intervals([alpha, fleiss_kappa, gwet_ac1], sorted_tallies(ratings), ["kappa"] * 3)
+    slow = pooled_intervals(
+        [alpha, fleiss_kappa, gwet_ac1], sorted_tallies(ratings), ["kappa"] * 3, by_cases=kind != "nominal"
+    )
     for one, other in zip(quick.values(), slow, strict=True):
         assert not reason(one.low)
         assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))

@@ -157,7 +157,7 @@ TOLD = (
     r"95% Hausdorff distance",
     r"95% of (?:(?:area|volume)s|the ratios)",
     r"by less in 95% of cases",
-    r"an IoU of [\d.]+ or more",
+    r"an? (?:mean )?IoU of [\d.]+ or more",
 )
 
 

@@ -333,3 +333,13 @@ def test_wrong_calls_have_one_line(mask, options, message):
     with pytest.raises(mt.CallError, match=message) as found:
         mt.diameters(mask, **options)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_pixel_of_a_component_lies_in_it(axis):
+    mask = np.random.default_rng(8).random((7, 9, 11)) < 0.1
+    for marks, found in ((mask, measure_axes(mask, axis=axis)), (mask[3], measure_axes(mask[3]))):
+        for component in range(found.count):
+            pixel = found.pixel_of(component)
+            assert marks[pixel]
+            assert found.component_at(pixel) == component

@@ -163,7 +163,9 @@ def compare_modalities(
     given = {**(columns or {}), **({"modality": modality} if modality else {})}
     given |= {"reference": reference_column} if reference_column else {}
     sheet = select_lines(read_sheet(data), filter or {})
-    table = _read_table(sheet, given)
+    options = {"modality": "--modality"} if modality else {}
+    options |= {"reference": "--reference-column"} if reference_column else {}
+    table = _read_table(sheet, given, options)
     values, truth, subjects, label, notes = _complete_cases(table, positive)
     found = mrmc(
         values, truth, subjects=subjects, modalities=table.modalities, readers=table.readers, covariance=covariance,
@@ -197,8 +199,8 @@ class _Ratings:
     subjects: dict[str, str]
 
 
-def _read_table(sheet: Sheet, columns: Mapping[str, str]) -> _Ratings:
-    roles = find_columns(sheet.path, sheet.header, columns, ROLES)
+def _read_table(sheet: Sheet, columns: Mapping[str, str], options: Mapping[str, str]) -> _Ratings:
+    roles = find_columns(sheet.path, sheet.header, columns, ROLES, options=options)
     for role in ("case", "rater", "label", "modality"):
         if role not in roles:
             option = "--modality" if role == "modality" else f"--columns {role}="

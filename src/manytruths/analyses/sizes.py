@@ -11,6 +11,7 @@ from ..claims.sentences import counted
 from ..core.tally import Tally
 from ..io.result_tables import Table
 from ..study import Case, Progress, Study
+from .agree.changes import change_notes
 from .agree.sizes import CaseSizes, measure_sizes, size_notes, size_tables
 from .printing import grid
 from .result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
@@ -139,4 +140,4 @@ def tabulate_sizes(study: Study, cases: Mapping[str, tuple[Tally, CaseSizes | No
     measured = {name: sizes for name, (_, sizes) in cases.items()}
     tables = size_tables(study, measured, tallies, settings)
     moved = mark_resampled(study, tables)
-    return Sizes(study, settings, Tables(tables), (*size_notes(measured), *moved.notes))
+    return Sizes(study, settings, Tables(tables), (*size_notes(measured), *change_notes(study, measured), *moved.notes))

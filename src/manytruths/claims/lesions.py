@@ -143,17 +143,20 @@ def _no_unit(table: TableIndex, label: str, facts: LesionFacts) -> Note | None:
     return None
 
 
-def rule_words(rule: Rule, unit: str) -> str:
-    """When two marks are the same lesion: ``an IoU of 0.50 or more``.
+def rule_words(rule: Rule, unit: str, raters: int = 2) -> str:
+    """When the marks of so many raters are the same lesion: of more than two, by the mean over pairs of marks.
 
     >>> rule_words(Rule(), ""), rule_words(Rule("distance", 5), "mm")
     ('an IoU of 0.50 or more', 'centres at most 5 mm apart')
+    >>> rule_words(Rule(), "", raters=3), rule_words(Rule("distance", 5), "mm", raters=3)
+    ('a mean IoU of 0.50 or more', 'centres at most 5 mm apart on average')
     """
+    several = raters > 2
     if rule.name == "distance":
-        return f"centres at most {rule.threshold:g} {unit} apart"
+        return f"centres at most {rule.threshold:g} {unit} apart{' on average' if several else ''}"
     if rule.name == "overlap":
-        return f"at least {rule.threshold:.0%} of the smaller one in common"
-    return f"an IoU of {rule.threshold:.2f} or more"
+        return f"at least {rule.threshold:.0%} of the smaller one in common{' on average' if several else ''}"
+    return f"{'a mean' if several else 'an'} IoU of {rule.threshold:.2f} or more"
 
 
 def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, facts: LesionFacts) -> None:
@@ -171,7 +174,8 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
         "{start} raters marked {every} {lesions} ({what}; those with {rule} count as the same) in {cases}: {by_all} by "
         "{who}, and {by_one} by one rater alone{touching}.",
         start=f"Of {label_words(label)}, the" if label else "The", every=table.quote(every, 0),
-        lesions="lesion" if every.value == 1 else "lesions", what=what, rule=rule_words(facts.rule, facts.unit),
+        lesions="lesion" if every.value == 1 else "lesions", what=what,
+        rule=rule_words(facts.rule, facts.unit, facts.raters),
         cases=counted(every.n or 0, "case"), by_all=table.quote(by_all, 0), who=who, by_one=table.quote(by_one, 0),
         touching=touching,
     )  # fmt: skip
@@ -251,7 +255,7 @@ def _consider_threshold(log: ClaimLog, curve: TableIndex, label: str, about: str
         return
 
     def part(threshold: float, found: Row, every: Row, of: bool) -> Sentence:
-        words = rule_words(Rule(facts.rule.name, threshold), facts.unit)
+        words = rule_words(Rule(facts.rule.name, threshold), facts.unit, facts.raters)
         numbers: tuple[Cell, Cell] = (curve.quote(found, 0), curve.quote(every, 0))
         return compose("{} of {}{} with {}", *numbers, " lesions" if of else "", words)
 

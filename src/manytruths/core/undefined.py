@@ -45,6 +45,7 @@ REASONS: dict[str, str] = {
     "no_earlier_reading": "the rater has no mask of a case before it",
     "no_baseline": "the rater has no mask of the first case",
     "target_not_evaluated": "a target lesion was not evaluated",
+    "targets_in_one_lesion": "two target lesions lie in one lesion of the rater, which cannot be measured for both",
     "reference_size_zero": "what it is compared with is 0",
     # who rated what
     "not_rated": "no item was rated",
@@ -122,6 +123,10 @@ REASONS: dict[str, str] = {
     "few_effective_subjects": (
         "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "
         "at least 30 and at least half of the subjects"
+    ),
+    "few_effective_cases": (
+        "an interval needs an effective number of subjects, (Σs)² / Σs² with s the cases of each that two raters "
+        "rated, of at least 30 and at least half of the subjects"
     ),
     "few_judged_subjects": (
         "with accuracies by the reference, an interval of rho needs 10 subjects with a reference for every rater"

@@ -328,8 +328,12 @@ def pooled_intervals(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    by_cases: bool = False,
 ) -> list[Interval]:
-    """Intervals for several statistics of the summed tally; undefined with few subjects, or few effective ones."""
+    """Intervals for several statistics of the summed tally; undefined with few subjects, or few effective ones.
+
+    ``by_cases`` is for ordered ratings: every item that two raters rated counts, whatever its label.
+    """
     chosen = [scale_of(getattr(s, "__name__", "")) for s in statistics] if scales is None else scales
     subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
     n, refused = len(subjects), too_few_subjects(len(subjects))
@@ -342,8 +346,8 @@ def pooled_intervals(
     np.add.at(counts, [subjects[tables.subjects[case]] for case in tables], by_case)
     if method != "t":
         return _pooled_bootstrap(statistics, whole, counts, method, level, resamples, seed)
-    sizes = subject_sizes(whole, counts)
-    few = few_effective_subjects(sizes)
+    sizes = counts[:, whole.rated > 1].sum(axis=1) if by_cases else subject_sizes(whole, counts)
+    few = few_effective_subjects(sizes, by_cases=by_cases)
     if few is not None:
         return [Interval(statistic(whole), few, few, level, name, n) for statistic in statistics]
     freedom = effective_subjects(sizes) - 1
@@ -354,8 +358,10 @@ def pooled_intervals(
     return intervals
 
 
-def few_effective_subjects(sizes: ArrayLike) -> Undefined | None:
+def few_effective_subjects(sizes: ArrayLike, *, by_cases: bool = False) -> Undefined | None:
     """The undefined end of a pooled number's interval that would rest on few large subjects; None where it does not.
+
+    ``by_cases`` tells that sizes are numbers of rated cases.
 
     >>> few_effective_subjects([5] * 40)
     >>> few_effective_subjects([5] * 20).code
@@ -364,7 +370,8 @@ def few_effective_subjects(sizes: ArrayLike) -> Undefined | None:
     effective, there = effective_subjects(sizes), int(np.count_nonzero(sizes))
     if effective >= max(MIN_EFFECTIVE, MIN_EFFECTIVE_SHARE * there):
         return None
-    return Undefined("few_effective_subjects", f"there are {effective:.1f} of {there}")
+    code = "few_effective_cases" if by_cases else "few_effective_subjects"
+    return Undefined(code, f"there are {effective:.1f} of {there}")
 
 
 def subject_sizes(whole: Tally, counts: NDArray[np.int64]) -> NDArray[np.int64]:

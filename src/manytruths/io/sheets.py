@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..core.errors import CallError, FormatError, ManytruthsError, few
@@ -149,14 +150,20 @@ def find_columns(
     roles: Mapping[str, Sequence[str]],
     *,
     ignored: Iterable[str] = (),
+    options: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Which column plays which role: as ``columns`` says, else by the names under which a role is known."""
+    """Which column plays which role: as ``columns`` says, else by the names under which a role is known.
+
+    ``options`` has the option that named the column of a role, where it is not ``--columns``.
+    """
     unknown = [role for role in columns if role not in roles]
-    absent = [name for name in columns.values() if name not in header]
+    absent = [(role, name) for role, name in columns.items() if name not in header]
     if unknown:
         raise CallError(f"--columns knows {', '.join(roles)}; got {unknown[0]!r}")
     if absent:
-        raise CallError(f"{path}: has no column {absent[0]!r} but {few(header)}; correct --columns")
+        role, name = absent[0]
+        option = options.get(role, "--columns")
+        raise CallError(f"{path}: has no column {name!r} but {few(header)}; correct {option}")
     result, by_name = dict(columns), {name.casefold(): name for name in reversed(header)}
     taken = {*columns.values(), *ignored}
     for role, names in roles.items():

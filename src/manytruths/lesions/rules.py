@@ -54,19 +54,24 @@ class Rule:
     threshold: float = DEFAULT
 
     @classmethod
-    def of(cls, name: str, threshold: float | None) -> Rule:
-        """The rule by its name; the threshold may be left out but for distances, which have a unit."""
+    def of(cls, name: str, threshold: float | None, option: str = "") -> Rule:
+        """The rule by its name; the threshold may be left out but for distances, which have a unit.
+
+        ``option`` is how the names of the options start, such as ``--lesion-``.
+        """
         if name not in RULES:
-            raise CallError(f"rule must be one of {', '.join(RULES)}; got {name!r}")
+            raise CallError(f"{option}rule must be one of {', '.join(RULES)}; got {name!r}")
         if threshold is not None and not isinstance(threshold, int | float | np.number):
-            raise CallError(f"threshold must be a number; got {threshold!r}")
+            raise CallError(f"{option}threshold must be a number; got {threshold!r}")
         if name == "distance":
             if threshold is None:
-                raise CallError("rule 'distance' needs a threshold: the largest distance of two centres, such as 5")
+                raise CallError(
+                    f"{option}rule 'distance' needs a {option}threshold: the largest distance of two centres, such as 5"
+                )
             if not 0 < threshold < np.inf:
-                raise CallError(f"threshold of rule 'distance' must be positive and finite; got {threshold}")
+                raise CallError(f"{option}threshold of rule 'distance' must be positive and finite; got {threshold}")
         elif threshold is not None and not 0 < threshold <= 1:
-            raise CallError(f"threshold of rule {name!r} must be above 0 and at most 1; got {threshold}")
+            raise CallError(f"{option}threshold of rule {name!r} must be above 0 and at most 1; got {threshold}")
         return cls(name, DEFAULT if threshold is None else float(threshold))
 
     def __str__(self) -> str:

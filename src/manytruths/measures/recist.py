@@ -25,6 +25,8 @@ from ..core.undefined import Undefined
 
 PARTIAL, PROGRESSION, LEAST_GROWTH, NORMAL_NODE = 0.3, 0.2, 5.0, 10.0
 """Share of the baseline, share of the nadir, mm, and the short axis (mm) below which a node is normal."""
+MEASURABLE, MEASURABLE_NODE = 10.0, 15.0
+"""Least long axis of a target at baseline, and least short axis of a node (mm)."""
 _ROUNDING = 1e-9
 """Relative; 30% is 30% however it is rounded."""
 
@@ -44,12 +46,20 @@ class Visit:
         ``present``, ``absent``, ``progression`` (unequivocal), or empty where it was not evaluated.
     new_lesion : bool
         Whether there is an unequivocal new lesion.
+    shared : frozenset of str
+        Targets that were not evaluated since two of them lie in one mark.
     """
 
     targets: Mapping[str, float | None]
     nodes: frozenset[str] = frozenset()
     non_targets: Mapping[str, str] = field(default_factory=dict)
     new_lesion: bool = False
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def gap(self) -> Undefined:
+        """Why there is no sum where a target was not evaluated."""
+        return Undefined("targets_in_one_lesion" if self.shared else "target_not_evaluated")
 
     @property
     def total(self) -> float:
@@ -90,6 +100,17 @@ class Response:
     change_from_nadir: float
 
 
+def too_small(baseline: Visit) -> dict[str, float]:
+    """The targets that are not measurable at baseline, with their diameters in mm.
+
+    >>> too_small(Visit({"liver 1": 9.5, "lung 1": 10.0, "node 1": 12.0}, frozenset({"node 1"})))
+    {'liver 1': 9.5, 'node 1': 12.0}
+    """
+    least = {name: MEASURABLE_NODE if name in baseline.nodes else MEASURABLE for name in baseline.targets}
+    found = {name: diameter for name, diameter in baseline.targets.items() if diameter is not None}
+    return {name: diameter for name, diameter in found.items() if diameter < least[name] * (1 - _ROUNDING)}
+
+
 def recist_responses(visits: Sequence[Visit]) -> list[Response]:
     """The response at every visit but the first, which is the baseline.
 
@@ -103,13 +124,12 @@ def recist_responses(visits: Sequence[Visit]) -> list[Response]:
 def _respond(before: Sequence[Visit], visit: Visit) -> Response:
     baseline = before[0]
     sums = [earlier.total for earlier in before if earlier.complete]
-    gap = Undefined("target_not_evaluated")
-    nadir = min(sums) if sums and baseline.complete else gap
-    total = visit.total if visit.complete else gap
+    nadir = min(sums) if sums and baseline.complete else baseline.gap
+    total = visit.total if visit.complete else visit.gap
     target, others = _target_response(baseline, nadir, visit), _non_target_response(visit.non_targets.values())
     return Response(
         _overall(target, others, new_lesion=visit.new_lesion), target, others, visit.new_lesion, total, nadir,
-        _relative(total, baseline.total if baseline.complete else gap), _relative(total, nadir),
+        _relative(total, baseline.total if baseline.complete else baseline.gap), _relative(total, nadir),
     )  # fmt: skip
 
 

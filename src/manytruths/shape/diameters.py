@@ -256,6 +256,14 @@ class MaskAxes:
         here = np.flatnonzero((runs.slices == z) & (runs.rows == y) & (runs.starts <= x) & (runs.stops > x))
         return int(runs.components[here[0]]) if len(here) else -1
 
+    def pixel_of(self, component: int) -> tuple[int, ...]:
+        """The index of a pixel of a component."""
+        runs, index = self.runs, dict[int, int]()
+        first = int(np.flatnonzero(runs.components == component)[0])
+        at = [int(part[first]) for part in (runs.slices, runs.rows, runs.starts)]
+        index.update(zip(self.order, at[-len(self.order) :], strict=True))
+        return tuple(index[a] for a in sorted(index))
+
     # -- long axes ---------------------------------------------------------------------------------
 
     @cached_property

@@ -63,7 +63,10 @@ def read_lesions(
 ) -> dict[str, tuple[NamedLesion, ...]]:
     """The lesions of every case, given the subject of each and its place in the order of the subject's cases."""
     found: dict[str, dict[str, NamedLesion]] = {}
-    for line, row in read_rows(path, ("lesion", "target"), lambda error: complain(StudyError(str(error)))):
+    rows = list(read_rows(path, ("lesion", "target"), lambda error: complain(StudyError(str(error)))))
+    if not rows:
+        complain(StudyError(f"{path}: names no lesion; write a row for each, or leave the table out (--targets)"))
+    for line, row in rows:
         try:
             lesion = _lesion(row)
             for case in _cases(row, lesion, subjects):
@@ -148,6 +151,21 @@ def _problems(
         cases = [case for case, of in subjects.items() if of == subject]
         if any(ordered.get(case) is None for case in cases):
             yield f"the cases of subject {subject} have no order; add a column order to cases.csv (--cases)"
+    yield from _same_marks(found)
+
+
+def _same_marks(found: Mapping[str, Mapping[str, NamedLesion]]) -> Iterator[str]:
+    for case, lesions in found.items():
+        first: dict[tuple[str, tuple[int, ...]], str] = {}
+        for name, lesion in lesions.items():
+            if lesion.kind == "target" and first.setdefault((lesion.label, lesion.position), name) != name:
+                other = first[lesion.label, lesion.position]
+                at = " ".join(map(str, lesion.position))
+                where = f"position {at}" if lesion.position else f"label {lesion.label!r}"
+                yield (
+                    f"target lesions {other!r} and {name!r} of case {case} have the same {where}, so that one lesion "
+                    "would count twice; correct one of them"
+                )
 
 
 def _too_many(subject: str, lesions: Mapping[str, tuple[str, str, bool]]) -> Iterator[str]:

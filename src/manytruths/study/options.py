@@ -100,7 +100,7 @@ class Options:
     @property
     def lesions(self) -> Rule:
         """When the lesions of two raters are the same."""
-        return Rule.of(self.lesion_rule, self.lesion_threshold)
+        return Rule.of(self.lesion_rule, self.lesion_threshold, "--lesion-")
 
     def _settle_background(self) -> None:
         """Without background every value is a label; which ones there are has to be declared."""

@@ -32,6 +32,7 @@ from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
+from .changes import change_notes
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
 from .flow import flow_notes, flow_table
@@ -401,7 +402,8 @@ def tabulate_agreement(
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    others = (*flow_notes(study), *_notes(study, tallies, agreement), *size_notes(sizes), *_without_image(study, cases))
+    measured = (*size_notes(sizes), *change_notes(study, sizes))
+    others = (*flow_notes(study), *_notes(study, tallies, agreement), *measured, *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(

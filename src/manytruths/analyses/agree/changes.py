@@ -6,14 +6,15 @@ is given only where a table of lesions names targets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...core.columns import Column
-from ...core.errors import InputError, StudyError
+from ...core.errors import InputError, StudyError, few
 from ...core.tally import Tallies
-from ...core.undefined import Undefined, undefined_like
+from ...core.undefined import Note, Undefined, undefined_like
 from ...io.result_tables import Row, Table
-from ...measures.recist import Response, Visit, recist_responses
+from ...measures.recist import MEASURABLE, MEASURABLE_NODE, Response, Visit, recist_responses, too_small
 from ...study import Case, Study
 from ..tables import group_names
 from .sizes import CaseSizes, label_names, region_of_sizes
@@ -112,7 +113,7 @@ def recist_table(study: Study, sizes: Sizes, tallies: Tallies) -> Table:
     if study.options.exchangeable:
         return table
     for subject, cases in visits_of(study).items():
-        if any(lesion.kind == "target" for case in cases for lesion in case.lesions):
+        if _has_targets(cases):
             _check_labels(cases, tallies)
             for column in _columns(cases):
                 responses = recist_responses(_visits(cases, column, sizes))
@@ -126,6 +127,31 @@ def recist_table(study: Study, sizes: Sizes, tallies: Tallies) -> Table:
                         )  # fmt: skip
                         table.append(Row("case", statistic, value, case.name, group, "", region, extra))
     return table
+
+
+def _has_targets(cases: Sequence[Case]) -> bool:
+    return any(lesion.kind == "target" for case in cases for lesion in case.lesions)
+
+
+def change_notes(study: Study, sizes: Sizes) -> Iterator[Note]:
+    """What a reader of changes should know: that there can be none, and targets that are small at baseline."""
+    visits = visits_of(study)
+    if not visits and any(case.order is not None for case in study):
+        text = "cases have an order, but every case is its own subject, so that no size can change: name the subject "
+        yield Note("no_subject_with_several_cases", f"{text}of each case (column subject of cases.csv)")
+    if study.options.exchangeable:
+        return
+    small = [
+        f"{name} of {subject} by {column} ({math.floor(diameter * 100) / 100:g} mm)"
+        for subject, cases in visits.items()
+        if _has_targets(cases)
+        for column in _columns(cases)
+        for name, diameter in too_small(_visits(cases, column, sizes)[0]).items()
+    ]
+    if small:
+        least = f"a long axis of {MEASURABLE:g} mm, of lymph nodes a short axis of {MEASURABLE_NODE:g} mm"
+        text = f"target lesions below what RECIST 1.1 calls measurable at baseline ({least}), which count nonetheless"
+        yield Note("target_not_measurable", f"{text}: {few(small, 6)}")
 
 
 def _numbers(response: Response) -> list[tuple[str, float, str]]:
@@ -162,6 +188,7 @@ def _visits(cases: Sequence[Case], column: Column, sizes: Sizes) -> list[Visit]:
             raise InputError(f"case {case.name}: RECIST needs the pixel size in mm; give it (--spacing)")
         new = new or any(lesion.kind == "new" for lesion in case.lesions)
         diameters: dict[str, float | None] = {}
+        shared = frozenset(lesion.name for lesion in targets if measured.get(lesion.name, ()) is None)
         for lesion in targets:
             axes = measured.get(lesion.name)
             diameters[lesion.name] = None if axes is None else axes[1] if lesion.node else axes[0]
@@ -171,5 +198,5 @@ def _visits(cases: Sequence[Case], column: Column, sizes: Sizes) -> list[Visit]:
             axes = measured.get(lesion.name)
             seen = "" if axes is None else "present" if axes[0] else "absent"
             statuses[lesion.name] = said or seen
-        result.append(Visit(diameters, nodes, statuses, new))
+        result.append(Visit(diameters, nodes, statuses, new, shared))
     return result

@@ -137,6 +137,11 @@ def _interval_note(result: Agreement) -> list[str]:
         return [f"macro means have no interval: {reason(dice.low)}"]
     if _has_intervals(result.agreement):
         return []
+    means = (_index(result).row(name) for name in NAMES)
+    ends = [row.low for row in means if row is not None and row.low is not None and not reason(row.value)]
+    same = [end for end in ends if code(end) == "no_spread"]
+    if same and len(same) == len(ends):
+        return [f"no intervals over subjects: {reason(same[0])}"]
     return [f"no intervals over subjects: they need at least {MIN_SUBJECTS} with defined values"]
 
 

@@ -16,7 +16,7 @@ from ...core.tally import Tallies, Tally
 from ...core.undefined import Note, Undefined
 from ...io.result_tables import Row, Table
 from ...measures.sizes import LENGTHS, MarkSize, SizeUnits, measure_marks
-from ...shape.diameters import measure_axes
+from ...shape.diameters import MaskAxes, measure_axes
 from ...shape.grid import times
 from ...study import Study
 from ...study.case import Reading
@@ -45,8 +45,9 @@ class CaseSizes:
     units: SizeUnits
     marks: Mapping[Column, Mapping[str, MarkSize]] = field(default_factory=dict)
     """By rater and session, and by the name of the label; a label that is not there was not marked."""
-    lesions: Mapping[Column, Mapping[str, Axes]] = field(default_factory=dict)
-    """Long and short axis of lesions that the table of lesions names; 0 where a rater did not mark one."""
+    lesions: Mapping[Column, Mapping[str, Axes | None]] = field(default_factory=dict)
+    """Long and short axis of lesions that the table of lesions names; 0 where a rater did not mark one, None of two
+    targets that lie in one mark."""
     references: Mapping[Column, Mapping[str, MarkSize]] = field(default_factory=dict)
     """Of given references, by the name of the label; ``""`` is whatever they mark, where there is one label."""
 
@@ -88,21 +89,52 @@ def measure_labels(
     return {column: {label: found[column, value] for label, value in values.items()} for column in masks}
 
 
-def _measure_lesions(reading: Reading, table: Tally, inside: NDArray[np.bool_] | None) -> dict[Column, dict[str, Axes]]:
+def _measure_lesions(
+    reading: Reading, table: Tally, inside: NDArray[np.bool_] | None
+) -> dict[Column, dict[str, Axes | None]]:
     """Long and short axis of the lesions that the table of lesions names, by rater."""
     named = [lesion for lesion in reading.case.lesions if lesion.linked]
-    return {
-        column: {lesion.name: _measure_lesion(reading, array, lesion, table, inside) for lesion in named}
-        for column, array in (reading.masks.items() if named else ())
-    }
+    result: dict[Column, dict[str, Axes | None]] = {}
+    for column, array in reading.masks.items() if named else ():
+        found = {lesion.name: _find_lesion(reading, array, lesion, table, inside) for lesion in named}
+        targets = [found[lesion.name] for lesion in named if lesion.kind == "target"]
+        result[column] = {
+            name: None if mark in targets and any(_overlap(mark, other) for other in targets) else _axes(mark)
+            for name, mark in found.items()
+        }
+    return result
 
 
-def _measure_lesion(
+def _axes(mark: _Mark | None) -> Axes:
+    if mark is None:
+        return 0.0, 0.0
+    (axes,) = mark.marks.find_axes(np.array([mark.component]))
+    return axes.long_axis, axes.short_axis
+
+
+def _overlap(mark: _Mark | None, other: _Mark | None) -> bool:
+    """Whether two marks, which may be of one label and of any, are or hold each other."""
+    if mark is None or other is None or mark is other:
+        return False
+    held = other.marks.component_at(mark.marks.pixel_of(mark.component)) == other.component
+    return held or mark.marks.component_at(other.marks.pixel_of(other.component)) == mark.component
+
+
+@dataclass(frozen=True, eq=False)
+class _Mark:
+    """Where a rater marked a lesion."""
+
+    marks: MaskAxes
+    component: int
+
+
+def _find_lesion(
     reading: Reading, array: Array, lesion: NamedLesion, table: Tally, inside: NDArray[np.bool_] | None
-) -> Axes:
+) -> _Mark | None:
+    """The mark of a lesion by a rater; None where there is none."""
     labels, options, grid = table.labels, reading.case.options, reading.grid
     if lesion.label and lesion.label not in labels.names:
-        return 0.0, 0.0  # nobody marked it in this case; that it is a label at all is checked over all cases
+        return None  # nobody marked it in this case; that it is a label at all is checked over all cases
     value = labels.values[labels.names.index(lesion.label)] if lesion.label and not options.foreground else None
     marks = find_marks(array, value, options.void)
     found = measure_axes(marks if inside is None else marks & inside, grid.spacing)
@@ -117,10 +149,7 @@ def _measure_lesion(
         component = found.component_at(lesion.position)
     else:
         component = int(found.long_axes.argmax()) if found.count else -1
-    if component < 0:
-        return 0.0, 0.0
-    (axes,) = found.find_axes(np.array([component]))
-    return axes.long_axis, axes.short_axis
+    return _Mark(found, component) if component >= 0 else None
 
 
 def _inside(reading: Reading) -> NDArray[np.bool_] | None:

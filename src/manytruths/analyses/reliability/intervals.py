@@ -98,7 +98,9 @@ def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
         intervals = _case_intervals(list(chosen.values()), ratings, settings)
     else:
         scales = [scale_of(name) for name in chosen]
-        intervals = pooled_intervals(list(chosen.values()), sorted_tallies(ratings), scales, level=settings.level)
+        intervals = pooled_intervals(
+            list(chosen.values()), sorted_tallies(ratings), scales, level=settings.level, by_cases=level != "nominal"
+        )
     return dict(zip(chosen, intervals, strict=True))
 
 
@@ -112,8 +114,10 @@ def _case_intervals(
     whole = sorted_tally(ratings)
     where = find_rows(whole, _sort_ratings(ratings))
     size, n = len(whole.counts), len(where)
-    sizes = subject_sizes(whole, np.eye(size, dtype=np.int64))[where]
-    few, freedom = few_effective_subjects(sizes), effective_subjects(sizes) - 1
+    ordered = ratings.kind != "nominal"
+    own = (whole.rated > 1).astype(np.int64) if ordered else subject_sizes(whole, np.eye(size, dtype=np.int64))
+    sizes = own[where]
+    few, freedom = few_effective_subjects(sizes, by_cases=ordered), effective_subjects(sizes) - 1
     if few is not None:
         return [Interval(statistic(whole), few, few, settings.level, "jackknife", n) for statistic in statistics]
     rows = [np.arange(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]

@@ -208,15 +208,11 @@ class _Table:
         few: Undefined | None = too_few_subjects(len(np.unique(self.owner[compared])))
         # of all raters every case counts, as for kappas and alphas without weights
         kept = compared if len(raters) < self.codes.shape[1] else np.ones(len(codes), bool)
-        given = codes[kept]
         here = np.unique(self.owner[kept])
         n, freedom = len(here), float(len(here) - 1)
         if few is None:
-            frequent = np.bincount(given[given != MISSING]).argmax()
-            other = ((given != frequent) & (given != MISSING)).any(axis=1)
-            sizes = np.bincount(self.owner[kept], other, self.subjects)[here]
-            sizes = sizes if sizes.any() else np.ones(n)
-            few, freedom = few_effective_subjects(sizes), effective_subjects(sizes) - 1
+            sizes = np.bincount(self.owner[kept], compared[kept], self.subjects)[here]
+            few, freedom = few_effective_subjects(sizes, by_cases=True), effective_subjects(sizes) - 1
         intervals = {}
         for name, (value, without) in found.items():
             number = or_undefined(value, "one_label" if compared.any() else "no_case_rated_twice")

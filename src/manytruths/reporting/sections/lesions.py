@@ -56,7 +56,8 @@ def _label_column(labels: list[str], name: Callable[[Any], str]) -> list[ColumnO
 
 def _rule(findings: Findings) -> str:
     agreement = findings.agreement
-    return rule_words(agreement.study.options.lesions, agreement.distance_unit)
+    raters = len(agreement.study.rater_names)
+    return rule_words(agreement.study.options.lesions, agreement.distance_unit, raters)
 
 
 # --- all raters
