@@ -149,7 +149,7 @@ def leads(html: str) -> list[tuple[str, str]]:
 TOLD = (
     r"\(upper end at 99%\)",
     r"an alpha of 0\.80, or of 0\.667",
-    r"95% (?:CI|confidence interval)",
+    r"95% (?:CI|confidence interval|limits of agreement)",
     r"vote:[\d.]+",
     r"excl:[\d.]+",
     r"less than 1%",
