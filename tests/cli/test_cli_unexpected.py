@@ -48,7 +48,7 @@ UNEXPECTED = [
     (PermissionError("not you"), "unexpected error: PermissionError: not you; run again"),
     (BrokenPipeError(32, "Broken pipe"), "unexpected error: BrokenPipeError: [Errno 32] Broken pipe; run again"),
     (PermissionError(13, "Permission denied", "/x"), "/x: Permission denied; check the path, its rights and the space"),
-    (MemoryError(), "out of memory; use fewer --jobs, or use --no-pictures --measure none, or crop the images or make them smaller"),
+    (MemoryError(), "out of memory; use fewer --jobs, or use --no-pictures --measure none, or crop the images or make"),
     (RuntimeError("can't start new thread"), "out of memory (can't start new thread); use fewer --jobs"),
     (ImportError("long\n\nlibx.so: failed to map segment\n"), "out of memory (libx.so: failed to map segment); use"),
 ]
