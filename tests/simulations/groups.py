@@ -68,12 +68,14 @@ def rater_group_rate(scenario: GroupScenario, subjects: int, studies: int, *, se
     return made / studies
 
 
-def case_group_rate(sizes: tuple[int, int], spread: float, studies: int, *, lower: float = 0.0, seed: int = 0) -> float:
+def case_group_rate(
+    sizes: tuple[int, int], spread: float, studies: int, *, lower: float = 0.0, seed: int = 0, skewed: float = SKEWED
+) -> float:
     """The share of studies in which one group is said to be higher; the second spreads ``spread`` times as much."""
     rng, made, (one, two) = np.random.default_rng(seed), 0, sizes
-    middle, groups = np.exp(SKEWED**2 / 2), (range(one), range(one, one + two))
+    middle, groups = np.exp(skewed**2 / 2), (range(one), range(one, one + two))
     for number in range(studies):
-        lost = rng.lognormal(0, SKEWED, one + two) - middle
+        lost = rng.lognormal(0, skewed, one + two) - middle
         values = -lost * np.where(np.arange(one + two) < one, 1.0, spread)
         values[one:] -= lower
         found = mt.compare_case_groups(values, *groups, permutations=PERMUTATIONS, seed=number)
