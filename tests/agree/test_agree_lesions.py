@@ -11,6 +11,7 @@ from scipy import ndimage
 
 import manytruths as mt
 from data_folder import data
+from manytruths.core.undefined import code
 from real_studies import lidc
 from study_folders import run, table, write_png
 
@@ -266,5 +267,33 @@ def test_lesions_of_all_cases_by_finders(result):
 def test_a_lesion_of_one_reader_is_not_found_by_all():
     cases = {"p1": {"A": line((2, 6, 1)), "B": line()}, "p2": {"A": line((2, 6, 1))}}
     found = mt.agree(mt.Study.from_arrays(cases), pictures=False, measure="lesions").tables["detection"]
-    names = ("lesions", "lesions_found_by_all", "lesions_found_by_one")
-    assert [found.find(name, "pooled").value for name in names] == [1, 0, 1]
+    names = ("lesions", "lesions_compared", "lesions_found_by_all", "lesions_found_by_one")
+    assert [found.find(name, "pooled").value for name in names] == [2, 1, 0, 1]
+    assert [found.find(name, "pooled").n for name in names] == [2, 1, 1, 1]
+    shares = [found.find("found_by_1", "case", case=case).value for case in ("p1", "p2")]
+    assert shares[0] == found.find("found_by_1", "pooled").value == 1
+    assert code(shares[1]) == "fewer_than_two_raters"
+
+
+def test_lesions_are_counted_alike_at_every_scope():
+    cases = {**CASES, "p4": {"A": line((2, 6, 1), (12, 16, 1))}}
+    found = mt.agree(mt.Study.from_arrays(cases), pictures=False, measure="lesions").tables
+    counts = [found["detection"].find("lesions", "case", case=case, rater="").value for case in cases]
+    assert counts == [4, 1, 0, 2]
+    for name, where in (("detection", {}), ("detection_curve", {"threshold": 0.5})):
+        assert found[name].find("lesions", "pooled", **where).value == sum(counts)
+        assert found[name].find("lesions_compared", "pooled", **where).value == 5
+        assert found[name].find("lesions", "mean", rater="", **where).value == sum(counts) / 4
+    assert len(found["lesions"].records()) == sum(counts)
+
+
+@pytest.mark.parametrize(("spacing", "unit", "each"), [(None, "voxels", 1), ((5, 2, 2), "ml", 0.02)])
+def test_the_size_of_a_lesion_has_the_unit_of_sizes(spacing, unit, each):
+    mask = np.zeros((3, 8, 8), bool)
+    mask[1, 1:4, 1:5] = mask[:, 6:, 6:] = True
+    found = mt.agree(mt.Study.from_arrays({"p1": {"A": mask, "B": mask}}, spacing=spacing), pictures=False).tables
+    rows = found["lesions"].to_frame()
+    assert sorted(rows.extent) == pytest.approx([12 * each, 12 * each])
+    volume = found["sizes"].find("volume", "case", case="p1", rater="A")
+    assert rows.unit.tolist() == [unit, unit] == [volume["unit"]] * 2
+    assert rows.extent.sum() == pytest.approx(volume.value)

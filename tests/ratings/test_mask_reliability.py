@@ -306,6 +306,15 @@ def test_lesions_of_a_study():
     assert mean.low < mean.value < mean.high
 
 
+@pytest.mark.parametrize(("spacing", "unit", "extent"), [(None, "", None), ((5, 2, 2), "ml", 0.24)])
+def test_the_extent_of_a_lesion_has_its_unit(spacing, unit, extent):
+    mask = np.zeros((3, 8, 8), bool)
+    mask[1, 1:4, 1:5] = True
+    study = mt.Study.from_arrays({"p1": {"A": mask, "B": mask, "C": mask}}, spacing=spacing)
+    [row] = mask_reliability(study).tables["lesions"].all("size", "lesion")
+    assert (row["unit"], row["extent"], row.value) == (unit, pytest.approx(extent), 12)
+
+
 def test_labels_of_a_study_have_lesions_of_their_own():
     one, two = disc(radius=4, x=-6), 2 * disc(radius=4, x=6)
     masks = {f"c{i}": {"A": one + two, "B": one, "C": two} for i in range(12)}

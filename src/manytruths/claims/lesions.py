@@ -59,7 +59,7 @@ THRESHOLD = ClaimKind(
 )  # fmt: skip
 KINDS = (FOUND, AGREEMENT, DELINEATION, SPLIT, THRESHOLD)
 IDS = tuple(kind.id for kind in KINDS)
-FINDERS = ("lesions", "lesions_found_by_all", "lesions_found_by_one", "lesions_overlapping_others")
+FINDERS = ("lesions_compared", "lesions_found_by_all", "lesions_found_by_one", "lesions_overlapping_others")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def lesion_labels(claims: Claims, labels: tuple[str, ...]) -> list[str]:
 
 def _no_unit(table: TableIndex, label: str, facts: LesionFacts) -> Note | None:
     """Why marks cannot be counted as lesions; None where they can."""
-    names = ("lesions", "marks", "most_marks", "median_mark", "largest_mark_share")
+    names = ("lesions_compared", "marks", "most_marks", "median_mark", "largest_mark_share")
     lesions, marks, most, size, largest = (table.row(name, "pooled", "", "", label=label) for name in names)
     if lesions is None or marks is None or most is None:
         return Note("undefined", "it was not computed")
@@ -165,16 +165,18 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
     what = "values of the masks" if facts.instances else "connected marks"
     everybody = "all raters" if facts.everybody else "all who read the case"
     who = "both raters" if facts.raters == 2 else everybody
+    drawn = table.row("lesions", "pooled", "", "", label=label)
+    rated = " that two or more of them rated" if drawn is not None and drawn.value > every.value else ""
     touching: Sentence = ()
     if near.value:
         verb = "overlaps" if near.value == 1 else "overlap"
         text = " ({} of these {}, less closely, with what another rater drew)"
         touching = compose(text, table.quote(near, 0), verb)
     sentence = compose(
-        "{start} raters marked {every} {lesions} ({what}; those with {rule} count as the same) in {cases}: {by_all} by "
-        "{who}, and {by_one} by one rater alone{touching}.",
+        "{start} raters marked {every} {lesions}{rated} ({what}; those with {rule} count as the same) in {cases}: "
+        "{by_all} by {who}, and {by_one} by one rater alone{touching}.",
         start=f"Of {label_words(label)}, the" if label else "The", every=table.quote(every, 0),
-        lesions="lesion" if every.value == 1 else "lesions", what=what,
+        lesions="lesion" if every.value == 1 else "lesions", rated=rated, what=what,
         rule=rule_words(facts.rule, facts.unit, facts.raters),
         cases=counted(every.n or 0, "case"), by_all=table.quote(by_all, 0), who=who, by_one=table.quote(by_one, 0),
         touching=touching,
@@ -233,7 +235,7 @@ def _consider_delineation(log: ClaimLog, table: TableIndex, label: str, about: s
 
 
 def _consider_split(log: ClaimLog, table: TableIndex, label: str, about: str) -> None:
-    split, every = (table.row(name, "pooled", "", "", label=label) for name in ("lesions_split", "lesions"))
+    split, every = (table.row(name, "pooled", "", "", label=label) for name in ("lesions_split", FINDERS[0]))
     if not is_defined(split) or not is_defined(every) or not split.value:
         why = Note("none_split", "no lesion was drawn as one by a rater and as several by another")
         log.consider(SPLIT, (SPLIT.says,), about=about, why_not=why)

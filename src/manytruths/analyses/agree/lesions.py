@@ -22,6 +22,7 @@ from ...lesions import Lesion, LesionMatch, match_lesions
 from ...lesions.marks import TooManyLesions
 from ...lesions.matching import positive_agreement, rater_detection
 from ...lesions.rules import Rule
+from ...measures.sizes import MM3_PER_ML, SizeUnits
 from ...study.case import Reading
 from ...study.lesions import lesion_masks, match_reading
 from ..label_rows import macro_rows
@@ -30,8 +31,10 @@ from ..tables import Series, Settings, group_names, marked_rows, mean_rows, regi
 ALL = ("", "")
 """The columns ``rater`` and ``against`` of what is about all raters."""
 OTHERS = "others"
-OF_ALL_CASES = ("lesions", "lesions_found_by_all", "lesions_found_by_one", "lesions_overlapping_others")
-"""Counts over all cases; the last is of those found by one."""
+OF_ALL_CASES = (
+    "lesions", "lesions_compared", "lesions_found_by_all", "lesions_found_by_one", "lesions_overlapping_others"
+)  # fmt: skip
+"""Counts over all cases; from the second on, of lesions that two or more raters rated, the last of those of one."""
 COUNTED = ("lesions", "false_marks", "lesions_alone")
 """Numbers of lesions, of which a mean over labels says nothing."""
 MOST_PAIRS = 45
@@ -46,11 +49,12 @@ Numbers = Mapping[Key, float]
 
 
 class Finders(NamedTuple):
-    """Number of lesions that two or more raters rated; of these, those that all of them found, or one alone.
+    """Number of lesions; of these, those that two or more raters rated, that all of these found, or one alone.
 
     Of the last, ``touched`` overlap with a mark of another rater, less than the rule asks for.
     """
 
+    lesions: int = 0
     compared: int = 0
     by_all: int = 0
     by_one: int = 0
@@ -64,7 +68,7 @@ class Finders(NamedTuple):
         alone, touched = several & (found == 1), np.zeros(len(match), bool)
         touched[match.lesion_of[np.concatenate([overlaps.first, overlaps.second])]] = True
         every = (several, several & (found == rated), alone, alone & touched)
-        return cls(*(int(each.sum()) for each in every))
+        return cls(len(match), *(int(each.sum()) for each in every))
 
 
 NOTHING_FOUND = Finders()
@@ -133,8 +137,7 @@ def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:
             Finders.of(match),
         )
     absent = tuple(column.name for column in columns if column not in reading.masks)
-    unit = "pixels" if reading.grid.spacing is None else ("mm²", "mm³")[len(reading.grid.shape) > 2]
-    return CaseLesions(names, absent, unit, by_label, thresholds)
+    return CaseLesions(names, absent, SizeUnits.of(reading.grid).size, by_label, thresholds)
 
 
 def detection_numbers(match: LesionMatch) -> dict[Key, float]:
@@ -143,9 +146,11 @@ def detection_numbers(match: LesionMatch) -> dict[Key, float]:
     found, present = match.found, np.flatnonzero(~match.marks.absent).tolist()
     count, pairs = len(match), match.pairs()
     numbers[*ALL, "lesions"] = float(count)
-    finders = match.count_by_finders()
+    compared = found[(found >= 0).sum(axis=1) > 1]
+    finders = np.bincount((compared == 1).sum(axis=1), minlength=len(match.raters) + 1)
+    why = "fewer_than_two_raters" if count else "no_lesion"
     for k in range(1, len(match.raters) + 1):
-        numbers[*ALL, f"found_by_{k}"] = ratio(float(finders[k]), count, "no_lesion")
+        numbers[*ALL, f"found_by_{k}"] = ratio(float(finders[k]), len(compared), why)
     numbers[*ALL, "positive_agreement"] = positive_agreement(found)
     for name in ("pq", "sq", "rq"):
         numbers[*ALL, name] = _mean([getattr(pair, name) for pair in pairs])
@@ -322,11 +327,12 @@ def _pooled_rows(
 def _finder_rows(
     finders: Sequence[Finders], by_case: Mapping[str, LabelLesions], label: str, region: str, extra: tuple[object, ...]
 ) -> Iterator[Row]:
-    """Lesions that two or more raters rated, and those that all of them found, or one alone; n counts cases."""
+    """Lesions, those that two or more raters rated, that all of them found, or one alone; n counts cases."""
     unknown = any(found.too_many for found in by_case.values())
     for name, counts in zip(OF_ALL_CASES, zip(*finders, strict=True), strict=True):
         value = Undefined("too_many_lesions") if unknown else float(sum(counts))
-        yield Row("pooled", name, value, "", "", label, region, extra, n=_compared(by_case))
+        n = sum(found.found.lesions > 0 for found in by_case.values()) if name == "lesions" else _compared(by_case)
+        yield Row("pooled", name, value, "", "", label, region, extra, n=n)
 
 
 def _compared(by_case: Mapping[str, LabelLesions]) -> int:
@@ -353,8 +359,9 @@ def _lesion_cells(lesion: Lesion, unit: str, exchangeable: bool) -> tuple[object
     split, merged = (
         (len(raters) or "" if exchangeable else "; ".join(raters)) for raters in (lesion.split_by, lesion.merged_by)
     )
+    extent = lesion.extent / MM3_PER_ML if unit == "ml" else lesion.extent
     return (
-        found, found + missed, *who, "; ".join(map(str, sizes)), lesion.extent, unit,
+        found, found + missed, *who, "; ".join(map(str, sizes)), extent, unit,
         *(None if isnan(value) else value for value in (lesion.dice, lesion.iou)),
         " ".join(f"{x:.1f}" for x in lesion.centroid), split, merged, "yes" if lesion.cut else "",
     )  # fmt: skip

@@ -30,6 +30,7 @@ from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Note, Undefined
 from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
 from ...io.result_tables import Row, Table
+from ...measures.sizes import MM3_PER_ML
 from ...study import Study
 from ...study.case import Reading
 from ...study.consensus import binary_mask
@@ -52,7 +53,6 @@ Equal = dict[tuple[str, str], EqualMasks]
 SIZE_DIFFERENCE, LOG_RATIO = "size_difference", "log_size_ratio"
 SIZES = (SIZE_DIFFERENCE, LOG_RATIO)
 """What was marked, less what the reference has, and the natural logarithm of the ratio of the two."""
-MM3_PER_ML = 1000
 Voted = dict[str, tuple[int, int]]
 """References that are, in every case, what at least so many of so many raters marked."""
 

@@ -25,12 +25,14 @@ from ...inference.intervals import too_few_subjects
 from ...io.result_tables import Row, Table
 from ...lesions.marks import TooManyLesions
 from ...lesions.rules import Rule
+from ...measures.sizes import MM3_PER_ML
 from ...raters.broken_masks import pixel_name
 from ...ratings.accuracy import RaterAccuracy, common_accuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
+from ..agree.references import size_unit
 from ..printing import grid, print_parts, with_count, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
 from ..tables import Series, Settings, mark_resampled, pooled_rows, region_of, subject_word, summarise
@@ -346,15 +348,17 @@ def _concordance_rows(
 
 def lesion_table(lesions: LesionRatings, tallies: Tallies, *, named: bool = True) -> Table:
     """Size, finders and Dice coefficient of every lesion; who found it, unless raters are exchangeable."""
-    table = Table("lesions", ("lesion", "place", "extent", "found_by", "missed_by", "bridged"))
+    table = Table("lesions", ("lesion", "place", "extent", "unit", "found_by", "missed_by", "bridged"))
     for lesion in lesions.lesions:
-        extent = None if np.isnan(lesion.extent) else lesion.extent
+        known = not np.isnan(lesion.extent)
+        unit = size_unit(tallies[lesion.case]) if known else ""
+        extent = lesion.extent / (MM3_PER_ML if unit == "ml" else 1) if known else None
         place = " ".join(f"{x:.1f}" for x in lesion.centroid)
         who = ("; ".join(lesion.found_by), "; ".join(lesion.missed_by)) if named else ("", "")
         start = Row("lesion", "", 0.0, lesion.case, "; ".join(tallies.groups[lesion.case]), lesion.label, LESIONS)
         raters = len(lesion.found_by) + len(lesion.missed_by)
         values = {"size": float(lesion.size), "found_by": float(len(lesion.found_by)), "dice": lesion.dice}
-        extra = (lesion.name, place, extent, *who, "yes" if lesion.bridged else "no")
+        extra = (lesion.name, place, extent, unit, *who, "yes" if lesion.bridged else "no")
         table.add(replace(start, statistic=s, value=v, extra=extra, n=raters) for s, v in values.items())
     return table
 

@@ -97,7 +97,7 @@ def _finder_table(findings: Findings, table: TableIndex, labels: list[str]) -> P
         *_label_column(labels, lambda item: item[0]),
         (Column("Raters", "How many raters found a lesion"), lambda item: text_cell(item[1])),
         (Column("Lesions", "Of all cases that two or more raters read"), count),
-        (Column("Share", "Of the lesions of all cases"), cell("pooled")),
+        (Column("Share", "Of the lesions of all cases that two or more raters read"), cell("pooled")),
         (Column(f"Mean share by {each}", f"Of the lesions of a {each}, mean over {each}s with a lesion"), cell("mean")),
     ]  # fmt: skip
     gaps = findings.counts.missing > 0 or findings.study.options.exchangeable
@@ -219,7 +219,9 @@ def _list(findings: Findings, labels: list[str]) -> Iterator[PageTable]:
 
     def size(record: dict[str, Any]) -> Cell:
         own = "" if unit else f" {record['unit']}"
-        return text_cell(f"{record['extent']:.{1 if record['extent'] < 100 else 0}f}{own}")
+        extent, fine = record["extent"], record["unit"] == "ml"
+        digits = sum(extent < limit for limit in ((100, 10, 1) if fine else (100,)))
+        return text_cell(f"{extent:.{digits}f}{own}")
 
     columns: list[ColumnOf[dict[str, Any]]] = [
         (text_column("Case"), lambda record: case_cell(record["case"])),
