@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from itertools import combinations, permutations
 
@@ -11,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 import manytruths as mt
 from label_studies import three_labels
-from manytruths.analyses.agree.distances import DISTANCES, LENGTHS
+from manytruths.analyses.agree.distances import DISTANCES, LENGTHS, from_json, measure_distances, to_json
 from manytruths.core.labels import MACRO
 from manytruths.core.undefined import code
 from manytruths.io.result_tables import Row, Table
@@ -353,3 +354,42 @@ def test_references_of_several_labels() -> None:
         np.testing.assert_equal(row.value, mt.mean_surface_distance(a, b))
         own = table.find("hausdorff", "case", case=case, label=label, rater="B", against="gold")
         assert own.value == 0 or code(own.value) == "both_empty"
+
+
+@pytest.mark.parametrize("shape", [(26, 30), (20, 22, 18)])
+def test_what_is_kept_of_a_case_has_every_bit(shape):
+    spacing = (2.3, 0.7, 0.7)[-len(shape) :]
+    cases = make_cases(1, shape) | {"p04": {r: np.zeros(shape, np.uint8) for r in RATERS}}
+    for case in mt.Study.from_arrays(cases, spacing=spacing):
+        reading = case.read()
+        decided = {"vote:0.5": np.median(np.stack(list(reading.masks.values())), axis=0)}
+        measured = measure_distances(reading, reading.tally(), decided, {})
+        text = json.dumps(to_json(measured))
+        again = from_json(json.loads(text))
+        assert (again.unit, again.pixel, list(again.labels)) == (measured.unit, measured.pixel, list(measured.labels))
+        for label, found in measured.labels.items():
+            assert again.labels[label].half_widths == found.half_widths
+            assert list(again.labels[label].pairs) == list(found.pairs)
+            for pair, distances in found.pairs.items():
+                back = again.labels[label].pairs[pair]
+                for side, kept in ((distances.a_to_b, back.a_to_b), (distances.b_to_a, back.b_to_a)):
+                    assert (side.distances.tobytes(), side.sizes.tobytes()) == (
+                        kept.distances.tobytes(), kept.sizes.tobytes()
+                    )  # fmt: skip
+                    assert side.undefined == kept.undefined
+    assert from_json(to_json(None)) is None
+
+
+def test_what_is_kept_is_a_third_of_what_the_numbers_take():
+    """As text, each distance and size takes some 18 characters."""
+    steps = np.mgrid[:60, :64, :50]
+    balls = {
+        r: sum((x - 25 - k) ** 2 for x, k in zip(steps, at, strict=True)) < 20**2
+        for r, at in zip("AB", ((0, 0, 0), (7, 5, 3)), strict=True)
+    }
+    [case] = mt.Study.from_arrays({"p": balls}, spacing=(2.3, 0.7, 0.7))
+    measured = measure_distances(case.read(), case.read().tally())
+    sides = [s for d in measured.labels[""].pairs.values() for s in (d.a_to_b, d.b_to_a)]
+    plain = json.dumps([[side.distances.tolist(), side.sizes.tolist()] for side in sides])
+    assert len(plain) > 5_000
+    assert len(json.dumps(to_json(measured))) < len(plain) / 3

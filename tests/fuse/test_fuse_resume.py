@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from manytruths.analyses.fuse import case as case_of_fuse
 from study_folders import MANYTRUTHS, command, disc, files, pixels, run, untidy, write_png, write_study
 
 pytestmark = pytest.mark.slow
@@ -118,6 +119,15 @@ def test_one_file_is_gone(small, gone):
 def test_a_damaged_ledger(small, text):
     (small.folder / "out/fuse/cases/p3.json").write_text(text)
     assert redone(small.first, small()) == {"p3"}
+
+
+def test_cases_that_were_kept_in_another_form_are_redone(small, monkeypatch):
+    monkeypatch.setattr(case_of_fuse, "KEPT_FORMAT", 0)
+    before = content(small.folder / "out")
+    assert redone(small.first, small()) == {"p1", "p2", "p3"}
+    monkeypatch.undo()
+    small()
+    assert content(small.folder / "out") == before
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ nothing there is no distance: such pairs are counted, and none is made up for th
 
 from __future__ import annotations
 
+import base64
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -219,17 +221,20 @@ class StudyDistances:
 
 
 def to_json(case: CaseDistances | None) -> dict[str, Any] | None:
-    """The distances of a case as JSON; what several labels share is written once."""
+    """The distances of a case as JSON: what several labels share is written once, and numbers are packed bit by bit."""
     if case is None:
         return None
     distinct = list({id(found): found for found in case.labels.values()}.values())
+    sides = [side for found in distinct for d in found.pairs.values() for side in (d.a_to_b, d.b_to_a)]
     return {
         "labels": {name: next(i for i, d in enumerate(distinct) if d is found) for name, found in case.labels.items()},
         "found": [
-            {"pairs": [[_column(a), _column(b), _sides(d)] for (a, b), d in found.pairs.items()],
+            {"pairs": [[_column(a), _column(b), _counts(d), d.undefined] for (a, b), d in found.pairs.items()],
              "half_widths": list(found.half_widths)}
             for found in distinct
         ],
+        "distances": _pack([side.distances for side in sides]),
+        "sizes": _pack([side.sizes for side in sides]),
         "unit": case.unit,
         "pixel": case.pixel,
     }  # fmt: skip
@@ -239,27 +244,37 @@ def _column(column: Column) -> list[str]:
     return [column.name, column.role, column.session, column.left_out]
 
 
-def _sides(found: SurfaceDistances) -> list[list[Any]]:
-    return [[side.distances.tolist(), side.sizes.tolist(), side.undefined] for side in (found.a_to_b, found.b_to_a)]
+def _counts(found: SurfaceDistances) -> list[int]:
+    return [len(found.a_to_b.distances), len(found.b_to_a.distances)]
+
+
+def _pack(parts: Sequence[NDArray[np.float64]]) -> str:
+    """Numbers one after another, as text; the first bytes of all come first, as they are much alike."""
+    values = np.concatenate([np.empty(0), *parts]).astype("<f8")
+    return base64.b64encode(zlib.compress(values.view(np.uint8).reshape(-1, 8).T.tobytes())).decode()
+
+
+def _unpack(text: str) -> NDArray[np.float64]:
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8).reshape(8, -1)
+    return np.ascontiguousarray(planes.T).view("<f8").ravel().astype(np.float64)
 
 
 def from_json(kept: dict[str, Any] | None) -> CaseDistances | None:
     """The distances back from JSON."""
     if kept is None:
         return None
-    found = [
-        LabelDistances(
-            {(Column(*a), Column(*b)): _restore(sides) for a, b, sides in each["pairs"]}, tuple(each["half_widths"])
-        )
-        for each in kept["found"]
-    ]
+    distances, sizes = _unpack(kept["distances"]), _unpack(kept["sizes"])
+    found, end = [], 0
+    for each in kept["found"]:
+        pairs = {}
+        for a, b, counts, why in each["pairs"]:
+            starts = [end, end + counts[0], end := end + sum(counts)]
+            parts = [slice(*ends) for ends in pairwise(starts)]
+            sides = [DirectedDistances(distances[part], sizes[part], why) for part in parts]
+            pairs[Column(*a), Column(*b)] = SurfaceDistances(*sides)
+        found.append(LabelDistances(pairs, tuple(each["half_widths"])))
     labels = {name: found[place] for name, place in kept["labels"].items()}
     return CaseDistances(labels, kept["unit"], float(kept["pixel"]))
-
-
-def _restore(sides: list[list[Any]]) -> SurfaceDistances:
-    first, second = (DirectedDistances(np.array(d, float), np.array(s, float), why) for d, s, why in sides)
-    return SurfaceDistances(first, second)
 
 
 def _is_between(a: Column, b: Column) -> bool:

@@ -47,6 +47,9 @@ SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
 
+KEPT_FORMAT = 2
+"""Of finished cases; those in an earlier one are computed again."""
+
 Array = NDArray[Any]
 
 
@@ -219,7 +222,7 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     asked = (plan.methods, plan.options, plan.pictures, plan.distances, plan.lesions)
-    settings = (manytruths.__version__, *asked, options, who, pooled)
+    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
