@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -94,7 +96,7 @@ def view_of(viewer: Any, act: Any, folder: Path) -> tuple[Path, Image.Image]:
 
 def test_the_viewer_saves_what_it_shows(viewer, report, tmp_path):
     page, state = viewer.page, viewer.state
-    path, picture = view_of(viewer, page.locator("#viewer-save").click, tmp_path)
+    path, picture = view_of(viewer, page.locator("#viewer-save-png").click, tmp_path)
     assert path.name == "p02.png"
     place, canvas = state["place"], page.locator("#viewer-stage").bounding_box()
     across = min(canvas["width"], 96 * place["zoom"])
@@ -160,9 +162,118 @@ def test_the_scale_bar_has_the_length_that_it_says(spacing, unit, browser, tmp_p
         assert shown.clean()
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+def rendered(browser: Any, svg: Path, size: tuple[int, int]) -> Image.Image:
+    """A file as it opens by itself, with two pixels for each of its own."""
+    window = {"width": -(-size[0] // 2), "height": -(-size[1] // 2)}
+    with opened(browser, svg, viewport=window, device_scale_factor=2) as shown:
+        assert shown.asked[0].startswith("file:")
+        assert all(url.startswith("data:") for url in shown.asked[1:])
+        assert shown.said == []
+        return Image.open(io.BytesIO(shown.page.screenshot())).convert("RGB").crop((0, 0, *size))
+
+
+def differing(one: Image.Image, other: Image.Image) -> float:
+    """The share of pixels whose colours are far apart."""
+    apart = np.abs(np.asarray(one, dtype=int) - np.asarray(other, dtype=int)).max(axis=2)
+    return float((apart > 40).mean())
+
+
+@pytest.mark.parametrize("layer", ["none", "votes", "staple", "accepted"])
+@pytest.mark.parametrize("zoom", [0, 2])
+def test_the_svg_shows_what_the_png_shows(layer, zoom, viewer, browser, tmp_path):
+    viewer.layer(layer)
+    viewer.page.locator("#viewer-stage").focus()
+    viewer.press("l", *"+" * zoom)
+    _, png = view_of(viewer, lambda: viewer.page.keyboard.press("s"), tmp_path)
+    svg = saved(viewer.page, viewer.page.locator("#viewer-save-svg").click, tmp_path)
+    assert svg.name == "p02.svg"
+    drawing = rendered(browser, svg, png.size)
+    moved = drawing.transform(png.size, Image.Transform.AFFINE, (1, 0, 6, 0, 1, 0))
+    # lines of the SVG lie between pixels of the screen; three of its own pixels aside is another picture
+    assert differing(drawing, png) < 0.02
+    assert differing(moved, png) > 2 * differing(drawing, png)
+    text = svg.read_text(encoding="utf-8")
+    assert not re.search(r"<script|<style|<foreignObject|@import|url\((?!#)|rgb\(", text)
+    found = set(re.findall(r"(?:https?|file|blob):[^\s\"'<]+", text))
+    assert found == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    # as many pixels as the image has, and of an enlarged one those that are seen
+    image = embedded(next(ElementTree.parse(svg).iter(f"{SVG}image")))
+    assert (image.shape[:2] == (96, 96)) == (zoom == 0)
+    assert image.shape[0] <= 96
+    said = [node.text for node in ElementTree.parse(svg).iter(f"{SVG}text")]
+    assert {"p02", "A", "B, reading 1", "D"} <= set(said)
+    assert any(re.fullmatch(r"\d+ (mm|pixels?)", words) for words in said)
+    assert any(re.fullmatch(r"\d+: \d of 5", words) for words in said)
+
+
+def test_the_svg_has_a_key(viewer, tmp_path):
+    by_key = saved(viewer.page, lambda: viewer.page.keyboard.press("v"), tmp_path).read_bytes()
+    assert by_key == saved(viewer.page, viewer.page.locator("#viewer-save-svg").click, tmp_path).read_bytes()
+
+
+def borders(mask: np.ndarray) -> set[tuple[int, int, str]]:
+    """Where an outline runs: unit edges between marked and unmarked pixels, by their upper left end."""
+    beside = {(int(x) + 1, int(y), "down") for y, x in np.argwhere(mask[:, 1:] != mask[:, :-1])}
+    return beside | {(int(x), int(y) + 1, "right") for y, x in np.argwhere(mask[1:] != mask[:-1])}
+
+
+def edges_of(d: str, aspect: float) -> set[tuple[int, int, str]]:
+    """The unit edges that a path runs along."""
+    edges: set[tuple[int, int, str]] = set()
+    x = y = 0
+    for kind, numbers in re.findall(r"([MHVZ])([^MHVZ]*)", d):
+        if kind == "Z":
+            continue
+        values = [float(part) for part in numbers.split()]
+        to_x = x if kind == "V" else values[0]
+        to_y = y if kind == "H" else values[-1] / aspect
+        assert (to_x, to_y) == (int(to_x), int(to_y)), "along borders of pixels"
+        if kind == "H":
+            edges |= {(at, int(y), "right") for at in range(int(min(x, to_x)), int(max(x, to_x)))}
+        elif kind == "V":
+            edges |= {(int(x), at, "down") for at in range(int(min(y, to_y)), int(max(y, to_y)))}
+        x, y = int(to_x), int(to_y)
+    return edges
+
+
+def embedded(node: ElementTree.Element) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(node.attrib[LINK].partition(",")[2]))))
+
+
+@pytest.mark.parametrize("spacing", [None, (1.0, 0.5)])
+def test_outlines_run_along_the_borders_of_pixels(spacing, browser, tmp_path):
+    names = ["A", '<b>&"C"</b>']
+    random = np.random.default_rng(3)
+    masks = {name: (disc(40, x=3 * at, radius=11) ^ (random.random((40, 40)) < 0.01)) for at, name in enumerate(names)}
+    study = mt.Study.from_arrays({"p1": masks}, spacing=spacing)
+    made = mt.report(study, to=tmp_path / "report.html", resamples=20)
+    with opened(browser, made.path, hash="#case=p1") as shown:
+        shown.viewer.loaded("p1")
+        shown.viewer.layer("votes")
+        svg = ElementTree.parse(saved(shown.page, lambda: shown.page.keyboard.press("v"), tmp_path))
+        paths = [node for node in svg.iter(f"{SVG}path") if "H" in node.attrib["d"]]
+        for name in names:
+            mine = [node for node in paths if node.attrib["stroke"] == made.findings.colours[name].lower()]
+            drawn = set().union(*(edges_of(node.attrib["d"], 2 if spacing else 1) for node in mine))
+            assert drawn == borders(masks[name].astype(bool)), name
+        [heat] = [embedded(node) for node in svg.iter(f"{SVG}image")]
+        assert heat.shape[:2] == (40, 40)
+        assert ((heat[..., 3] > 0) == (masks[names[0]] | masks[names[1]]).astype(bool)).all()
+        assert names[1] in [node.text for node in svg.iter(f"{SVG}text")]
+        shown.page.locator("#viewer-stage").focus()
+        shown.viewer.press(*"++++")
+        near = ElementTree.parse(saved(shown.page, lambda: shown.page.keyboard.press("v"), tmp_path))
+        assert all(embedded(node).shape[1] < 30 for node in near.iter(f"{SVG}image")), "nothing beside the window"
+        assert shown.clean()
+
+
 def test_it_is_saved_on_a_phone(browser, report, tmp_path):
     with opened(browser, report.path, viewport=PHONE, hash="#case=p02") as shown:
         shown.viewer.loaded("p02")
-        _, picture = view_of(shown.viewer, shown.page.locator("#viewer-save").click, tmp_path)
+        _, picture = view_of(shown.viewer, shown.page.locator("#viewer-save-png").click, tmp_path)
         assert 640 <= picture.width <= 2 * PHONE["width"]
         assert shown.clean()

@@ -14,9 +14,16 @@ const HEAT_ANCHORS = [
   [243, 240, 54],
 ];
 const REGION_COLOUR = [64, 196, 220];
+// Lines from lower left to upper right, equally far apart on every screen.
+export const HATCHING = { size: 8, width: 1.6, colour: hexColour(REGION_COLOUR) };
 const BELOW_THRESHOLD = 0.16;
 // Smaller shares do not colour the picture: probabilities of background are never quite 0.
 const FAINT = 0.05;
+
+// As every program that reads SVG knows it.
+function hexColour(colour) {
+  return `#${colour.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
 
 export function heatColour(share) {
   const place = Math.min(Math.max(share, 0), 1) * (HEAT_ANCHORS.length - 1);
@@ -62,14 +69,13 @@ export function paintBetween(layer, items, grid) {
   return paintPatterns(items, grid, Uint32Array.from(layer.values, (value) => (value === 1 ? 0xffffffff : 0)));
 }
 
-// Lines from lower left to upper right, equally far apart on every screen.
 export function hatching(context, ratio) {
-  const size = Math.round(8 * ratio);
+  const size = Math.round(HATCHING.size * ratio);
   const tile = document.createElement("canvas");
   tile.width = tile.height = size;
   const drawing = tile.getContext("2d");
-  drawing.strokeStyle = `rgb(${REGION_COLOUR.join(" ")})`;
-  drawing.lineWidth = 1.6 * ratio;
+  drawing.strokeStyle = HATCHING.colour;
+  drawing.lineWidth = HATCHING.width * ratio;
   for (const shift of [-size, 0, size]) {
     drawing.moveTo(shift - 1, size + 1);
     drawing.lineTo(shift + size + 1, -1);
@@ -88,14 +94,13 @@ export function fillLegend(legend, layer, threshold) {
 
 // The legend in a few words and colours, for a picture that is saved.
 export function legendParts(layer, threshold) {
-  const css = (colour) => `rgb(${colour.join(" ")})`;
   if (layer.kind === "region") {
     const pale = REGION_COLOUR.map((part) => Math.round(255 - 0.35 * (255 - part)));
-    const all = { words: `${layer.title}: all raters marked it`, colours: [css(REGION_COLOUR)], first: true };
-    return [all, { words: "some did", colours: [css(pale)] }];
+    const all = { words: `${layer.title}: all raters marked it`, colours: [hexColour(REGION_COLOUR)], first: true };
+    return [all, { words: "some did", colours: [hexColour(pale)] }];
   }
   const steps = layer.kind === "count" ? Math.min(layer.most, 12) : 12;
-  const colours = Array.from({ length: steps }, (_, step) => css(heatColour(steps > 1 ? step / (steps - 1) : 1)));
+  const colours = Array.from({ length: steps }, (_, step) => hexColour(heatColour(steps > 1 ? step / (steps - 1) : 1)));
   const most = Number(layer.most.toFixed(2));
   const range = layer.kind === "count" ? (most > 1 ? `1 to ${most}` : "1") : `0 to ${most}`;
   const scale = { words: `${layer.title}: ${range}`, colours, first: true };

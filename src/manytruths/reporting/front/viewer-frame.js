@@ -2,7 +2,7 @@
 import { keySheet } from "./viewer-keys.js";
 import { viewerNode } from "./viewer-nodes.js";
 
-// `act` has go(step), close(), zoom(factor), fit(), save(), bare(on), keys() and sliceTo(slice).
+// `act` has go(step), close(), zoom(factor), fit(), save(kind), bare(on), keys() and sliceTo(slice).
 export function buildViewer(act) {
   const dialog = document.getElementById("viewer") ?? viewerNode("dialog", { id: "viewer" });
   if (!dialog.isConnected) document.body.append(dialog);
@@ -67,7 +67,8 @@ function stageTools(act) {
     viewerButton("zoom-out", "−", "Zoom out", () => act.zoom(1 / 1.5)),
     viewerButton("zoom-in", "+", "Zoom in", () => act.zoom(1.5)),
     viewerButton("fit", "Fit", "Fit to the window", act.fit),
-    viewerButton("save", "Save", "Save the picture as PNG", act.save),
+    viewerButton("save-svg", "SVG", "Save the picture as SVG", () => act.save("svg")),
+    viewerButton("save-png", "PNG", "Save the picture as PNG", () => act.save("png")),
   );
 }
 

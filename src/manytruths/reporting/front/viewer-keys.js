@@ -10,7 +10,7 @@ const KEY_SHEET = [
   ["+  −  0", "zoom in, zoom out, fit"],
   ["R", "read the pixel in the middle"],
   ["Shift + arrows", "move the reading cross"],
-  ["S", "save the picture"],
+  ["S  V", "save the picture as PNG, as SVG"],
   ["Wheel, drag, pinch", "zoom and pan; with Shift the wheel turns slices"],
   ["?", "this list"],
   ["Esc", "close"],
@@ -37,7 +37,8 @@ const PLAIN_KEYS = {
   "−": ["zoom", 1 / 1.5],
   0: ["fit"],
   r: ["read"],
-  s: ["save"],
+  s: ["save", "png"],
+  v: ["save", "svg"],
   l: ["lesions"],
   "?": ["keys"],
 };

@@ -1,4 +1,5 @@
 // The lesions of a case: numbers on the picture with how many raters found each, and a list that leads to them.
+import { widthOfText } from "./sheets.js";
 import { viewerNode } from "./viewer-nodes.js";
 
 // As the page has them: number, code of the label or null, place and reach in slices, rows and columns, raters.
@@ -46,23 +47,18 @@ export function updateLesions(panel, lesions, shown, label) {
 }
 
 const PLATE = 18;
+const PLATE_TEXT = { size: 12, weight: 600, side: "center", colour: "#fff" };
 
 // Words on dark plates, each at the middle of its lesion, or below another one.
-export function drawLesionMarks(context, marks, { ratio, place, aspect }) {
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.font = "600 12px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
+export function drawLesionMarks(sheet, marks, place, aspect) {
   const taken = [];
   for (const { row, column, words } of marks) {
     const x = place.left + (column + 0.5) * place.zoom;
-    const width = context.measureText(words).width + 10;
+    const width = widthOfText(words, PLATE_TEXT) + 10;
     let y = place.top + (row + 0.5) * place.zoom * aspect;
     while (taken.some((one) => Math.abs(one.x - x) < (one.width + width) / 2 && Math.abs(one.y - y) < PLATE)) y += PLATE + 1;
     taken.push({ x, y, width });
-    context.fillStyle = "rgb(0 0 0 / 0.62)";
-    context.fillRect(x - width / 2, y - PLATE / 2, width, PLATE);
-    context.fillStyle = "#fff";
-    context.fillText(words, x, y + 0.5);
+    sheet.box(x - width / 2, y - PLATE / 2, width, PLATE, "#000", 0.62);
+    sheet.text(words, x, y + 4.5, PLATE_TEXT);
   }
 }

@@ -5,7 +5,7 @@
 
 import { packedColour } from "./layers.js";
 
-const HALO_OPACITY = 0.62;
+export const HALO_OPACITY = 0.62;
 
 export class LinePainter {
   constructor(width, height) {
@@ -21,9 +21,9 @@ export class LinePainter {
   paint(chains, grid, place, pens, { thickness, halo = 0, opacity = 1 }) {
     const xs = new Int32Array(grid.columns + 1).map((_, x) => Math.round(place.left + x * place.zoom));
     const ys = new Int32Array(grid.rows + 1).map((_, y) => Math.round(place.top + y * place.zoom * grid.aspect));
-    const dark = solidPen("#000000", HALO_OPACITY * opacity);
+    const dark = inked(solidPen("#000000"), HALO_OPACITY * opacity);
     if (halo) this.paintChains(chains, xs, ys, pens.map(() => dark), thickness + 2 * halo);
-    this.paintChains(chains, xs, ys, pens, thickness);
+    this.paintChains(chains, xs, ys, pens.map((pen) => pen && inked(pen, opacity)), thickness);
   }
 
   // Who begins changes from chain to chain, so that on short ones everybody is seen somewhere.
@@ -96,28 +96,73 @@ const ALONE = { algorithm: { slot: 11, drawn: 7 }, reference: { slot: 5, drawn: 
 
 // Solid lines for raters, dashes for algorithms, dots for references. Columns that share a line take turns along it:
 // each has a slot of the same length and draws on the first part of it.
-export function pensOf(sets, columns, ratio, opacity = 1) {
-  const colours = columns.map((who) => packedHex(who.colour, opacity));
+export function pensOf(sets, columns, ratio) {
   return sets.map((set) => {
     const alone = set.length === 1 ? columns[set[0]].role : null;
-    if (set.length === 1 && !ALONE[alone]) return { solid: true, colours: [colours[set[0]]], slot: 0 };
+    if (set.length === 1 && !ALONE[alone]) return { solid: true, colours: [columns[set[0]].colour], slot: 0 };
     const slot = Math.round((ALONE[alone]?.slot ?? (set.length > 3 ? 6 : 9)) * ratio);
     const shared = { rater: slot, algorithm: Math.round(slot * 0.6), reference: Math.round(2 * ratio) };
     const drawn = set.map((column) => (alone ? Math.round(ALONE[alone].drawn * ratio) : shared[columns[column].role]));
-    return { solid: false, colours: set.map((column) => colours[column]), drawn, slot, period: set.length * slot };
+    return { solid: false, colours: set.map((column) => columns[column].colour), drawn, slot, period: set.length * slot };
   });
 }
 
-export function solidPen(colour, opacity = 1) {
-  return { solid: true, colours: [packedHex(colour, opacity)], slot: 0 };
+export function solidPen(colour) {
+  return { solid: true, colours: [colour], slot: 0 };
 }
 
 export function brokenPen(colour, drawn, slot) {
-  return { solid: false, colours: [packedHex(colour, 1)], drawn: [drawn], slot, period: slot };
+  return { solid: false, colours: [colour], drawn: [drawn], slot, period: slot };
 }
 
-// Red, green, blue and opacity as a canvas stores them.
-function packedHex(colour, opacity) {
-  const [red, green, blue] = [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
-  return packedColour([red, green, blue], opacity);
+// With red, green, blue and opacity as a canvas stores them.
+function inked(pen, opacity) {
+  const packed = (colour) => packedColour([1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16)), opacity);
+  return { ...pen, colours: pen.colours.map(packed) };
+}
+
+// The same lines as paths of an SVG sheet, along the borders of items and in units of them: `unit` items are as long as
+// a pixel of the page. Chains beside `box` are left out.
+export function addPaths(sheet, chains, pens, { aspect, unit, box }, { thickness, halo = 0, opacity = 1 }) {
+  const paths = new Map();
+  const whole = [];
+  for (let chain = 0; chain < chains.of.length; chain++) {
+    const d = pathOf(chains, chain, aspect, box);
+    if (!d) continue;
+    whole.push(d);
+    const pen = pens[chains.of[chain]];
+    pen.colours.forEach((colour, turn) => {
+      const key = [colour, ...dashesOf(pen, turn, chain, unit)].join(" ");
+      if (!paths.has(key)) paths.set(key, { colour, dashes: dashesOf(pen, turn, chain, unit), parts: [] });
+      paths.get(key).parts.push(d);
+    });
+  }
+  const line = (d, colour, width, share) => ({ d, fill: "none", stroke: colour, "stroke-width": width * unit, "stroke-opacity": share });
+  // all in one path: what is dark does not get darker where two lines meet
+  if (halo) sheet.add("path", { ...line(whole.join(""), "#000000", thickness + 2 * halo, HALO_OPACITY * opacity), "stroke-linecap": "square" });
+  for (const { colour, dashes, parts } of paths.values()) {
+    const [pattern, offset] = dashes;
+    const broken = pattern ? { "stroke-dasharray": pattern, "stroke-dashoffset": offset } : { "stroke-linecap": "square" };
+    sheet.add("path", { ...line(parts.join(""), colour, thickness, opacity), ...broken });
+  }
+}
+
+// As paintChains has them: who begins changes from chain to chain.
+function dashesOf({ solid, drawn, slot, period }, turn, chain, unit) {
+  if (solid) return [];
+  return [`${drawn[turn] * unit} ${(period - drawn[turn]) * unit}`, ((((chain - turn) * slot) % period) + period) % period * unit];
+}
+
+function pathOf({ width, corners, starts }, chain, aspect, box) {
+  const [from, end] = [starts[chain], starts[chain + 1]];
+  let [low, high, top, bottom, d] = [Infinity, -Infinity, Infinity, -Infinity, ""];
+  for (let place = from; place < end; place++) {
+    const x = corners[place] % width;
+    const y = (Math.floor(corners[place] / width) - 1) * aspect;
+    if (place === from) d = `M${x} ${y}`;
+    else d += corners[place - 1] % width === x ? `V${y}` : `H${x}`;
+    [low, high, top, bottom] = [Math.min(low, x), Math.max(high, x), Math.min(top, y), Math.max(bottom, y)];
+  }
+  if (high < box.left || low > box.right || bottom < box.top || top > box.bottom) return "";
+  return corners[from] === corners[end - 1] ? `${d}Z` : d;
 }

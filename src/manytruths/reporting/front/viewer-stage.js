@@ -1,5 +1,6 @@
 // The picture on its dark stage: drawing, zoom and pan.
 import { hatching } from "./layers.js";
+import { CanvasSheet } from "./sheets.js";
 import { drawLesionMarks } from "./viewer-lesions.js";
 import { brokenPen, LinePainter, pensOf, solidPen } from "./viewer-lines.js";
 
@@ -11,6 +12,7 @@ const FAINT_LINE = { width: 2, halo: 1, opacity: 0.25 };
 const BOLD_LINE = { width: 3, halo: 1 };
 const THRESHOLD_LINE = { width: 2, halo: 1 };
 const SMALL_ITEMS = 0.85;
+export const NO_IMAGE = "#22272e";
 // Of the picture that is shown around a lesion, in diameters of it.
 const AROUND = 2.5;
 
@@ -158,8 +160,15 @@ export class PictureStage {
     if (scene.bare) return;
     this.drawHeat();
     this.drawLines();
-    if (scene.marks) drawLesionMarks(context, scene.marks, { ratio: this.ratio, place: this.place, aspect: scene.grid.aspect });
-    if (scene.cursor) this.drawCursor();
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.drawMarks(new CanvasSheet(context));
+  }
+
+  // Numbers of lesions and the reading cross.
+  drawMarks(sheet) {
+    const { scene, place } = this;
+    if (scene.marks) drawLesionMarks(sheet, scene.marks, place, scene.grid.aspect);
+    if (scene.cursor) this.drawCursor(sheet);
   }
 
   // What the stage shows, drawn anew with so many pixels for each of the page.
@@ -174,6 +183,11 @@ export class PictureStage {
     return canvas;
   }
 
+  // Whether a picture is drawn with passages between its pixels: where they are not much larger than those of the screen.
+  isSmooth(picture, most) {
+    return (this.place.zoom * this.ratio * this.size.width) / picture.width < most;
+  }
+
   toPicture(context, { zoom, left, top }) {
     context.setTransform(zoom * this.ratio, 0, 0, zoom * this.ratio, left * this.ratio, top * this.ratio);
   }
@@ -182,12 +196,11 @@ export class PictureStage {
     const { context, scene } = this;
     const { width, height } = this.size;
     if (!scene.image) {
-      context.fillStyle = "#22272e";
+      context.fillStyle = NO_IMAGE;
       context.fillRect(0, 0, width, height);
       return;
     }
-    const enlarged = (this.place.zoom * this.ratio * width) / scene.image.width;
-    context.imageSmoothingEnabled = enlarged < 3;
+    context.imageSmoothingEnabled = this.isSmooth(scene.image, 3);
     context.imageSmoothingQuality = "high";
     context.drawImage(scene.image, 0, 0, width, height);
   }
@@ -196,7 +209,7 @@ export class PictureStage {
     const { context, scene } = this;
     if (!scene.heat) return;
     const { width, height } = this.size;
-    context.imageSmoothingEnabled = this.place.zoom * this.ratio < 1;
+    context.imageSmoothingEnabled = this.isSmooth(scene.heat, 1);
     context.globalAlpha = scene.opacity;
     context.drawImage(scene.heat, 0, 0, width, height);
     if (scene.between) this.drawHatching(width, height);
@@ -228,47 +241,43 @@ export class PictureStage {
   }
 
   paintLines() {
-    const { outlines, highlight, threshold, columns } = this.scene;
+    const { zoom, left, top } = this.place;
+    const { ratio } = this;
+    const place = { zoom: zoom * ratio, left: left * ratio, top: top * ratio };
     this.painter.clear();
-    if (threshold) this.paintChains(threshold, [null, solidPen("#ffffff")], THRESHOLD_LINE);
-    if (outlines) this.paintOutlines(outlines, columns, highlight ? FAINT_LINE : PLAIN_LINE);
-    if (highlight) this.paintOutlines(highlight, columns, BOLD_LINE);
-    // whole below the outlines and in dashes above them: where they fall together, all are seen
-    if (threshold) this.paintChains(threshold, [null, brokenPen("#ffffff", 5 * this.ratio, 14 * this.ratio)], { width: 2 });
+    for (const { chains, pens, look } of this.lineWork(ratio)) this.painter.paint(chains, this.scene.grid, place, pens, look);
     this.lines.getContext("2d").putImageData(this.painter.picture, 0, 0);
     this.linesStale = false;
   }
 
-  paintOutlines(outlines, columns, line) {
-    this.paintChains(outlines, pensOf(outlines.sets, columns, this.ratio, line.opacity), line);
-  }
-
-  paintChains(chains, pens, { width, halo = 0, opacity = 1 }) {
-    const { zoom, left, top } = this.place;
-    const { ratio } = this;
-    const place = { zoom: zoom * ratio, left: left * ratio, top: top * ratio };
-    const size = zoom < SMALL_ITEMS ? ratio / 2 : ratio;
-    const look = { thickness: Math.round(width * size), halo: Math.round(halo * size), opacity };
-    this.painter.paint(chains, this.scene.grid, place, pens, look);
+  // Chains, pens and looks of all lines, the lowest first, with so many pixels for each of the page.
+  lineWork(ratio) {
+    const { outlines, highlight, threshold, columns } = this.scene;
+    const size = this.place.zoom < SMALL_ITEMS ? ratio / 2 : ratio;
+    const work = (chains, pens, { width, halo = 0, opacity = 1 }) => {
+      return { chains, pens, look: { thickness: Math.round(width * size), halo: Math.round(halo * size), opacity } };
+    };
+    const outlined = (chains, line) => work(chains, pensOf(chains.sets, columns, ratio), line);
+    return [
+      threshold && work(threshold, [null, solidPen("#ffffff")], THRESHOLD_LINE),
+      outlines && outlined(outlines, highlight ? FAINT_LINE : PLAIN_LINE),
+      highlight && outlined(highlight, BOLD_LINE),
+      // whole below the outlines and in dashes above them: where they fall together, all are seen
+      threshold && work(threshold, [null, brokenPen("#ffffff", 5 * ratio, 14 * ratio)], { width: 2 }),
+    ].filter(Boolean);
   }
 
   // A cross with a free middle, so that the item itself is seen.
-  drawCursor() {
-    const { context, ratio, place, scene } = this;
+  drawCursor(sheet) {
+    const { place, scene } = this;
     const { column, row } = scene.cursor;
     const x = place.left + (column + 0.5) * place.zoom;
     const y = place.top + (row + 0.5) * place.zoom * scene.grid.aspect;
     const free = Math.max(4, place.zoom / 2 + 2);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.beginPath();
-    for (const [right, down] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
-      context.moveTo(x + right * free, y + down * free);
-      context.lineTo(x + right * (free + 12), y + down * (free + 12));
-    }
-    for (const [width, colour] of [[4, "rgb(0 0 0 / 0.7)"], [1.6, "#fff"]]) {
-      context.lineWidth = width;
-      context.strokeStyle = colour;
-      context.stroke();
-    }
+    const ends = [[1, 0], [-1, 0], [0, 1], [0, -1]].map(([right, down]) => {
+      return [x + right * free, y + down * free, x + right * (free + 12), y + down * (free + 12)];
+    });
+    sheet.lines(ends, { width: 4, colour: "#000", opacity: 0.7 });
+    sheet.lines(ends, { width: 1.6, colour: "#fff" });
   }
 }

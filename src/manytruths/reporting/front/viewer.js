@@ -8,7 +8,7 @@ import { lesionMarks, readLesions } from "./viewer-lesions.js";
 import { fetchView, setAddress, whyNotRead } from "./viewer-loading.js";
 import { chosenLabel, chosenLayer, columnKey, fillPanel, firstChoices } from "./viewer-panel.js";
 import { isVisible, thresholdOf, updatePanel, visibleColumns } from "./viewer-panel.js";
-import { picturePng } from "./viewer-picture.js";
+import { picturePng, pictureSvg } from "./viewer-picture.js";
 import { PixelReader } from "./viewer-reader.js";
 import { readOut } from "./viewer-readout.js";
 import { SliceScene } from "./viewer-scene.js";
@@ -46,7 +46,7 @@ class CaseViewer {
       close: () => this.parts.dialog.close(),
       zoom: (factor) => this.stage.zoomBy(factor),
       fit: () => this.stage.fit(),
-      save: () => this.savePicture(),
+      save: (kind) => this.savePicture(kind),
       bare: (on) => this.showBare(on),
       keys: () => this.showKeys(this.parts.keys.hidden),
       sliceTo: (slice) => this.showSlice(slice),
@@ -240,7 +240,7 @@ class CaseViewer {
       slice: () => this.showSlice(this.slice + argument),
       zoom: () => this.stage.zoomBy(argument),
       fit: () => this.stage.fit(),
-      save: () => this.savePicture(),
+      save: () => this.savePicture(argument),
       read: () => this.reader.setCursor(this.stage.itemInMiddle()),
       cursor: () => this.reader.moveCursor(argument),
       toggle: () => this.toggle(argument),
@@ -289,7 +289,7 @@ class CaseViewer {
   }
 
   // As it lies in the window, with a scale bar and what its colours mean.
-  async savePicture() {
+  async savePicture(kind) {
     const { view, scene, choices, stage, parts } = this;
     if (!view || !scene) return;
     const slice = parts.slices.hidden ? "" : `${view.axis} ${view.first + this.slice + 1} of ${view.of}`;
@@ -297,8 +297,8 @@ class CaseViewer {
     const shown = { view, slice, columns: visibleColumns(view, choices), layer, threshold: thresholdOf(layer, choices) };
     const number = slice ? `-slice-${view.first + this.slice + 1}` : "";
     try {
-      const png = await picturePng(stage, { ...shown, bare: Boolean(stage.scene?.bare) });
-      saveBlob(png, `${view.name.replaceAll(/[^\p{L}\p{N}._-]+/gu, "_")}${number}.png`);
+      const made = await (kind === "svg" ? pictureSvg : picturePng)(stage, { ...shown, bare: Boolean(stage.scene?.bare) });
+      saveBlob(made, `${view.name.replaceAll(/[^\p{L}\p{N}._-]+/gu, "_")}${number}.${kind}`);
       parts.announce.textContent = "The picture is saved.";
     } catch (error) {
       parts.announce.textContent = `The picture cannot be saved (${error.message}).`;
