@@ -30,9 +30,10 @@ def __getattr__(name: str) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command as a process: streams, signals, exit status."""
     try:
-        from .process import handle_signals, ignore_signals
+        from .process import handle_signals, ignore_signals, restrain_blas
 
         handle_signals()
+        restrain_blas()
         from .process import Streams
 
         streams = Streams()

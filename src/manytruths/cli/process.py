@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import errno
 import io
+import mmap
 import os
 import signal
 import sys
@@ -19,6 +20,17 @@ from typing import Any, NoReturn, TextIO
 PATIENCE = 8.0
 """Seconds in which further signals are ignored, while files are removed."""
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+"""What sets the number of threads of OpenBLAS; who sets one of them has chosen."""
+BLAS_USERS = (
+    "numpy._core._multiarray_umath", "scipy.linalg._fblas", "scipy.special._ufuncs", "scipy.optimize._lbfgsb",
+    "scipy.sparse.linalg._dsolve._superlu", "scipy.interpolate._dierckx", "scipy.integrate._odepack",
+)  # fmt: skip
+"""Modules of NumPy and SciPy with which OpenBLAS is loaded: of each package, by the first that is imported."""
+BLAS_ROOM = 80_000_000
+"""Bytes of addresses for OpenBLAS (28 MB, and a buffer of 34 MB) and the module that it is loaded with."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -43,6 +55,35 @@ def handle_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _on_signal)
+
+
+def restrain_blas() -> None:
+    """Keep OpenBLAS to one thread, and from being loaded where it does not fit; before NumPy is imported.
+
+    Cases are spread over processes instead. Where addresses or processes are limited (``ulimit``), OpenBLAS interrupts
+    the process when it cannot start its threads, and some versions wait for ever when they get no buffer.
+    """
+    if not any(name in os.environ for name in BLAS_THREADS):
+        os.environ[BLAS_THREADS[0]] = "1"
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        sys.meta_path.insert(0, _RoomForBlas())
+
+
+class _RoomForBlas:
+    """Finds no module, but raises :class:`MemoryError` before one for which there is no room."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        package = name.partition(".")[0] + "."
+        if name in BLAS_USERS and not any(one in sys.modules for one in BLAS_USERS if one.startswith(package)):
+            try:
+                mmap.mmap(-1, BLAS_ROOM).close()
+            except OSError as error:
+                raise MemoryError from error
 
 
 def ignore_signals() -> None:
