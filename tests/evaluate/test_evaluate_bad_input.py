@@ -447,13 +447,36 @@ def test_skipping_a_hard_case_does_not_pay(capsys, tmp_path):
             if not rows:
                 continue
             before, after = (float(r["value"]) for r in rows)
-            # SQ is of matched lesions, and left out where there are none
-            assert rows[1]["n"] == "3" or metric == "lesion_sq", (metric, truth)
+            # SQ is of matched lesions, so that its mean is over the cases with a match, and those without prediction
+            unmatched = [r for r in skipped["scores"] if r["scope"] == "case" and r["code"] == "no_lesion_matched"
+                         if (r["algorithm"], r["against"], r["statistic"]) == ("x", truth, metric)]  # fmt: skip
+            assert metric == "lesion_sq" or not unmatched
+            assert int(rows[1]["n"]) == 3 - len(unmatched), (metric, truth)
             if metric in ("hausdorff", "hausdorff_95", "mean_surface_distance", "volume_difference"):
                 assert after >= before - 1e-12, (metric, truth)
             # a kappa below 0 is worse than an empty mask's, which is 0
             elif metric != "cohen_kappa" and before == before:
                 assert after <= before + 1e-12, (metric, truth)
+
+
+def test_lesions_that_match_nothing_do_not_pay(capsys, tmp_path):
+    """The mean SQ leaves such a case out, and rises; neither PQ nor a ranking by SQ does."""
+    write_study(tmp_path)
+    for case in ("p1", "p2", "p3"):
+        write_png(tmp_path / f"pred/x/{case}.png", disc(x=2 if case == "p2" else 1, y=1))
+    _, whole = judged(capsys, tmp_path)
+    write_png(tmp_path / "pred/x/p2.png", disc(x=-9, y=-9, radius=2))
+    _, elsewhere = judged(capsys, tmp_path)
+
+    def mean(tables, metric):
+        return value(tables["scores"], metric, "mean", algorithm="x", against="A")
+
+    def ranked(tables):
+        return value(tables["rankings"], "lesion_sq", "mean", algorithm="x", against="A")
+
+    assert mean(elsewhere, "lesion_sq") > mean(whole, "lesion_sq")
+    assert mean(elsewhere, "lesion_pq") < mean(whole, "lesion_pq")
+    assert ranked(elsewhere) < ranked(whole)
 
 
 def test_a_prediction_of_nothing_counts_as_the_worst(capsys, tmp_path):

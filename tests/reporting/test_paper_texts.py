@@ -124,7 +124,6 @@ def test_missing_masks_are_told(demo):
 
 def test_is_paragraphs_of_some_length(found):
     text = methods(found)
-    plain = re.sub(r" \[[^\]]*\]", "", text)
     starts = [part.partition(". ")[0] for part in text.split("\n\n")]
     measured = found.agreement.agreement.all("hausdorff_95", "mean")
     sizes = ["Sizes and distances"] if any(not np.isnan(row.value) for row in measured) else []
@@ -133,8 +132,21 @@ def test_is_paragraphs_of_some_length(found):
     assert "  " not in text
     assert " ," not in text
     assert ".." not in text
-    assert 80 <= len(plain.split()) <= 720
     assert "{" not in text
+
+
+MOST_WORDS = {"sizes and distances": 80, "lesions": 35, "all else": 560}
+"""Of each subject that a study may have; references do not count."""
+
+
+def test_no_subject_takes_more_words_than_it_needs(found):
+    words = dict.fromkeys(MOST_WORDS, 0)
+    for paragraph in re.sub(r" \[[^\]]*\]", "", methods(found)).split("\n\n"):
+        for sentence in re.split(r"(?<=\.) (?=[A-Z])", paragraph):
+            sizes = "sizes and distances" if paragraph.startswith("Sizes and distances.") else "all else"
+            words["lesions" if "lesion" in sentence.lower() else sizes] += len(sentence.split())
+    assert words["all else"] >= 70
+    assert {about: count for about, count in words.items() if count > MOST_WORDS[about]} == {}
 
 
 # -- what the results text tells -------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from html import unescape
@@ -13,6 +14,7 @@ import pytest
 from page_numbers import Number as Shown
 from page_numbers import Numbers, fits, held_against
 
+import manytruths as mt
 from data_folder import data
 from manytruths.demo import demo
 from study_folders import disc, write_nifti, write_png
@@ -128,10 +130,12 @@ def test_every_number_is_that_of_its_line(made):
 
 
 def test_no_number_stands_in_first_sentences_without_its_line(made):
-    """But for limits, levels of intervals and margins."""
-    checked = 0
+    """But for numbers that are part of a definition, and settings, which are those of the run."""
+    checked, chosen = 0, settings_of(made)
     for section, sentence in leads(made.text):
         loose, addressed = apart(sentence)
+        assert {float(number) for number in re.findall(SETTINGS, loose)} <= chosen, (section, loose)
+        loose = re.sub(SETTINGS, "", loose)
         assert not re.findall(r"[−-]?\d+(?:\.\d+)?%|[−-]?\d+\.\d+", loose), (section, loose)
         checked += len(addressed)
     assert checked >= 8
@@ -146,26 +150,39 @@ def leads(html: str) -> list[tuple[str, str]]:
     return found
 
 
-TOLD = (
+DEFINITIONS = (
     r"\(upper end at 99%\)",
     r"an alpha of 0\.80, or of 0\.667",
     r"95% (?:CI|confidence interval|limits of agreement)",
-    r"vote:[\d.]+",
-    r"excl:[\d.]+",
     r"less than 1%",
-    r"margin of [\d.]+",
     r"95% Hausdorff distance",
     r"95% of (?:(?:area|volume)s|the ratios)",
     r"by less in 95% of cases",
-    r"an? (?:mean )?IoU of [\d.]+ or more",
 )
+"""Words with a number that is the same in every study, and so is none of its results."""
+SETTINGS = r"(?:vote:|excl:|margin of |an? (?:mean )?IoU of )(\d*\.?\d+)(?: or more)?"
+"""Words with a number that somebody chose before the study was analysed."""
+
+
+def settings_of(made: Made) -> set[float]:
+    """What was chosen: thresholds of votes, the rule of lesions and those that it is held against, and the margin."""
+    options = mt.Study.open(str(made.arguments[0])).options
+    votes = re.findall(
+        r"(?:vote|excl):([\d.]+)", str(json.loads((made.folder / "fuse/summary.json").read_text())["methods"])
+    )
+    return {
+        options.lesions.threshold,
+        *options.lesions.series,
+        *map(float, votes),
+        *([] if options.margin is None else [options.margin]),
+    }
 
 
 def apart(sentence: str) -> tuple[str, list[str]]:
-    """What is not in a number's element, without what are no findings; the addresses of those that are."""
+    """What is not in a number's element, without definitions; the addresses of what is in one."""
     addressed = [unescape(at) for at in re.findall(r'<data[^>]*? data-at="([^"]*)"', sentence)]
     loose = re.sub("<[^>]+>", "", re.sub(r"<data.*?</data>", "", sentence, flags=re.DOTALL))
-    return re.sub("|".join(TOLD), "", unescape(loose)), addressed
+    return re.sub("|".join(DEFINITIONS), "", unescape(loose)), addressed
 
 
 def test_figures_without_a_line_are_counts_and_seconds(made):
