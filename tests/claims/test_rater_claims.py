@@ -79,7 +79,7 @@ def test_the_distance_of_an_outlier_is_not_said_to_be_over_the_cases_that_all_re
 
 def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():
     # C draws larger than A and B, and far smaller than D, beside whom C is below the mean of the others
-    result = agreed(discs({"A": 300, "B": 300, "C": 400, "D": 1800}))
+    result = agreed(discs({"A": 300, "B": 300, "C": 350, "D": 700}))
     texts = {claim.about: claim.text for claim in result.claims.of("raters.larger").made}
     assert result.tables["raters"].find("relative_size", "mean", rater="C").value < 1
     assert texts["C"] == "Rater C draws larger than A and B."
@@ -227,6 +227,32 @@ def test_an_outlier_with_a_broken_mask_is_withheld_and_that_is_said():
     assert (claim.why_not.code, claim.p_value <= claim.alpha) == ("broken_mask", True)
     assert "The test would call rater E an outlier; this is not said, because a mask of this" in told(result)
     assert "can be told from the others" not in told(result)
+
+
+def noisy(cases, rater, which, seed=2):
+    """The cases with scattered pixels in place of some of a rater's masks."""
+    rng = np.random.default_rng(seed)
+    for name in which:
+        cases[name][rater] = (rng.random((SIZE, SIZE)) < 0.03).astype(np.uint8)
+    return cases
+
+
+@pytest.mark.parametrize(("broken", "why"), [(15, "too little is left to test it"), (10, "it does not hold")])
+def test_broken_masks_do_not_make_a_rater_draw_smaller(broken, why):
+    """A careless rater: noise in some masks, and in the others as large as the rest."""
+    cases = discs(dict.fromkeys("ABCDE", 600), 20)
+    result = agreed(noisy(cases, "E", list(cases)[:broken]))
+    assert result.raters.tests.sizes.smaller[0, 4] < 0.05, "or nothing was withheld"
+    assert made(result, "raters.smaller", "raters.larger", "raters.outlier") == []
+    [claim] = [c for c in result.claims.of("raters.smaller") if c.about == "E"]
+    assert claim.why_not.endswith(why)
+    assert made(result, "masks.speckle")
+
+
+def test_a_rater_who_draws_smaller_in_whole_masks_too_does_so():
+    cases = discs({**dict.fromkeys("ABCD", 600), "E": 300}, 14)
+    (smaller,) = made(agreed(noisy(cases, "E", list(cases)[:2])), "raters.smaller")
+    assert smaller.startswith("Rater E draws smaller than all the other raters")
 
 
 def test_a_broken_mask_is_not_the_reason_where_the_test_shows_nothing():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.undefined import Note
 from ..inference.intervals import MIN_SUBJECTS
-from ..inference.rater_tests import FEWEST_IN_GROUPS, FEWEST_RATERS, MOST_IN_GROUPS, RaterTests
+from ..inference.rater_tests import FEWEST_IN_GROUPS, FEWEST_RATERS, MOST_IN_GROUPS, RaterSizeTests, RaterTests
 from ..io.result_tables import Row
 from ..raters.dependence import COPY, FEWEST, PossibleCopy, RaterDependence
 from .claim import ALPHA, Claim, ClaimKind, ClaimLog, Claims
@@ -43,7 +43,8 @@ LARGER = ClaimKind(
     "A rater draws larger than more than half of the others.",
     f"{TESTED}; {MIN_SUBJECTS} subjects in which the rater and another marked something, with more than half of the "
     "others; paired t tests of log ratios of sizes between all pairs, adjusted by Holm over pairs and labels; no mask "
-    "of the rater that is probably filled or inverted",
+    "of the rater that is probably filled or inverted, and the same result without the masks, of anybody, that are "
+    "probably broken",
     EQUAL,
 )
 SMALLER = ClaimKind(
@@ -153,6 +154,8 @@ class RaterFacts:
     """The cases of which a rater's mask is empty where the others mark much."""
     filled: tuple[str, ...] = ()
     """Raters with a mask that is probably filled or inverted, so that its size means nothing."""
+    sizes_without_broken: RaterSizeTests | None = None
+    """The tests of sizes without the masks that are probably broken; None where none is."""
     edited: frozenset[frozenset[str]] = frozenset()
     """Pairs of whom one is known to have edited the other's masks."""
     subject: str = "case"
@@ -492,7 +495,7 @@ def _consider_sizes(log: ClaimLog, kind: ClaimKind, raters: TableIndex, pairs: T
             about=f"{rater}, {label}" if label else rater,
             result=_size_sentence(raters, rater, label, others, facts, word, ("drew", "marked")),
             rests_on=rests,
-            withheld=Note("broken_mask", FILLED_MASK) if rater in facts.filled else None,
+            withheld=_no_size(kind, k, i, facts),
             p_value=float(p_value),
         )
     for k, i in np.argwhere(np.isnan(p)).tolist()[:MOST_CONSIDERED]:
@@ -501,6 +504,19 @@ def _consider_sizes(log: ClaimLog, kind: ClaimKind, raters: TableIndex, pairs: T
         sentence = compose("Rater {} {} {} than more than half of the others.", Cell(rater), does, word)
         few = _share_too_few([tests.decisive_n(k, i)], facts, "in which the rater and another marked something")
         log.consider(kind, sentence, about=f"{rater}, {label}" if label else rater, why_not=few)
+
+
+def _no_size(kind: ClaimKind, label: int, rater: int, facts: RaterFacts) -> Note | None:
+    """Why nothing is said of a rater's sizes, however far they are from the others'."""
+    if facts.raters[rater] in facts.filled:
+        return Note("broken_mask", FILLED_MASK)
+    rest = facts.sizes_without_broken
+    if rest is None:
+        return None
+    p_value = float((rest.larger if kind is LARGER else rest.smaller)[label, rater])
+    if math.isnan(p_value):
+        return Note("broken_mask", "without the masks that are probably broken, too little is left to test it")
+    return None if p_value <= ALPHA else Note("broken_mask", "without masks that are probably broken, it does not hold")
 
 
 def _beyond(

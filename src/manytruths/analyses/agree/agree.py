@@ -38,7 +38,7 @@ from .edits import edit_notes, edited_pairs, edits_table
 from .flow import flow_notes, flow_table
 from .groups import compare_groups, find_groups, parse_by
 from .lesions import lesion_tables
-from .raters import RaterAnalysis, raters_analysis
+from .raters import RaterAnalysis, raters_analysis, size_tests_without
 from .references import (
     Equal,
     Voted,
@@ -434,6 +434,9 @@ def _analyse_raters(
         broken=tuple(dict.fromkeys(r for s in doubted if s.broken for r in s.raters)),
         lost={r: [s.case for s in doubted if s.kind == "missing_marks" and r in s.raters] for r in found.facts.raters},
         filled=tuple(r for s in doubted if s.kind in ("all_marked", "inverted") for r in s.raters),
+        sizes_without_broken=size_tests_without(
+            tallies, settings, {(r, s.case) for s in doubted if s.broken and s.case for r in s.raters}
+        ),
         edited=frozenset(edited_pairs(study)),
         subject=subject_word(study),
         pixel=_pixel_word(cases),

@@ -7,7 +7,7 @@ macro mean are means over labels. Raters are compared on the cases that they sha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,11 +127,31 @@ def _present(tally: Tally, names: Sequence[str]) -> list[bool]:
 # -- tests over subjects ---------------------------------------------------------------------------
 
 
+def size_tests_without(
+    tallies: Tallies, settings: Settings, masks: Collection[tuple[str, str]]
+) -> RaterSizeTests | None:
+    """The tests of sizes without some masks, by rater and case; None where it is none."""
+    if not masks:
+        return None
+    tables, subjects = _pair_tables(tallies)
+    first = next(iter(tallies.values()))
+    sizes = _sizes(tables, first.labels.marks)
+    out = [[(rater, case) in masks for rater in first.rater_names] for case in tallies]
+    sizes[:, np.array(out)] = np.nan
+    return rater_size_tests(sizes, subjects, level=settings.level)
+
+
+def _pair_tables(tallies: Tallies) -> tuple[NDArray[np.float64], list[str]]:
+    """(cases, raters, raters, labels, labels) counts, in the order of the first case's raters; and the subjects."""
+    names = next(iter(tallies.values())).rater_names
+    pairs = [t.contingency[np.ix_(*[[t.rater_names.index(n) for n in names]] * 2)] for t in tallies.values()]
+    return np.stack(pairs), [tallies.subjects[case] for case in tallies]
+
+
 def _test_raters(tallies: Tallies, settings: Settings) -> RaterTests:
     first = next(iter(tallies.values()))
     names, labels = first.rater_names, first.labels
-    pairs = [t.contingency[np.ix_(*[[t.rater_names.index(n) for n in names]] * 2)] for t in tallies.values()]
-    tables, subjects = np.stack(pairs), [tallies.subjects[case] for case in tallies]
+    tables, subjects = _pair_tables(tallies)
     sizes, distances = _sizes(tables, labels.marks), _distances(tables, first)
     tested = rater_size_tests(sizes, subjects, level=settings.level)
     return RaterTests(
