@@ -68,7 +68,7 @@ REFERENCE_SIZES = ClaimKind(
     "is not the rater's own mask in any case and no vote of the raters; the algorithm was not trained on the study, "
     "and the reference is not its own mask in any case. The sentence says that the limits take log ratios to be "
     "normally distributed.",
-    "coverage of the interval",
+    "coverage of the interval, where log ratios are not skewed",
 )  # fmt: skip
 KINDS = (ICC, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)
 

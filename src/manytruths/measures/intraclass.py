@@ -422,19 +422,16 @@ def _generalized_ends(fit: SizeModel, single: str, level: float) -> tuple[float,
     def beyond(t: float, share: float) -> float:
         return below(t) - share
 
-    start = math.log1p(max(_true_x(fit, single), -0.5))
-    ends = []
-    for share in ((1 - level) / 2, (1 + level) / 2):
-        low, high, step = start, start, 1.0
-        while beyond(low, share) > 0 and low > -MOST / 20:
-            low, step = low - step, 2 * step
-        step = 1.0
-        while beyond(high, share) < 0 and high < MOST / 2:
-            high, step = high + step, 2 * step
-        if beyond(low, share) > 0 or beyond(high, share) < 0:
+    start, ends = math.log1p(max(_true_x(fit, single), -0.5)), []
+    for share, side in (((1 - level) / 2, -1), ((1 + level) / 2, 1)):
+        near, far = start, start + side
+        # the end lies beyond what is below it, on its side of the estimate
+        while side * beyond(far, share) < 0 and abs(far) < MOST / 10:
+            near, far = far, far + 2 * (far - near)
+        if side * beyond(near, share) > 0 or side * beyond(far, share) < 0:
             none = Undefined("subjects_differ_too_little")
             return none, none
-        ends.append(math.expm1(brentq(beyond, low, high, (share,), xtol=1e-11, rtol=1e-11)))
+        ends.append(math.expm1(brentq(beyond, near, far, (share,), xtol=1e-10, rtol=1e-10)))
     k = fit.per_subject
     return ends[0] / (k + ends[0]), ends[1] / (k + ends[1])
 
@@ -443,14 +440,14 @@ def _probability_below(fit: SizeModel, x: float) -> float:
     """How probable it is, given the mean squares, that kρ/(1 − ρ) is at most x.
 
     That is so where S/u ≤ E/w + x (R/(n v) + (1 − 1/n) E/w), with u, v, w independent, each a chi-square over its
-    degrees of freedom. Given v and w it is the chance of u to be that large; log v and log w are integrated by Gauss's
-    rule, log v in pieces about the values where that chance changes.
+    degrees of freedom. Given v and w it is the chance of u to be that large. Over log w the trapezoidal rule is taken,
+    over log v Gauss's, in pieces about the values where that chance changes.
     """
     from scipy.special import chdtrc
 
     (s, r, e), (between, raters, within), n = fit.squares, fit.freedom, fit.per_rater
-    log_w, weight = _gauss(_cut(within, 5)[:, None], within)
-    error, slope = e * np.exp(-log_w.ravel()) * (1 + x * (1 - 1 / n)), x * r / n
+    log_w, weight = _even_nodes(within)
+    error, slope = e * np.exp(-log_w) * (1 + x * (1 - 1 / n)), x * r / n
     even, width = _cut(raters, 7), math.sqrt(2 / between)
     with np.errstate(divide="ignore", invalid="ignore"):
         steep = np.log(slope / (s * np.exp(width * np.array([-8, -3, 0, 3, 8])[:, None]) - error))
@@ -459,24 +456,43 @@ def _probability_below(fit: SizeModel, x: float) -> float:
     log_v, inner = _gauss(cuts, raters)
     noise = error[:, None] + slope * np.exp(-log_v)
     chance = chdtrc(between, between * np.divide(s, noise, out=np.full(noise.shape, np.inf), where=noise > 0))
-    return float(weight.ravel() @ (inner * chance).sum(axis=(0, 2)))
+    return float(weight @ (inner * chance).sum(axis=(0, 2)))
 
 
-def _cut(freedom: float, count: int) -> Values:
-    """Ends of pieces of the logarithm of a chi-square over its degrees of freedom; shorter where it is more dense."""
+def _log_range(freedom: float) -> tuple[float, float]:
+    """Where nearly all of the logarithm of a chi-square over its degrees of freedom lies."""
     from scipy.special import gammainccinv, gammaincinv
 
     ends = gammaincinv(freedom / 2, FURTHEST), gammainccinv(freedom / 2, FURTHEST)
     low, high = (math.log(2 * float(end) / freedom) for end in ends)
+    return low, high
+
+
+def _log_density(log: Values, freedom: float) -> Values:
+    """Density of that logarithm."""
+    half = freedom / 2
+    return np.asarray(np.exp(half * math.log(half) - math.lgamma(half) + half * (log - np.exp(log))))
+
+
+def _even_nodes(freedom: float) -> tuple[Values, Values]:
+    """Nodes and weights of the trapezoidal rule, which is exact to rounding for what is smooth over a whole line."""
+    low, high = _log_range(freedom)
+    step = min(0.45, 0.6 * math.sqrt(2 / freedom))
+    log = np.linspace(low, high, math.ceil((high - low) / step) + 1)
+    return log, (log[1] - log[0]) * _log_density(log, freedom)
+
+
+def _cut(freedom: float, count: int) -> Values:
+    """Ends of pieces of that logarithm, shorter where it is more dense."""
+    low, high = _log_range(freedom)
     return np.asarray(high - (high - low) * np.linspace(1, 0, count) ** 2)
 
 
 def _gauss(cuts: Values, freedom: float) -> tuple[Values, Values]:
     """Nodes between ends of pieces, along a last axis, and their weights by the density of that logarithm."""
-    length, half = np.diff(cuts, axis=0)[..., None] / 2, freedom / 2
+    length = np.diff(cuts, axis=0)[..., None] / 2
     log = cuts[:-1, :, None] + length * (NODES[0] + 1)
-    density = np.exp(half * math.log(half) - math.lgamma(half) + half * (log - np.exp(log)))
-    return log, length * NODES[1] * density
+    return log, length * NODES[1] * _log_density(log, freedom)
 
 
 def _jackknife_ends(fit: SizeModel, single: str, level: float) -> tuple[float, float]:
