@@ -440,7 +440,7 @@ def ordered_lines(studies: int) -> Iterator[Line]:
         found = {n: [ordered_values(table, only_icc=bool(shift)) for table in tables] for n, tables in drawn.items()}
         for name, truth in truths.items():
             by_n = {n: ([one[name] for one in studies_of_n], truth) for n, studies_of_n in found.items()}
-            yield line(ORDERED[name], model, by_n.__getitem__, promised=False)
+            yield line(ORDERED[name], model, by_n.__getitem__, promised=name == "krippendorff_alpha_ordinal")
 
 
 def ordered_values(values: Values, only_icc: bool) -> dict[str, Interval]:
@@ -530,19 +530,20 @@ RATIOS = ((7.0, 1.0, 2.0), (36.0, 1.0, 3.0), (5.0, 2.0, 1.0), (2.0, 1.0, 2.0), (
 def correlation_lines(studies: int) -> Iterator[Line]:
     """ICC(A,1), with the interval of the tables and with McGraw and Wong's; half as many studies."""
     fewer = max(studies // 2, 1)
-    for raters, ratio in product((3, 5, 8), RATIOS):
+    unlike = RATIOS[0], RATIOS[2]
+    for raters, ratio in [*product((3,), RATIOS), *product((5, 8), unlike)]:
         parts = dict(zip(PARTS, ratio, strict=True))
         model = f"{raters} raters, normal, variances {' : '.join(f'{v:g}' for v in ratio)}"
         study = _correlations(fewer, raters, parts, "generalized", ratio[0] / sum(ratio))
         yield line("ICC(A,1)", model, study)
-        if ratio in (RATIOS[0], RATIOS[2]):
+        if ratio in unlike:
             study = _correlations(fewer, raters, parts, "mcgraw-wong", ratio[0] / sum(ratio))
             yield line("ICC(A,1), McGraw and Wong's interval", model, study, promised=False)
+    share = PARTS["subjects"] / sum(PARTS.values())
+    gaps = _correlations(max(fewer // 2, 1), 3, PARTS, "generalized", share, missing=0.2)
+    yield line("ICC(A,1)", "3 raters, normal, variances 7 : 1 : 2, a fifth of the sizes missing", gaps)
+    between, whole = log_variances(LOG_PARTS)
     for raters in (3, 5):
-        parts, share = dict(zip(PARTS, RATIOS[0], strict=True)), RATIOS[0][0] / sum(RATIOS[0])
-        study = _correlations(fewer // 2, raters, parts, "generalized", share, missing=0.2)
-        yield line("ICC(A,1)", f"{raters} raters, normal, variances 7 : 1 : 2, a fifth of the sizes missing", study)
-        between, whole = log_variances(LOG_PARTS)
         model = f"{raters} raters, lognormal sizes, errors grow with them"
         skewed = _correlations(fewer, raters, LOG_PARTS, "generalized", between / whole, log=True)
         yield line("ICC(A,1) of sizes", model, skewed, promised=False)
