@@ -49,10 +49,10 @@ def printed_ends(middle, t, error):
 def furthest(factor, t, share, sd, step):
     """How far the end of an interval can be from the printed one, which is made of rounded numbers.
 
-    Bias and SD are rounded to ``step``, limits (bias ± ``factor`` SD) to 0.1, standard errors (``share`` of the SD) to
-    ``step``, t quantiles to 0.01, and the result to 0.1.
+    Bias and SD are rounded to ``step``, limits (bias ± ``factor`` SD) to 0.1 where that is coarser, standard errors
+    (``share`` of the SD) to ``step``, t quantiles to 0.01, and the result to 0.1.
     """
-    middle = HALF * (step + factor * step + 0.1 * (factor > 0))
+    middle = HALF * (step + factor * step + 0.1 * (factor > 0 and step < 0.1))
     error = HALF * step * (1 + share)
     return middle + t * error + HALF * 0.01 * (share * sd + error) + HALF * 0.1
 
