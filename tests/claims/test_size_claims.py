@@ -86,23 +86,39 @@ def test_the_smallest_detectable_change_is_a_factor(two, three):
     assert ",area,mm²,log,all,,,smallest_detectable_change" in claim.numbers[0].at
 
 
-def test_correlations_are_also_on_a_log_scale(two, three):
-    end = (
-        r" On a log scale it is \S+ \(95% CI \S+ to \S+\)(, over \w+ of \w+ cases, without one case in which a rater "
-        r"marked nothing)?\."
-    )
-    assert re.search(end + "$", said(two, "sizes.icc"))[1]
-    assert re.search(end + "$", said(three, "sizes.icc"))[1] is None
+CORRELATION = (
+    r"The intraclass correlation of logarithms of areas \(two-way random, absolute agreement, single rater\) is \S+ "
+    r"\(95% CI \S+ to \S+\)(, over \w+ of \w+ cases, without one case in which a rater marked nothing)?\."
+)
+
+
+def test_correlations_of_logarithms_have_the_interval(two, three):
+    """Sizes themselves are skewed, and no interval of their correlation covers."""
+    plain = r" That of the areas themselves is \d\.\d+\."
+    without = [re.fullmatch(CORRELATION + plain, said(of, "sizes.icc"))[1] for of in (two, three)]
+    assert [bool(part) for part in without] == [True, False]
     (claim,) = three.of("sizes.icc")
-    assert [",log," in number.at for number in claim.numbers] == [False, True]
+    assert [",log," in number.at for number in claim.numbers] == [True, False]
+    assert [bool(number.low) for number in claim.numbers] == [True, False]
 
 
 def test_without_ratios_there_is_no_factor():
     """Where somebody marked nothing in every case, the sizes themselves have a correlation all the same."""
     found = claims(study("AB", empty=12))
     assert why_not(found, "sizes.detectable_change") == "no_size_above_zero"
-    assert said(found, "sizes.icc")
-    assert "log scale" not in said(found, "sizes.icc")
+    text = said(found, "sizes.icc")
+    assert text.startswith("The intraclass correlation of areas (two-way random, ")
+    assert "logarithms" not in text
+    assert "CI" not in text
+
+
+def test_patients_with_several_cases_have_an_interval_of_these_raters(three):
+    rng = np.random.default_rng(1)
+    radii = rng.uniform(4, 14, 24)
+    masks = {f"p{i:02}": {r: disc(radii[i] * rng.uniform(0.9, 1.2)) for r in "ABC"} for i in range(24)}
+    several = mt.Study.from_arrays(masks, subjects={name: f"s{i // 2}" for i, name in enumerate(masks)})
+    assert "). The interval is about other patients with these raters. That of" in said(claims(several), "sizes.icc")
+    assert "these raters" not in said(three, "sizes.icc")
 
 
 def test_more_raters_have_limits_with_the_mean(three):
@@ -177,8 +193,12 @@ def test_marks_at_the_border_are_counted():
 
 def test_cases_without_any_mark_count_as_zero():
     masks = {f"p{i}": {r: disc((4 + i + "AB".index(r) / 3) * (i > 0)) for r in "AB"} for i in range(12)}
-    found = claims(mt.Study.from_arrays(masks))
-    assert said(found, "sizes.icc").count("; one case in which nobody marked anything counts as 0. On") == 1
+    (claim,) = claims(mt.Study.from_arrays(masks)).of("sizes.icc")
+    end = r"\. That of the areas themselves {} \S+; {} in which nobody marked anything {} as 0\."
+    assert re.search(end.format("is", "one case", "counts") + "$", claim.text)
+    assert re.search(end.format("was", "one case", "counted") + "$", plain_text(claim.result))
+    two = masks | {"q": {r: disc(0) for r in "AB"}}
+    assert re.search(end.format("is", "two cases", "count") + "$", said(claims(mt.Study.from_arrays(two)), "sizes.icc"))
 
 
 def test_repeated_readings_name_the_rater(tmp_path):

@@ -19,9 +19,11 @@ WRIGHT = np.array(
 MINI = np.array(
     [[512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451],
      [525, 415, 508, 444, 500, 625, 460, 390, 642, 432, 420, 605, 227, 467, 268, 370, 443]], float).T  # fmt: skip
-"""Peak expiratory flow rate (l/min) of 17 people, twice with each meter (Bland & Altman 1986, table 1)."""
+"""Peak expiratory flow rate (l/min) of 17 people, twice with each meter (Bland & Altman 1986, table I;
+doi:10.1016/S0140-6736(86)90837-8): the same numbers as ``bland.altman.PEFR`` of R's BlandAltmanLeh."""
 SYSTOLIC = np.genfromtxt(Path(__file__).parent / "systolic.csv", delimiter=",", skip_header=1)
-"""Systolic blood pressure of 85 people, three times by observer J and by machine S (Bland & Altman 1999, table 1)."""
+"""Systolic blood pressure of 85 people, three times by observer J and by machine S (Bland & Altman 1999,
+doi:10.1177/096228029900800204, table 1): the same numbers as ``sbp`` of R's MethComp."""
 CARDIAC = """
 1 7.83 6.57 1 7.42 5.62 1 7.89 6.90 1 7.12 6.57 1 7.88 6.35 2 6.16 4.06 2 7.26 4.29 2 6.71 4.26 2 6.54 4.09 3 4.75 4.71
 3 5.24 5.50 3 4.86 5.08 3 4.78 5.02 3 6.05 6.01 3 5.42 5.67 4 4.21 4.14 4 3.61 4.20 4 3.72 4.61 4 3.87 4.68 4 3.92 5.04
@@ -35,36 +37,90 @@ CARDIAC = """
 SUBJECT, RV, IC = np.array(CARDIAC.split(), float).reshape(-1, 3).T
 
 
+HALF = 0.5 + 1e-9
+"""Of a unit in the last digit: what rounding changes at most."""
+
+
+def printed_ends(middle, t, error):
+    """As the papers compute an interval by hand, from a rounded middle, t quantile and standard error."""
+    return [round(middle - t * error, 1), round(middle + t * error, 1)]
+
+
+def furthest(factor, t, share, sd, step):
+    """How far the end of an interval can be from the printed one, which is made of rounded numbers.
+
+    Bias and SD are rounded to ``step``, limits (bias ± ``factor`` SD) to 0.1 where that is coarser, standard errors
+    (``share`` of the SD) to ``step``, t quantiles to 0.01, and the result to 0.1.
+    """
+    middle = HALF * (step + factor * step + 0.1 * (factor > 0 and step < 0.1))
+    error = HALF * step * (1 + share)
+    return middle + t * error + HALF * 0.01 * (share * sd + error) + HALF * 0.1
+
+
+def approximate_ends(d, factor):
+    """Bland and Altman's intervals without rounding: bias ± t s/√n, limits ± t s √((1 + factor²/2)/n)."""
+    n, mean, sd = len(d), d.mean(), math.sqrt(((d - d.mean()) ** 2).sum() / (len(d) - 1))
+    t = stats.t.ppf(0.975, n - 1)
+    ends = {}
+    for name, sign in (("bias", 0), ("lower", -factor), ("upper", factor)):
+        middle, reach = mean + sign * sd, t * sd * math.sqrt((1 + sign**2 / 2) / n)
+        ends[name] = middle - reach, middle + reach
+    return ends
+
+
+def compare_with_paper(found, d, factor, printed, limits, errors, t, step):
+    """Unrounded intervals are the formula's; rounded as in the paper they are the printed ones, to every digit."""
+    bias, sd = round(found.bias.value, len(str(step)) - 2), round(found.sd, len(str(step)) - 2)
+    middles = {"bias": bias, "lower": limits[0], "upper": limits[1]}
+    exact, n = approximate_ends(d, factor), len(d)
+    for name, ends in printed.items():
+        interval, of_limit = getattr(found, name), name != "bias"
+        assert (interval.low, interval.high) == pytest.approx(exact[name], abs=1e-9)
+        assert printed_ends(middles[name], t, errors[of_limit]) == list(ends)
+        share = math.sqrt((1 + of_limit * factor**2 / 2) / n)
+        assert abs(share * sd - errors[of_limit]) <= HALF * step
+        reach = furthest(of_limit * factor, t, share, sd, step)
+        assert max(abs(interval.low - ends[0]), abs(interval.high - ends[1])) <= reach
+
+
 def test_peak_flow_1986():
     """The paper goes on from rounded numbers: bias −2.1, SD 38.8, limits at 2 SD, standard errors of 9.4 and 16.3."""
     found = mt.bland_altman(WRIGHT[:, 0], MINI[:, 0], factor=2, interval="approximate")
-    bias, sd, t = round(found.bias.value, 1), round(found.sd, 1), 2.12
-    assert (bias, sd) == (-2.1, 38.8)
-    limits = bias - 2 * sd, bias + 2 * sd
-    assert [round(v, 1) for v in limits] == [-79.7, 75.5]
-    assert [found.lower.value, found.upper.value] == pytest.approx(limits, abs=0.1)
-    errors = round(sd / math.sqrt(17), 1), round(math.sqrt(3 * sd**2 / 17), 1)
-    assert errors == (9.4, 16.3)
+    assert (round(found.bias.value, 1), round(found.sd, 1), found.n) == (-2.1, 38.8, 17)
+    limits = -79.7, 75.5
+    assert (round(-2.1 - 2 * 38.8, 1), round(-2.1 + 2 * 38.8, 1)) == limits
+    assert round(stats.t.ppf(0.975, 16), 2) == 2.12
     printed = {"bias": (-22.0, 17.8), "lower": (-114.3, -45.1), "upper": (40.9, 110.1)}
-    for name, ends in printed.items():
-        interval = getattr(found, name)
-        error, middle = errors[name != "bias"], {"bias": bias, "lower": limits[0], "upper": limits[1]}[name]
-        assert [round(middle - t * error, 1), round(middle + t * error, 1)] == list(ends)
-        assert (interval.low, interval.high) == pytest.approx(ends, abs=0.2)
-    # "coefficient of repeatability": twice the SD of the differences, 43.2 and 56.4 l/min
-    for meter, coefficient in ((WRIGHT, 43.2), (MINI, 56.4)):
-        assert round(2 * math.sqrt(2) * mt.repeatability(meter).within_sd, 0) == pytest.approx(coefficient, abs=0.7)
+    compare_with_paper(found, WRIGHT[:, 0] - MINI[:, 0], 2, printed, limits, (9.4, 16.3), 2.12, 0.1)
+
+
+@pytest.mark.parametrize(("meter", "sd", "coefficient"), [(WRIGHT, 21.6, 43.2), (MINI, 28.2, 56.4)])
+def test_repeatability_1986(meter, sd, coefficient):
+    """Twice the SD of the differences between two readings with a meter, about a mean of 0: 43.2 and 56.4 l/min.
+
+    Of the mini meter the paper also prints the sum of the squared differences, 13479.
+    """
+    assert ((MINI[:, 0] - MINI[:, 1]) ** 2).sum() == 13479
+    found = mt.repeatability(meter)
+    of_differences = math.sqrt(((meter[:, 0] - meter[:, 1]) ** 2).mean())
+    assert math.sqrt(2) * found.within_sd == pytest.approx(of_differences, abs=1e-9)
+    assert found.repeatability.value == pytest.approx(1.96 * of_differences, abs=1e-9)
+    assert round(of_differences, 1) == sd
+    assert round(2 * sd, 1) == coefficient
 
 
 def test_systolic_pressure_1999():
+    """Pages 136 to 142: the intervals of the limits are −54.7 and 22.1, plus and minus 1.99 × 3.64."""
     j, s = SYSTOLIC[:, 0], SYSTOLIC[:, 3]
     found = mt.bland_altman(j, s, interval="approximate")
     assert (round(found.bias.value, 2), round(found.sd, 2)) == (-16.29, 19.61)
-    assert (round(found.lower.value, 1), round(found.upper.value, 1)) == (-54.7, 22.1)
+    limits = round(found.lower.value, 1), round(found.upper.value, 1)
+    assert limits == (-54.7, 22.1)
+    assert round(stats.t.ppf(0.975, 84), 2) == 1.99
+    # the bias has its interval to the digit without rounding on the way
     assert (round(found.bias.low, 1), round(found.bias.high, 1)) == (-20.5, -12.1)
-    # the paper's are made from the rounded limits and 1.99 × 3.64
-    assert (found.lower.low, found.lower.high) == pytest.approx((-61.9, -47.5), abs=0.07)
-    assert (found.upper.low, found.upper.high) == pytest.approx((14.9, 29.3), abs=0.08)
+    printed = {"bias": (-20.5, -12.1), "lower": (-61.9, -47.5), "upper": (14.9, 29.3)}
+    compare_with_paper(found, j - s, 1.96, printed, limits, (2.13, 3.64), 1.99, 0.01)
     kept = ~np.isin(np.arange(1, 86), (78, 80))
     without = mt.bland_altman(j[kept], s[kept])
     assert (round(without.lower.value, 1), round(without.upper.value, 1)) == (-43.6, 15.0)

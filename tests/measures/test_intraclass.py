@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import manytruths as mt
 from manytruths.measures.variance_components import _fit_reml, fit_sizes
@@ -67,6 +68,30 @@ PSYCH = {
     ],
 }  # fmt: skip
 """psych::ICC in the order of KINDS: value, lower and upper bound."""
+
+
+PRINTED = {
+    # R's DescToolsX, on icc; the first two are in Stata's overview of icc, too ("webuse judges")
+    "1": ("-.1329323", ".7225601"), "k": ("-.8844422", ".9124154"),
+    "A,1": (".0187865", ".7610844"), "C,1": (".3424648", ".9458583"), "A,k": (".0711368", ".9272320"),
+    "C,k": (".6756747", ".9858917"),
+}  # fmt: skip
+PSYCH_PRINTS = {
+    "1": ("-0.133", "0.72"), "A,1": ("0.019", "0.76"), "C,1": ("0.342", "0.95"), "k": ("-0.884", "0.91"),
+    "A,k": ("0.071", "0.93"), "C,k": ("0.676", "0.99"),
+}  # fmt: skip
+IRR_PRINTS = {"A,1": ("0.019", "0.761")}
+"""R's irr::icc(ratings, "twoway", "agreement")."""
+
+
+@pytest.mark.parametrize("printed", [PRINTED, PSYCH_PRINTS, IRR_PRINTS], ids=["Stata, DescToolsX", "psych", "irr"])
+def test_intervals_as_other_programs_print_them(printed):
+    """McGraw and Wong's intervals of Shrout and Fleiss' example: every printed digit."""
+    for kind, ends in printed.items():
+        r = mt.icc(SHROUT, kind)
+        for end, text in zip((r.low, r.high), ends, strict=True):
+            digits = len(text.partition(".")[2])
+            assert round(end, digits) == float(text), (kind, text)
 
 
 @pytest.mark.parametrize("name", PSYCH)
@@ -196,6 +221,7 @@ def test_raters_without_error_have_no_interval(gap):
         (lambda: mt.icc(SHROUT, level=95), "level must be between 0 and 1"),
         (lambda: mt.icc(SHROUT, "A,k", k=0), "k must be a number of raters"),
         (lambda: mt.icc(SHROUT, resamples=0), "resamples must be from 1"),
+        (lambda: mt.icc(SHROUT, interval="F"), "interval must be one of 'mcgraw-wong', 'generalized'; got 'F'"),
         (lambda: mt.icc(SHROUT, subjects=[1, 2]), "subjects names 2 rows, and there are 6"),
     ],
 )
@@ -212,23 +238,90 @@ def test_exchangeable_raters_one_way_whatever_their_order():
     assert mt.icc(table, "k", exchangeable=True).name == "one-way random, mean of 5 raters"
 
 
+def on_ratio_scale(single, k):
+    return np.log((1 + (k - 1) * np.asarray(single)) / (1 - np.asarray(single)))
+
+
 def test_several_rows_of_a_subject_count_as_one_subject():
-    """Every row twice: nearly the same value, and an interval that is not that of twice as many subjects."""
+    """Every row twice: the value of all rows, with the interval of the tables without one subject, by Student's t."""
     rng = np.random.default_rng(3)
     once_each = 2 * rng.normal(size=(80, 1)) + rng.normal(size=(80, 3))
     twice, names = np.repeat(once_each, 2, axis=0), np.repeat(np.arange(80), 2)
-    for kind in ("A,1", "C,1", "1", "k"):
-        alone, paired, naive = mt.icc(once_each, kind), mt.icc(twice, kind, subjects=names), mt.icc(twice, kind)
-        assert paired == float(naive) == pytest.approx(float(alone), abs=0.01)
+    t = stats.t.ppf(0.975, 79)
+    for kind in ("A,1", "C,1", "1"):
+        paired, naive = mt.icc(twice, kind, subjects=names), mt.icc(twice, kind)
+        assert paired == float(naive)
         assert paired.method == "jackknife"
-        assert 0.75 < (paired.high - paired.low) / (alone.high - alone.low) < 1.35
-        assert naive.high - naive.low < 0.75 * (alone.high - alone.low)
+        without = on_ratio_scale([float(mt.icc(twice[names != s], kind)) for s in range(80)], 3)
+        reach = t * math.sqrt(79 / 80 * ((without - without.mean()) ** 2).sum())
+        ends = on_ratio_scale([paired.low, paired.high], 3) - on_ratio_scale(float(paired), 3)
+        assert ends == pytest.approx([-reach, reach], abs=1e-9)
+        mean = mt.icc(twice, kind[:-1] + "k", subjects=names)
+        assert (mean.low, mean.high) == pytest.approx([3 * r / (1 + 2 * r) for r in (paired.low, paired.high)])
     assert mt.icc(once_each, subjects=range(80)).method == "F"
     some = np.where(np.arange(160)[:, None] == np.arange(3), np.nan, twice)
     r = mt.icc(some, "C,1", subjects=names)
     assert r.method == "jackknife"
     whole = mt.icc(twice, "C,1", subjects=names)
     assert [float(r), r.low, r.high] == pytest.approx([float(whole), whole.low, whole.high], abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["A,1", "C,1", "1"])
+def test_the_jackknife_knows_the_spread_of_estimates(kind):
+    """The mean of its squared standard errors is the variance of estimates over tables, within Monte Carlo error.
+
+    In one table the standard error is itself an estimate, from 80 subjects: its width against that by F has an SD of
+    0.12, so that one table tells little. Subjects that count twice would halve the variance.
+    """
+    rng, names, t = np.random.default_rng(3), np.repeat(np.arange(80), 2), stats.t.ppf(0.975, 79)
+    estimates, squares = [], []
+    for _ in range(300):
+        table = 2 * rng.normal(size=(80, 1)) + rng.normal(size=(80, 3))
+        r = mt.icc(np.repeat(table, 2, axis=0), kind, subjects=names)
+        value, high = on_ratio_scale([float(r), r.high], 3)
+        estimates.append(value)
+        squares.append(((high - value) / t) ** 2)
+    ratio = np.mean(squares) / np.var(estimates, ddof=1)
+    # of a variance of 300 normal numbers, and of the mean of the squares
+    error = ratio * math.sqrt(2 / 299 + np.var(squares) / np.mean(squares) ** 2 / 300)
+    assert error < 0.1
+    assert abs(ratio - 1) < 3 * error
+
+
+@pytest.mark.parametrize("name", ["SHROUT", "made(12, 3, 3)", "made(40, 5, 0.5)", "made(9, 2, 1)", "made(300, 3, 9)"])
+def test_generalized_interval_by_another_integration(name):
+    """At its ends the correlation of variances that are drawn, given the mean squares, is exceeded as the level says.
+
+    S, R and E are mean squares, u, v and w chi-squares over their degrees of freedom. Here v and w are quantiles at
+    normal numbers, over which the trapezoidal rule runs.
+    """
+    table = eval(name)
+    fit, r = fit_sizes(table), mt.icc(table, interval="generalized")
+    n, k = table.shape
+    (s, rater, e), (between, raters, within) = fit.squares, fit.freedom
+    assert (r.method, float(r)) == ("generalized", float(mt.icc(table)))
+    z = np.linspace(-7, 7, 1401)
+    weight = stats.norm.pdf(z) * (z[1] - z[0])
+    v = (stats.chi2.ppf(stats.norm.cdf(z), raters) / raters)[:, None]
+    w = stats.chi2.ppf(stats.norm.cdf(z[::20]), within) / within
+    for end, wanted in ((r.low, 0.025), (r.high, 0.975)):
+        x = k * end / (1 - end)
+        noise = e / w + x * (rater / n / v + (1 - 1 / n) * e / w)
+        found = weight @ stats.chi2.sf(between * s / noise, between) @ (20 * weight[::20])
+        assert found == pytest.approx(wanted, abs=1e-7)
+
+
+def test_generalized_intervals_of_other_kinds_are_those_by_f():
+    for kind in ("1", "k", "C,1", "C,k"):
+        r, f = mt.icc(SHROUT, kind, interval="generalized"), mt.icc(SHROUT, kind)
+        assert (r.low, r.high, r.method) == (f.low, f.high, "F")
+    single, mean = mt.icc(SHROUT, interval="generalized"), mt.icc(SHROUT, "A,k", interval="generalized")
+    assert (mean.low, mean.high) == pytest.approx([4 * r / (1 + 3 * r) for r in (single.low, single.high)])
+    gap = mt.icc(few(), interval="generalized")
+    assert gap.method == "generalized"
+    assert gap.low < gap < gap.high
+    assert mt.icc(few(), interval="generalized", resamples=10) == gap
+    assert mt.icc(SHROUT, subjects=[0, 0, 1, 1, 2, 2], interval="generalized").method == "jackknife"
 
 
 def test_jackknife_of_a_table_with_gaps_is_refitting_it():
@@ -247,13 +340,14 @@ def test_laws(seed, scale, shift, kind):
     n, k = rng.integers(4, 12), rng.integers(2, 5)
     table = rng.normal(size=(n, 1)) * 2 + rng.normal(size=(1, k)) + rng.normal(size=(n, k))
     table[rng.random((n, k)) < (0.15 if seed % 2 else 0)] = np.nan
-    r = mt.icc(table, kind)
-    moved = mt.icc(shift + scale * table[rng.permutation(n)][:, rng.permutation(k)], kind)
+    interval = "generalized" if seed % 3 else "mcgraw-wong"
+    r = mt.icc(table, kind, interval=interval)
+    moved = mt.icc(shift + scale * table[rng.permutation(n)][:, rng.permutation(k)], kind, interval=interval)
     if isinstance(r, mt.Undefined):
         assert moved.code == r.code
         return
     assert float(moved) == pytest.approx(float(r), rel=1e-5, abs=1e-5)
-    if r.method == "F":
+    if r.method in ("F", "generalized") and not math.isnan(r.low):
         assert (moved.low, moved.high) == pytest.approx((r.low, r.high), rel=1e-5, abs=1e-5)
         assert r.low <= r <= r.high
 
@@ -332,9 +426,9 @@ COMPLETE = st.tuples(st.integers(2, 5), st.integers(2, 4)).flatmap(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.one_of(SMALL, COMPLETE), st.sampled_from(KINDS))
-def test_small_tables_never_raise(table, kind):
-    r = mt.icc(table, kind, resamples=50)
+@given(st.one_of(SMALL, COMPLETE), st.sampled_from(KINDS), st.sampled_from(("mcgraw-wong", "generalized")))
+def test_small_tables_never_raise(table, kind, interval):
+    r = mt.icc(table, kind, resamples=50, interval=interval)
     if isinstance(r, mt.Undefined):
         assert r.code
         return

@@ -25,6 +25,19 @@ def test_tables_with_gaps(kind, n, k, missing):
     assert 0.92 <= hits / STUDIES <= 0.98
 
 
+@pytest.mark.parametrize(("n", "k", "missing"), [(20, 4, 0.2), (50, 3, 0.2)])
+def test_generalized_intervals_of_tables_with_gaps(n, k, missing):
+    """Variances 5 of subjects, 2 of raters, 1 of errors, where the other interval covers 87% and 78%."""
+    rng, hits = np.random.default_rng(2), 0
+    for _ in range(STUDIES):
+        y = np.sqrt(5) * rng.standard_normal((n, 1)) + np.sqrt(2) * rng.standard_normal((1, k))
+        y = y + rng.standard_normal((n, k))
+        y[rng.random(y.shape) < missing] = np.nan
+        found = mt.icc(y, resamples=1, interval="generalized")
+        hits += found.low <= 5 / 8 <= found.high
+    assert 0.93 <= hits / STUDIES <= 0.98
+
+
 @pytest.mark.parametrize(("n", "m"), [(12, 3), (30, 3)])
 def test_subjects_with_several_cases(n, m):
     """Cases of a subject are alike, and so are a rater's errors there."""

@@ -120,6 +120,7 @@ def test_few_cases_equal_ratings_and_raters_who_never_met_have_reasons():
 def test_nominal_ratings_have_none_of_them():
     result = mt.reliability(ratings_of(np.array([[1.0, 2, 3, 1], [1, 3, 3, 2]]).T, "nominal"))
     assert result.ordered is None
+    assert not any("normally distributed" in note for note in result.notes)
     assert not [row for row in result.tables["reliability"].rows if "weighted" in row.statistic]
 
 
@@ -129,6 +130,7 @@ def test_on_the_command_line(tmp_path, capsys):
     done = run(capsys, "reliability", path, *filters, "--no-pictures")
     assert done.status == 0, done.err
     assert "weighted kappa, quadratic, mean of pairs" in done.out
+    assert "intervals of ICC take ratings to be normally distributed" in " ".join(done.out.split())
     rows = [r for r in table(tmp_path / "reliability/reliability.csv") if r["statistic"] == "weighted_kappa_quadratic"]
     with path.open(newline="") as file:
         given = [row for row in csv.DictReader(file) if row["treatment"] == "1"]

@@ -198,13 +198,13 @@ def test_results_hold_sizes_and_distances_after_agreement(demo):
     """In the order of docs/which-numbers.md."""
     text = block(demo, "results").text
     row = demo.agreement.tables["size_agreement"].find(
-        "icc_a1", size="area", unit="pixels", scale="linear", relation="all", rater_a="", rater_b=""
+        "icc_a1", size="area", unit="pixels", scale="log", relation="all", rater_a="", rater_b=""
     )
     words = (
         "Fleiss' kappa",
         "Repeated readings",
-        f"single rater) was {row.value:.2f} (95% CI {row.low:.2f} to {row.high:.2f})",
-        "On a log scale it was",
+        f"single rater) was {row.value:.2f}, over ",
+        "That of the areas themselves was",
         "The limits of agreement with the mean were a factor of",
         "The smallest detectable change of areas was a factor of",
         "The outlines of two raters were",
@@ -213,8 +213,8 @@ def test_results_hold_sizes_and_distances_after_agreement(demo):
     places = [text.rindex(each) for each in words]
     assert places == sorted(places)
     assert (
-        "two-way random, absolute agreement, single rater; also on a log scale) [Shrout 1979; McGraw 1996]"
-        in methods(demo)
+        "the intraclass correlation of logarithms and of the sizes themselves (two-way random, absolute agreement, "
+        "single rater; generalized confidence interval) [Shrout 1979; McGraw 1996; Ionan 2014]" in methods(demo)
     )
     assert "change and limits as ratios." in methods(demo)
 

@@ -41,7 +41,7 @@ def test_the_demo_has_everything(demo):
 
 def test_sentences_speak_of_sizes_first(demo):
     lead = [plain_text(sentence) for sentence in sizes.section(demo).lead]
-    assert lead[0].startswith("The intraclass correlation of areas")
+    assert lead[0].startswith("The intraclass correlation of logarithms of areas")
     assert lead[-1].startswith("The outlines of two raters are")
 
 

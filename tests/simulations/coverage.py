@@ -20,8 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manytruths.agreement import contributions, fleiss_kappa
+from manytruths.analyses.agree.size_agreement import end_of
+from manytruths.analyses.evaluate.froc import AT_ONE, AT_RATES, SCORE, Curve
+from manytruths.analyses.evaluate.froc import _ratios as froc_ratios
+from manytruths.analyses.evaluate.froc import _rows as froc_rows
+from manytruths.analyses.evaluate.lesions import FreeResponse
 from manytruths.analyses.reliability.intervals import FEWEST, beyond_chance, case_means, rho_interval
+from manytruths.analyses.reliability.ordered import ALPHAS, WEIGHTS
+from manytruths.analyses.reliability.ordered import _mean_of_pairs as mean_of_pairs
+from manytruths.analyses.reliability.ordered import _Table as OrderedTable
 from manytruths.analyses.reliability.reliability import ReliabilitySettings
+from manytruths.analyses.tables import Settings
 from manytruths.core.undefined import Undefined
 from manytruths.evaluation.grading import Layer, layered_area
 from manytruths.inference.intervals import (
@@ -397,6 +406,56 @@ def rating_lines(studies: int) -> Iterator[Line]:
         )
 
 
+ORDERED = {
+    "weighted_kappa_linear": "weighted kappa, linear", "weighted_kappa_quadratic": "weighted kappa, quadratic",
+    "krippendorff_alpha_ordinal": "ordinal alpha", "krippendorff_alpha_interval": "interval alpha",
+    "icc_1": "ICC(1) of ratings", "icc_a1": "ICC(A,1) of ratings", "icc_c1": "ICC(C,1) of ratings",
+    "icc_ak": "ICC(A,k) of ratings",
+}  # fmt: skip
+GRADES = (
+    (3, 0.0, (-1.5, -0.5, 0.5, 1.5), "3 raters, five grades"),
+    (5, 0.0, (0.5, 1.5, 2.5), "5 raters, four grades, the lowest in 64% of cases"),
+    (3, 0.3, (-1.5, -0.5, 0.5, 1.5), "3 raters who differ, five grades"),
+)
+"""Raters, SD of their shifts, cuts of a normal variable (SD 1 of cases, 0.6 of errors) into grades, and words."""
+
+
+def graded(rng: np.random.Generator, shape: tuple[int, int, int], shift: float, cuts: Sequence[float]) -> Values:
+    """(studies, cases, raters)"""
+    seen = rng.normal(size=(*shape[:2], 1)) + rng.normal(0, shift, (shape[0], 1, shape[2])) + rng.normal(0, 0.6, shape)
+    return np.searchsorted(cuts, seen).astype(np.float64)
+
+
+def ordered_lines(studies: int) -> Iterator[Line]:
+    """Ordinal ratings, as ``reliability`` has them; half as many studies. Of raters who differ, ICC(A) alone."""
+    for raters, shift, cuts, model in GRADES:
+        rng = np.random.default_rng(18)
+        # other raters count where raters differ: many of them
+        many = graded(rng, (1, 2000, 200) if shift else (1, 20_000, raters), shift, cuts)[0]
+        truths = {name: float(one.value) for name, one in ordered_values(many, only_icc=bool(shift)).items()}
+        if shift:
+            single = truths["icc_a1"]
+            truths = {"icc_a1": single, "icc_ak": raters * single / (1 + (raters - 1) * single)}
+        drawn = {n: graded(rng, (max(studies // 2, 1), n, raters), shift, cuts) for n in SUBJECTS}
+        found = {n: [ordered_values(table, only_icc=bool(shift)) for table in tables] for n, tables in drawn.items()}
+        for name, truth in truths.items():
+            by_n = {n: ([one[name] for one in studies_of_n], truth) for n, studies_of_n in found.items()}
+            yield line(ORDERED[name], model, by_n.__getitem__, promised=name == "krippendorff_alpha_ordinal")
+
+
+def ordered_values(values: Values, only_icc: bool) -> dict[str, Interval]:
+    """Numbers of all raters with their intervals."""
+    settings, every = ReliabilitySettings(), range(values.shape[1])
+    table = OrderedTable(Ratings.of(values.tolist(), kind="ordinal", labels=list(range(5))))
+    found = table.correlations(settings)
+    if only_icc:
+        return found
+    pairs = list(combinations(every, 2))
+    parts = {name: mean_of_pairs([table.kappa(*pair, power) for pair in pairs]) for name, power in WEIGHTS.items()}
+    parts |= {name: table.alpha(every, ranked) for name, ranked in ALPHAS.items()}
+    return table.intervals(parts, every, settings) | found
+
+
 def _rhos(
     studies: int, rng: np.random.Generator, source: str, model: str, whole: Ratings, fewest: Mapping[str, int]
 ) -> Simulation:
@@ -440,22 +499,16 @@ def log_variances(parts: Mapping[str, float]) -> tuple[float, float]:
 
 
 def size_lines(studies: int) -> Iterator[Line]:
-    """Intraclass correlation, detectable change and limits of agreement, as ``size_agreement.csv`` has them.
-
-    McGraw and Wong's interval of ICC(A,1) is not promised: with three raters and 50 subjects it covers less than 93%.
-    """
+    """Detectable change and limits of agreement, as ``size_agreement.csv`` has them."""
     normal = PARTS["subjects"], sum(PARTS.values())
     for raters, log in product(RATERS, (False, True)):
         between, whole = log_variances(LOG_PARTS) if log else normal
         model = f"{raters} raters, {'lognormal sizes, errors grow with them' if log else 'normal sizes'}"
         study = _of_model(studies, raters, log)
-        yield line("ICC(A,1) of sizes", model, study(_correlation, between / whole), promised=False)
         change = LIMIT * math.sqrt(2 * (whole - between))
         yield line("smallest detectable change", model, study(_change, change), promised=not log)
         if log:
             between, whole = LOG_PARTS["subjects"], sum(LOG_PARTS.values())
-            study_of_logs = study(_log_correlation, between / whole)
-            yield line("ICC(A,1) of logarithms of sizes", model, study_of_logs, promised=False)
             factor = math.exp(LIMIT * math.sqrt(2 * (whole - between)))
             yield line("smallest detectable change, as a factor", model, study(_factor, factor))
     ratio = math.exp(LIMIT * math.sqrt(2 * LOG_PARTS["errors"]))
@@ -470,13 +523,49 @@ def size_lines(studies: int) -> Iterator[Line]:
     yield line("repeatability", "one rater, two sessions, lognormal ratios", _repeatability(studies, ratio))
 
 
-def _correlation(sizes: Values) -> Interval:
-    r = icc_of_model(fit_sizes(sizes), "A,1", level=0.95)
+RATIOS = ((7.0, 1.0, 2.0), (36.0, 1.0, 3.0), (5.0, 2.0, 1.0), (2.0, 1.0, 2.0), (10.0, 0.2, 1.0))
+"""Variances of subjects, raters and errors: among them raters that differ twice as much as errors."""
+
+
+def correlation_lines(studies: int) -> Iterator[Line]:
+    """ICC(A,1), with the interval of the tables and with McGraw and Wong's; half as many studies."""
+    fewer = max(studies // 2, 1)
+    unlike = RATIOS[0], RATIOS[2]
+    for raters, ratio in [*product((3,), RATIOS), *product((5, 8), unlike)]:
+        parts = dict(zip(PARTS, ratio, strict=True))
+        model = f"{raters} raters, normal, variances {' : '.join(f'{v:g}' for v in ratio)}"
+        study = _correlations(fewer, raters, parts, "generalized", ratio[0] / sum(ratio))
+        yield line("ICC(A,1)", model, study)
+        if ratio in unlike:
+            study = _correlations(fewer, raters, parts, "mcgraw-wong", ratio[0] / sum(ratio))
+            yield line("ICC(A,1), McGraw and Wong's interval", model, study, promised=False)
+    share = PARTS["subjects"] / sum(PARTS.values())
+    gaps = _correlations(max(fewer // 2, 1), 3, PARTS, "generalized", share, missing=0.2)
+    yield line("ICC(A,1)", "3 raters, normal, variances 7 : 1 : 2, a fifth of the sizes missing", gaps)
+    between, whole = log_variances(LOG_PARTS)
+    for raters in (3, 5):
+        model = f"{raters} raters, lognormal sizes, errors grow with them"
+        skewed = _correlations(fewer, raters, LOG_PARTS, "generalized", between / whole, log=True)
+        yield line("ICC(A,1) of sizes", model, skewed, promised=False)
+
+
+def _correlations(
+    studies: int, raters: int, parts: Mapping[str, float], interval: str, truth: float, *, missing: float = 0,
+    log: bool = False,
+) -> Simulation:  # fmt: skip
+    rng = np.random.default_rng(15)
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        tables = size_tables(rng, (studies, n, raters), parts)
+        tables[rng.random(tables.shape) < missing] = np.nan
+        return [_correlation(np.exp(table) if log else table, interval) for table in tables], truth
+
+    return simulate
+
+
+def _correlation(sizes: Values, interval: str) -> Interval:
+    r = icc_of_model(fit_sizes(sizes), "A,1", level=0.95, interval=interval)
     return Interval(r.value, r.low, r.high, 0.95, r.method, len(sizes))
-
-
-def _log_correlation(sizes: Values) -> Interval:
-    return _correlation(np.log(sizes))
 
 
 def _change(sizes: Values, log: bool = False) -> Interval:
@@ -535,6 +624,97 @@ def _repeatability(studies: int, ratio: float) -> Simulation:
         return [repeatability(table, log=True).repeatability for table in np.exp(tables)], ratio
 
     return simulate
+
+
+def reference_lines(studies: int) -> Iterator[Line]:
+    """How many times the sizes of a given reference those of a rater or algorithm are, as sentences have it."""
+    rng = np.random.default_rng(16)
+    spread = {
+        "lognormal ratios": lambda shape: rng.normal(0, 1, shape),
+        "ratios with a long tail (t with 4 degrees of freedom)": lambda shape: rng.standard_t(4, shape),
+        "ratios whose logarithms are skewed (gamma, skewness 1.4)": lambda shape: rng.gamma(2, 1, shape) - 2,
+    }
+    for model, draw in spread.items():
+
+        def simulate(n: int, draw: Callable[[tuple[int, int]], Values] = draw) -> tuple[list[Interval], float]:
+            sizes, ratios = np.exp(rng.normal(0, 0.6, (studies, n))), np.exp(0.1 + 0.15 * draw((studies, n)))
+            pairs = zip(sizes * ratios, sizes, strict=True)
+            return [bland_altman(a, b, log=True).bias for a, b in pairs], math.exp(0.1)
+
+        yield line("ratio to the sizes of a given reference", model, simulate, promised="skewed" not in model)
+
+    def several(n: int) -> tuple[list[Interval], float]:
+        names = np.repeat(np.arange(n), 3)
+        ratios = rng.normal(0.1, 0.12, (studies, n, 1)) + rng.normal(0, 0.1, (studies, n, 3))
+        sizes = np.exp(rng.normal(0, 0.6, (studies, 3 * n)))
+        pairs = zip(sizes * np.exp(ratios.reshape(studies, -1)), sizes, strict=True)
+        return [bland_altman(a, b, log=True, subjects=names).bias for a, b in pairs], math.exp(0.1)
+
+    yield line("ratio to the sizes of a given reference", "lognormal ratios, three cases a subject", several)
+
+
+FROC = (("4 lesions a case on average", 4.0, 0.0), ("2 lesions a case on average, cases unlike", 2.0, 0.8))
+"""Mean number of lesions, and SD of what all scores of a case share."""
+FROC_NAMES = {
+    AT_ONE: "lesion sensitivity at 1 false positive a case", SCORE: "FROC score",
+    "lesion_sensitivity": "lesion sensitivity at a threshold", "false_positives": "false positives a case",
+}  # fmt: skip
+
+
+def responses(
+    rng: np.random.Generator, cases: int, mean: float, unlike: float
+) -> tuple[list[Values], list[Values], NDArray[np.int64]]:
+    """Scores of lesions that an algorithm proposes and of its false positives, by case, and the number of lesions."""
+    lesions, false = 1 + rng.poisson(mean - 1, cases), rng.poisson(3, cases)
+    shift = rng.normal(0, unlike, cases)
+    proposed = rng.binomial(lesions, 0.9)
+    hits = [rng.normal(1.5 + s, 1, k) for s, k in zip(shift, proposed, strict=True)]
+    return hits, [rng.normal(s, 1, k) for s, k in zip(shift, false, strict=True)], lesions
+
+
+def froc_lines(studies: int) -> Iterator[Line]:
+    """Points of a free-response curve over all lesions, as ``froc.csv`` has them; half as many studies."""
+    for model, mean, unlike in FROC:
+        found = _froc_intervals(max(studies // 2, 1), mean, unlike)
+        for name, words in FROC_NAMES.items():
+            yield line(words, model, {n: of_n[name] for n, of_n in found.items()}.__getitem__)
+
+
+def _froc_intervals(studies: int, mean: float, unlike: float) -> dict[int, dict[str, tuple[list[Interval], float]]]:
+    rng, threshold = np.random.default_rng(17), 0.75
+    hits, false, lesions = responses(rng, MANY, mean, unlike)
+    found, alarms = np.concatenate(hits), np.sort(np.append(np.concatenate(false), [-np.inf] * (8 * MANY)))[::-1]
+    at = [float((found >= alarms[int(rate * MANY)]).sum() / lesions.sum()) for rate in AT_RATES]
+    truth = {
+        AT_ONE: at[AT_RATES.index(1.0)], SCORE: float(np.mean(at)),
+        "lesion_sensitivity": float((found >= threshold).sum() / lesions.sum()),
+        "false_positives": float((alarms >= threshold).sum() / MANY),
+    }  # fmt: skip
+    whole: dict[int, dict[str, tuple[list[Interval], float]]] = {}
+    for n in SUBJECTS:
+        whole[n] = {name: ([], value) for name, value in truth.items()}
+        for _ in range(studies):
+            hits, false, lesions = responses(rng, n, mean, unlike)
+            of_cases = zip(hits, false, lesions.tolist(), strict=True)
+            given = [FreeResponse(tuple(h.tolist()), tuple(f.tolist()), k) for h, f, k in of_cases]
+            for name, interval in _froc_study(given, threshold).items():
+                whole[n][name][0].append(interval)
+    return whole
+
+
+def _froc_study(given: Sequence[FreeResponse], threshold: float) -> dict[str, Interval]:
+    """The intervals of one study: the last rows of its table, and the point of its curve at a threshold."""
+    names = [str(k) for k in range(len(given))]
+    rows = {row.statistic: row for row in froc_rows(given, names, Settings())}
+    found = {
+        name: Interval(rows[name].value, end_of(rows[name].low), end_of(rows[name].high), 0.95, "", len(given))
+        for name in (AT_ONE, SCORE)
+    }
+    curve = Curve.of(given, names)
+    here = [int((curve.thresholds >= threshold).sum()) - 1]
+    (found["lesion_sensitivity"],) = froc_ratios(curve.hits[:, here], curve.lesions, "share", 0.95)
+    (found["false_positives"],) = froc_ratios(curve.false[:, here], curve.cases, "positive", 0.95)
+    return found
 
 
 def distance_lines(studies: int) -> Iterator[Line]:
@@ -639,8 +819,12 @@ LINES: dict[str, Callable[[int], Iterator[Line]]] = {
     "lesions": lesion_lines,
     "areas": area_lines,
     "sizes": size_lines,
+    "correlations": correlation_lines,
+    "reference": reference_lines,
+    "froc": froc_lines,
     "distances": distance_lines,
     "ratings": rating_lines,
+    "ordered": ordered_lines,
     "failures": failure_lines,
     "pooled": pooled_lines,
 }
@@ -688,7 +872,8 @@ def main(studies: int, parts: Sequence[str]) -> int:
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
     old, _, after = rest.partition(MARKS[1])
     missed = old.partition(MISSED)[2].strip() if parts else missed_table(studies)
-    count = f"{studies:,} simulated studies a point; of kappas and areas, {studies // 4:,} or {studies // 2:,}."
+    of_fewer = f"of kappas, areas, ICC, FROC and ordered ratings, {studies // 4:,} or {studies // 2:,}"
+    count = f"{studies:,} simulated studies a point; {of_fewer}."
     promised, others = (put_lines(old if parts else "", found, which) for which in (True, False))
     text = "\n\n".join([f"{MARKS[0]}\n{count}", promised, NOT_PROMISED, others, MISSED, f"{missed}\n{MARKS[1]}"])
     PAGE.write_text(before + text + after, encoding="utf-8")

@@ -41,7 +41,10 @@ def test_the_page_has_the_table():
         "ρ, accuracies by the reference",
         "pooled Dice",
         "smallest detectable change, as a factor",
-        "ICC(A,1) of logarithms of sizes",
+        "ICC(A,1)",
+        "ratio to the sizes of a given reference",
+        "FROC score",
+        "ordinal alpha",
     ):
         assert f"| {quantity} |" in text
 

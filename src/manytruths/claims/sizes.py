@@ -15,14 +15,14 @@ from .sentences import Cell, Sentence, case_links, compose, counted, join_parts,
 
 ICC = ClaimKind(
     "sizes.icc", "estimate",
-    "The intraclass correlation of areas or volumes, named in full, is so much, and on a log scale so much; of several "
-    "labels, label by label.",
+    "The intraclass correlation of logarithms of areas or volumes, named in full, is so much, and that of the areas or "
+    "volumes themselves so much; of several labels, label by label.",
     "The sizes were measured and it is defined; two-way random, absolute agreement, single rater, and one-way where "
-    "raters are exchangeable; the interval needs ten subjects. The log scale leaves out cases in which a rater "
-    "marked nothing, and is not mentioned where it has no number. Raters with fewer than ten cases, where others have "
-    "more, are named.",
-    "coverage of the intervals, which is below 93% with three raters and many subjects, and lower with skewed sizes "
-    "unless on a log scale",
+    "raters are exchangeable. That of logarithms has an interval, which needs ten subjects, and leaves out cases in "
+    "which a rater marked nothing; where it is undefined the other one is given alone, which has no interval. Where "
+    "patients have several cases, the sentence says that the interval is about these raters. Raters with fewer than "
+    "ten cases, where others have more, are named.",
+    "coverage of the interval, where logarithms are normal",
 )  # fmt: skip
 LIMITS = ClaimKind(
     "sizes.limits", "estimate",
@@ -68,7 +68,7 @@ REFERENCE_SIZES = ClaimKind(
     "is not the rater's own mask in any case and no vote of the raters; the algorithm was not trained on the study, "
     "and the reference is not its own mask in any case. The sentence says that the limits take log ratios to be "
     "normally distributed.",
-    "coverage of the interval",
+    "coverage of the interval, where log ratios are not skewed",
 )  # fmt: skip
 KINDS = (ICC, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)
 
@@ -108,6 +108,8 @@ class _Size:
     one_unit: bool
     rare: Sentence = ()
     """Which raters measured few cases only, so that their errors are hardly known."""
+    cases: Mapping[str, int] = field(default_factory=dict)
+    """How many were measured, by label. Where subjects are fewer, intervals come from the jackknife over subjects."""
 
     @property
     def words(self) -> str:
@@ -148,7 +150,17 @@ def _sizes(table: TableIndex, sizes: TableIndex, facts: AgreementFacts) -> Itera
     found = list(dict.fromkeys((r["size"], r["unit"]) for r in table.rows if r["size"] in RATIOS))
     for name, unit in found:
         one_unit = sum(other == name for other, _ in found) == 1
-        yield _Size(name, unit, facts, one_unit, () if facts.exchangeable else _rare_raters(sizes, name, unit))
+        rare = () if facts.exchangeable else _rare_raters(sizes, name, unit)
+        yield _Size(name, unit, facts, one_unit, rare, _count_cases(sizes, name, unit))
+
+
+def _count_cases(sizes: TableIndex, name: str, unit: str) -> dict[str, int]:
+    """Number of cases that were measured, by label."""
+    found: dict[str, set[str]] = {}
+    for row in sizes.all(name, "case", label=None):
+        if row["unit"] == unit and is_defined(row):
+            found.setdefault(row.label, set()).add(row.case)
+    return {label: len(cases) for label, cases in found.items()}
 
 
 def _rare_raters(sizes: TableIndex, name: str, unit: str) -> Sentence:
@@ -209,28 +221,49 @@ def _by_label(rows: Sequence[Row], part: Part, between: str = ", ") -> tuple[Sen
 
 
 def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None:
+    """Of logarithms, with the interval; of the sizes themselves without, as they are skewed and no interval covers."""
     name = "icc_1" if size.facts.exchangeable else "icc_a1"
-    rows = size.rows(table, name, "linear", "all")
-    text = f"The intraclass correlation of {size.words} ({CORRELATIONS[name]}) {{}} {{}}{{}}."
-    if not any(map(_is_sayable, rows)):
-        log.consider(ICC, (text.format("is", "known", ""),), about=_about(size), why_not=_why_undefined(rows))
+    logs, rows = (size.rows(table, name, scale, "all") for scale in ("log", "linear"))
+    kind = f"({CORRELATIONS[name]})"
+    if not any(map(_is_sayable, (*logs, *rows))):
+        text = f"The intraclass correlation of {size.words} {kind} is known."
+        log.consider(ICC, (text,), about=_about(size), why_not=_why_undefined((*logs, *rows)))
         return
-    said, left = _by_label(rows, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row)))
-    empty = len(size.facts.nothing_marked)
-    zeros = f"; {spell_count(empty, 'case')} in which nobody marked anything count as 0" if empty else ""
-    zeros = zeros.replace("count as", "counts as") if empty == 1 else zeros
-    tenses = ("is", zeros), ("was", zeros.replace(" count", " counted").replace("counteds", "counted"))
-    logs = size.rows(table, name, "log", "all")
-    also, more = _by_label(logs, lambda row: (table.quote(row, telling_digits(row.value)), size.over(row, "a rater")))
+
+    def number(row: Row, **how: bool) -> Cell:
+        return table.quote(row, telling_digits(row.value), **how)
+
+    of_logs, more = _by_label(logs, lambda row: (number(row), size.over(row, "a rater")))
+    said, left = _by_label(rows, lambda row: (number(row, interval=False), size.over(row)))
+    limited = any(map(has_interval, logs)) and any(size.cases.get(row.label, 0) > (row.n or 0) for row in rows)
     sentence, result = (
-        (
-            *compose(text, verb, said, rest),
-            *(compose(" On a log scale it {} {}.", verb, also) if also else ()),
-            *size.rare,
-        )
-        for verb, rest in tenses
+        _say_correlation(size, kind, be, (of_logs, said), _empty_cases(size, past), limited)
+        for be, past in (("is", False), ("was", True))
     )
-    log.consider(ICC, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, (*left, *more))))
+    others = *(table.quote(row, interval=False) for row in left), *map(table.quote, more)
+    log.consider(ICC, sentence, about=_about(size), result=result, rests_on=others)
+
+
+def _say_correlation(
+    size: _Size, kind: str, be: str, said: tuple[Sentence, Sentence], empty: str, limited: bool
+) -> Sentence:
+    of_logs, of_sizes = said
+    text = "The intraclass correlation of {} {} {} {}{}."
+    if not of_logs:
+        return (*compose(text, size.words, kind, be, of_sizes, empty), *size.rare)
+    first = compose(text, f"logarithms of {size.words}", kind, be, of_logs, "")
+    these = (" The interval is about other patients with these raters.",) if limited else ()
+    second = compose(f" That of the {size.words} themselves {{}} {{}}{empty}.", be, of_sizes) if of_sizes else ()
+    return (*first, *these, *second, *size.rare)
+
+
+def _empty_cases(size: _Size, past: bool) -> str:
+    """How cases without any mark count among the sizes themselves."""
+    empty = len(size.facts.nothing_marked)
+    if not empty:
+        return ""
+    count = "counted" if past else "counts" if empty == 1 else "count"
+    return f"; {spell_count(empty, 'case')} in which nobody marked anything {count} as 0"
 
 
 def _about(size: _Size) -> str:

@@ -17,9 +17,16 @@ Shrout and Fleiss call them (1,1), (2,1), (3,1), (1,k), (2,k) and (3,k). Interva
 distribution (McGraw & Wong 1996, with the erratum). Tables with gaps are fitted by REML (:mod:`.variance_components`);
 their intervals have the same form, with the distribution of the ratio from simulated tables in the place of F.
 
+For agreement F is an approximation, with Satterthwaite's degrees of freedom; where raters differ as much as errors do,
+or more, the interval covers too little. The generalized interval does not (Ionan et al. 2014): given the mean squares,
+each variance is distributed as its mean square times its degrees of freedom over a chi-square, and the ends are
+quantiles of the correlation that these variances have. They are found by quadrature, without random numbers.
+
 Shrout PE, Fleiss JL. Intraclass correlations: uses in assessing rater reliability. Psychol Bull 1979;86:420–428.
 doi:10.1037/0033-2909.86.2.420. McGraw KO, Wong SP. Forming inferences about some intraclass correlation coefficients.
-Psychol Methods 1996;1:30–46. doi:10.1037/1082-989X.1.1.30; erratum 1:390.
+Psychol Methods 1996;1:30–46. doi:10.1037/1082-989X.1.1.30; erratum 1:390. Ionan AC, Polley MYC, McShane LM, Dobbin KK.
+Comparison of confidence interval methods for an intra-class correlation coefficient (ICC). BMC Med Res Methodol
+2014;14:121. doi:10.1186/1471-2288-14-121.
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +53,8 @@ NAMES = {
     "C,k": "two-way, consistency, mean of {k} raters",
 }
 """The kinds, in McGraw and Wong's notation, in full."""
+INTERVALS = ("mcgraw-wong", "generalized")
+"""Intervals of agreement."""
 LIMIT = 1.96
 """Standard deviations on either side that hold 95% of a normal distribution, as limits of agreement count them."""
 _SLACK = 1e-12
@@ -93,8 +103,8 @@ class IntraclassCorrelation(float):
     components : VarianceComponents
         Variances between subjects, between raters, and of errors.
     method : str
-        How the interval was made: ``"F"``, ``"bootstrap"`` (simulated tables with the same gaps) or ``"jackknife"``
-        (over subjects that have several rows).
+        How the interval was made: ``"F"``, ``"generalized"``, ``"bootstrap"`` (simulated tables with the same gaps) or
+        ``"jackknife"`` (over subjects that have several rows).
 
     Examples
     --------
@@ -197,6 +207,7 @@ def icc(
     kind: str = "A,1",
     *,
     level: float = 0.95,
+    interval: str = "mcgraw-wong",
     k: int | None = None,
     exchangeable: bool = False,
     subjects: Sequence[object] | None = None,
@@ -222,6 +233,10 @@ def icc(
         McGraw and Wong's notation; Shrout and Fleiss' (2,1), (3,1), (1,1), (2,k), (3,k), (1,k).
     level : float
         Confidence level of the interval.
+    interval : {"mcgraw-wong", "generalized"}
+        Of agreement (``A``): McGraw and Wong's, as other programs have it, or the generalized interval, which covers
+        what it says where raters differ much, too. With few raters it is wider: two or three tell little about others.
+        Intervals of the other kinds are exact, and the same for both.
     k : int, optional
         Number of raters whose mean is taken, for the kinds with k; by default the number of raters in the table.
     exchangeable : bool
@@ -243,7 +258,9 @@ def icc(
     ----------
     McGraw KO, Wong SP. Forming inferences about some intraclass correlation coefficients. Psychol Methods 1996;1:30–46.
     doi:10.1037/1082-989X.1.1.30. Shrout PE, Fleiss JL. Intraclass correlations: uses in assessing rater reliability.
-    Psychol Bull 1979;86:420–428. doi:10.1037/0033-2909.86.2.420.
+    Psychol Bull 1979;86:420–428. doi:10.1037/0033-2909.86.2.420. Ionan AC, Polley MYC, McShane LM, Dobbin KK.
+    Comparison of confidence interval methods for an intra-class correlation coefficient (ICC). BMC Med Res Methodol
+    2014;14:121. doi:10.1186/1471-2288-14-121.
 
     Examples
     --------
@@ -254,10 +271,12 @@ def icc(
     """
     _check_kind(kind, exchangeable)
     check_level(level)
+    if interval not in INTERVALS:
+        raise CallError(f"interval must be one of {', '.join(map(repr, INTERVALS))}; got {interval!r}")
     if k is not None and k < 1:
         raise CallError(f"k must be a number of raters, 1 or more; got {k}")
     fit = fit_sizes(values, one_way=kind in ("1", "k"), subjects=subjects, resamples=resamples, seed=seed)
-    return icc_of_model(fit, kind, level=level, k=k)
+    return icc_of_model(fit, kind, level=level, k=k, interval=interval)
 
 
 def _check_kind(kind: str, exchangeable: bool) -> None:
@@ -270,7 +289,12 @@ def _check_kind(kind: str, exchangeable: bool) -> None:
 
 
 def icc_of_model(
-    fit: SizeModel | Undefined, kind: str, *, level: float = 0.95, k: int | None = None
+    fit: SizeModel | Undefined,
+    kind: str,
+    *,
+    level: float = 0.95,
+    k: int | None = None,
+    interval: str = "mcgraw-wong",
 ) -> IntraclassCorrelation:
     """The same of a table whose variances are known; that of one-way kinds must be fitted one-way."""
     if isinstance(fit, Undefined):
@@ -281,7 +305,7 @@ def icc_of_model(
         rater = Undefined("raters_not_told_apart")
     of = 1 if kind.endswith("1") else k or fit.n_raters
     value = _ratio(fit.components[None], kind, of)[0]
-    low, high, method = _ends(fit, kind, of, level)
+    low, high, method = _ends(fit, kind, of, level, interval)
     found: float = float(value) if np.isfinite(value) else Undefined("subjects_do_not_differ")
     if isinstance(found, Undefined):
         low, high = found, found
@@ -298,9 +322,11 @@ def _ratio(components: Values, kind: str, k: int) -> Values:
         return np.asarray(np.where(whole > 0, subject / whole, np.nan))
 
 
-def _ends(fit: SizeModel, kind: str, k: int, level: float) -> tuple[float, float, str]:
+def _ends(fit: SizeModel, kind: str, k: int, level: float, interval: str) -> tuple[float, float, str]:
     """The interval, and how it was made."""
     method = "jackknife" if fit.replicates is not None else "F" if fit.draws is None else "bootstrap"
+    if interval == "generalized" and kind.startswith("A") and fit.replicates is None:
+        method = interval
     if fit.exact:
         none = Undefined("raters_identical")
         return none, none, method
@@ -308,7 +334,8 @@ def _ends(fit: SizeModel, kind: str, k: int, level: float) -> tuple[float, float
         none = Undefined("subjects_do_not_differ")
         return none, none, method
     single = kind[:-1] + "1"
-    ends = _jackknife_ends(fit, single, level) if fit.replicates is not None else _ratio_ends(fit, single, level)
+    make = {"jackknife": _jackknife_ends, "generalized": _generalized_ends}.get(method, _ratio_ends)
+    ends = make(fit, single, level)
     estimate, low, high = float(_ratio(fit.components[None], single, 1)[0]), *ends
     if not any(map(math.isnan, ends)):
         # a correlation is not below −1; with hardly a difference between subjects, quantiles miss the estimate
@@ -376,6 +403,96 @@ def _f_quantiles(fit: SizeModel, single: str, x: float, level: float) -> tuple[f
     share = (1 + level) / 2
     low, most = float(fdtri(below, between, share)), float(fdtri(between, below, share))
     return (1 / low if low > 0 else math.inf), most
+
+
+FURTHEST = 1e-12
+"""Share of a chi-square distribution on either side that quadrature leaves out."""
+NODES = np.polynomial.legendre.leggauss(10)
+"""Of Gauss's rule, over a piece of a distribution."""
+
+
+def _generalized_ends(fit: SizeModel, single: str, level: float) -> tuple[float, float]:
+    """Of single raters: quantiles of ρ, given the mean squares (:func:`_probability_below`)."""
+    from scipy.optimize import brentq
+
+    @cache
+    def below(t: float) -> float:
+        return _probability_below(fit, math.expm1(t))
+
+    def beyond(t: float, share: float) -> float:
+        return below(t) - share
+
+    start, ends = math.log1p(max(_true_x(fit, single), -0.5)), []
+    for share, side in (((1 - level) / 2, -1), ((1 + level) / 2, 1)):
+        near, far = start, start + side
+        # the end lies beyond what is below it, on its side of the estimate
+        while side * beyond(far, share) < 0 and abs(far) < MOST / 10:
+            near, far = far, far + 2 * (far - near)
+        if side * beyond(near, share) > 0 or side * beyond(far, share) < 0:
+            none = Undefined("subjects_differ_too_little")
+            return none, none
+        ends.append(math.expm1(brentq(beyond, near, far, (share,), xtol=1e-10, rtol=1e-10)))
+    k = fit.per_subject
+    return ends[0] / (k + ends[0]), ends[1] / (k + ends[1])
+
+
+def _probability_below(fit: SizeModel, x: float) -> float:
+    """How probable it is, given the mean squares, that kρ/(1 − ρ) is at most x.
+
+    That is so where S/u ≤ E/w + x (R/(n v) + (1 − 1/n) E/w), with u, v, w independent, each a chi-square over its
+    degrees of freedom. Given v and w it is the chance of u to be that large. Over log w the trapezoidal rule is taken,
+    over log v Gauss's, in pieces about the values where that chance changes.
+    """
+    from scipy.special import chdtrc
+
+    (s, r, e), (between, raters, within), n = fit.squares, fit.freedom, fit.per_rater
+    log_w, weight = _even_nodes(within)
+    error, slope = e * np.exp(-log_w) * (1 + x * (1 - 1 / n)), x * r / n
+    even, width = _cut(raters, 7), math.sqrt(2 / between)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steep = np.log(slope / (s * np.exp(width * np.array([-8, -3, 0, 3, 8])[:, None]) - error))
+    steep = np.clip(np.where(np.isnan(steep), even[-1], steep), even[0], even[-1])
+    cuts = np.sort(np.concatenate([np.repeat(even[:, None], len(error), axis=1), steep]), axis=0)
+    log_v, inner = _gauss(cuts, raters)
+    noise = error[:, None] + slope * np.exp(-log_v)
+    chance = chdtrc(between, between * np.divide(s, noise, out=np.full(noise.shape, np.inf), where=noise > 0))
+    return float(weight @ (inner * chance).sum(axis=(0, 2)))
+
+
+def _log_range(freedom: float) -> tuple[float, float]:
+    """Where nearly all of the logarithm of a chi-square over its degrees of freedom lies."""
+    from scipy.special import gammainccinv, gammaincinv
+
+    ends = gammaincinv(freedom / 2, FURTHEST), gammainccinv(freedom / 2, FURTHEST)
+    low, high = (math.log(2 * float(end) / freedom) for end in ends)
+    return low, high
+
+
+def _log_density(log: Values, freedom: float) -> Values:
+    """Density of that logarithm."""
+    half = freedom / 2
+    return np.asarray(np.exp(half * math.log(half) - math.lgamma(half) + half * (log - np.exp(log))))
+
+
+def _even_nodes(freedom: float) -> tuple[Values, Values]:
+    """Nodes and weights of the trapezoidal rule, which is exact to rounding for what is smooth over a whole line."""
+    low, high = _log_range(freedom)
+    step = min(0.45, 0.6 * math.sqrt(2 / freedom))
+    log = np.linspace(low, high, math.ceil((high - low) / step) + 1)
+    return log, (log[1] - log[0]) * _log_density(log, freedom)
+
+
+def _cut(freedom: float, count: int) -> Values:
+    """Ends of pieces of that logarithm, shorter where it is more dense."""
+    low, high = _log_range(freedom)
+    return np.asarray(high - (high - low) * np.linspace(1, 0, count) ** 2)
+
+
+def _gauss(cuts: Values, freedom: float) -> tuple[Values, Values]:
+    """Nodes between ends of pieces, along a last axis, and their weights by the density of that logarithm."""
+    length = np.diff(cuts, axis=0)[..., None] / 2
+    log = cuts[:-1, :, None] + length * (NODES[0] + 1)
+    return log, length * NODES[1] * _log_density(log, freedom)
 
 
 def _jackknife_ends(fit: SizeModel, single: str, level: float) -> tuple[float, float]:

@@ -38,6 +38,8 @@ SIZES = ("area", "volume", "lesions", "long_axis", "short_axis", "sum_long_axes"
 """Statistics of ``sizes.csv`` whose agreement is measured."""
 RATIOS = ("area", "volume")
 """Those that are compared as ratios."""
+INTERVAL = "generalized"
+"""Of intraclass correlations of agreement: McGraw and Wong's covers too little where raters differ."""
 EXTRA = ("size", "unit", "scale", "relation", "rater_a", "rater_b")
 """The columns of ``size_agreement.csv``; on the scale ``log`` numbers are ratios of sizes in this unit, intraclass
 correlations of their natural logarithms, or standard deviations of these."""
@@ -172,7 +174,7 @@ def _fit_logs(
 
 def _correlation_rows(base: Row, fit: SizeModel | Undefined, kinds: Sequence[str], level: float) -> Iterator[Row]:
     for kind in kinds:
-        r, name = icc_of_model(fit, kind, level=level), f"icc_{kind.replace(',', '').lower()}"
+        r, name = icc_of_model(fit, kind, level=level, interval=INTERVAL), f"icc_{kind.replace(',', '').lower()}"
         yield with_interval(base, name, Interval(r.value, r.low, r.high, level, r.method, base.n or 0))
 
 

@@ -236,7 +236,7 @@ class _Table:
         if pair is None:
             models = [("1", fit_sizes(values, one_way=True, subjects=subjects, seed=settings.seed)), *models]
         for kind, fit in models:
-            r = icc_of_model(fit, kind, level=settings.level)
+            r = icc_of_model(fit, kind, level=settings.level, interval="generalized")
             name = f"icc_{kind.replace(',', '').lower()}"
             found[name] = Interval(r.value, r.low, r.high, settings.level, r.method, r.n_subjects)
         return found

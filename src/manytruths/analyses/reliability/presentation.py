@@ -127,6 +127,12 @@ def _raters_grid(result: Reliability) -> Any:
 # -- notes -----------------------------------------------------------------------------------------
 
 
+NORMAL_RATINGS = (
+    "intervals of ICC take ratings to be normally distributed; where ratings are skewed they, and those of weighted "
+    "kappas and interval alpha, cover less than they say"
+)
+
+
 def list_notes(result: Reliability) -> Iterator[str]:
     """Krippendorff's rule, conspicuous raters, and undefined numbers."""
     ratings, headline = result.ratings, result.headline
@@ -137,6 +143,8 @@ def list_notes(result: Reliability) -> Iterator[str]:
     if not reason(alpha.low):
         rule = interpret_alpha(alpha.low, alpha.high)
         yield f"Krippendorff's rule, by the interval of alpha ({alpha.low:.3f} to {alpha.high:.3f}): {rule}"
+    if result.ordered is not None and not reason(result.ordered.overall["icc_a1"].low):
+        yield NORMAL_RATINGS
     few = code(headline["sigma"].low) == "too_few_subjects"
     if reason(headline["sigma"].low):
         yield f"no {'intervals' if few else 'interval of sigma'}: {reason(headline['sigma'].low)}"

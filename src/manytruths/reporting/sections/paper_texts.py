@@ -322,10 +322,11 @@ def _size_methods(findings: Findings) -> Iterator[str]:
     what = join_names([f"{size}s" for size in of])
     units = join_names(list(dict.fromkeys(row["unit"] for row in table.rows if row["size"] in of)))
     logs = {row.statistic for row in table.rows if row["scale"] == "log" and is_defined(row)}
-    also = "; also on a log scale" if logs & {"icc_a1", "icc_1"} else ""
+    first = " of logarithms and of the sizes themselves" if logs & {"icc_a1", "icc_1"} else ""
     parts = {
-        "icc_a1": f"the intraclass correlation (two-way random, absolute agreement, single rater{also})",
-        "icc_1": f"the intraclass correlation (one-way random, single rater{also})",
+        "icc_a1": f"the intraclass correlation{first} (two-way random, absolute agreement, single rater; generalized "
+        "confidence interval)",
+        "icc_1": f"the intraclass correlation{first} (one-way random, single rater)",
     }
     if "smallest_detectable_change" in logs:
         parts["smallest_detectable_change"] = "the smallest detectable change"
