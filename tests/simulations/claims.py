@@ -37,6 +37,8 @@ NULL_STUDIES = (
     NullStudy(50, 4),
     NullStudy(10, 4, labels=3),
     NullStudy(10, 4, algorithms=2),
+    NullStudy(20, 10, groups=True),
+    NullStudy(40, 7, groups=True),
 )
 
 

@@ -75,6 +75,8 @@ class GroupComparison:
         Number of different divisions into groups of these sizes.
     tried : int
         How many of them the test compares with, the true one included; 0 where it is not made.
+    smallest_p : float
+        The smallest p value that so many arrangements allow; undefined where it is not tested.
     """
 
     first: Interval
@@ -84,6 +86,7 @@ class GroupComparison:
     p_value: float
     arrangements: int
     tried: int
+    smallest_p: float
 
 
 def compare_rater_groups(
@@ -149,16 +152,17 @@ def compare_rater_groups(
     arrangements = math.comb(raters, sizes[0])
     if min(sizes) < 2:
         alone = _one_rater(level)
-        return GroupComparison(of_group[0], of_group[1], of_group[2], alone, alone.value, arrangements, 0)
+        return GroupComparison(of_group[0], of_group[1], of_group[2], alone, alone.value, arrangements, 0, alone.value)
     shared = _read_by_all(here, owner)
     difference = _mean_interval((each[0] - each[1])[shared], level)
     why, tried = _refuse_raters(sizes, difference, arrangements), 0
     p: float = math.nan if why is None else why
+    smallest = p
     if why is None:
         mean = _label_means(_subject_means(pairs.transpose(1, 0, 2), owner)[:, shared])
         divisions = _divisions(raters, sizes[0], permutations, np.random.default_rng(seed))
-        p, tried = _test_raters(mean, divisions, i, j), len(divisions)
-    return GroupComparison(of_group[0], of_group[1], of_group[2], difference, p, arrangements, tried)
+        p, tried, smallest = _test_raters(mean, divisions, i, j), len(divisions), _smallest_p(divisions, sizes)
+    return GroupComparison(of_group[0], of_group[1], of_group[2], difference, p, arrangements, tried, smallest)
 
 
 def compare_case_groups(
@@ -227,14 +231,15 @@ def compare_case_groups(
     none = _undefined_interval(Undefined("groups_of_cases"), level)
     why = _refuse_cases(sizes, difference, arrangements, mixed)
     if why is not None:
-        return GroupComparison(one, two, none, difference, why, arrangements, 0)
+        return GroupComparison(one, two, none, difference, why, arrangements, 0, why)
     every = np.concatenate(parts)
     divisions = _divisions(total, sizes[0], permutations, np.random.default_rng(seed))
     blocks = _blocks(divisions, total)
     found = np.concatenate([_studentised(every, block) for block in blocks])
     p = _share_as_large(found)
     p = p if math.isnan(p_welch) else max(p, p_welch)
-    return GroupComparison(one, two, none, difference, p, arrangements, len(divisions))
+    smallest = _smallest_p(divisions, sizes)
+    return GroupComparison(one, two, none, difference, p, arrangements, len(divisions), smallest)
 
 
 # -- what is given ---------------------------------------------------------------------------------
@@ -448,6 +453,12 @@ def _divisions(count: int, size: int, permutations: int, rng: np.random.Generato
     members = np.zeros((len(chosen), count), bool)
     np.put_along_axis(members, chosen, True, axis=1)
     return members
+
+
+def _smallest_p(divisions: NDArray[np.bool_], sizes: tuple[int, int]) -> float:
+    """Groups of equal sizes that change places have as large a difference."""
+    listed = len(divisions) == math.comb(sum(sizes), sizes[0])
+    return (2 if listed and sizes[0] == sizes[1] else 1) / len(divisions)
 
 
 def _blocks(divisions: NDArray[np.bool_], numbers: int) -> list[NDArray[np.bool_]]:

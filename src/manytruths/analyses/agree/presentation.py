@@ -193,8 +193,10 @@ def _compared_groups(result: Agreement) -> Any:
         between = table.row(pair.statistic, "mean", *where, label=pair.label) if pair.of == "raters" else None
         difference = table.row(f"{pair.statistic}_difference", "mean", *where, label=pair.label)
         shown = [with_interval(row) if row is not None else "" for row in (*found, between, difference)]
-        rows.append([f"{pair.by}: {pair.first} and {pair.second}", *shown, number(pair.p_holm)])
-    header = ["", "first", "second", "between", "first minus second", "p (Holm)"]
+        p = table.row(f"{pair.statistic}_p_value", "mean", *where, label=pair.label)
+        shown += ["–" if p is None else number(p.value), number(pair.p_holm)]
+        rows.append([f"{pair.by}: {pair.first} and {pair.second}", *shown])
+    header = ["", "first", "second", "between", "first minus second", "p", "p (Holm)"]
     word = "Dice" if all(pair.statistic == "dice" for pair in result.groups.pairs) else "Cohen's kappa"
     return grid(f"Groups: {word} within groups of raters, and in groups of cases", header, rows)
 

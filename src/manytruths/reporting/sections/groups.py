@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...analyses.agree.groups import EXTRA
-from ...claims.groups import describe_groups
-from ...claims.numbers import TableIndex
-from ...claims.sentences import Cell, text_cell
+from ...claims.groups import WORDS, describe_groups
+from ...claims.numbers import TableIndex, is_defined
+from ...claims.sentences import Cell, counted, text_cell
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Column, PageTable, Section
@@ -41,6 +41,8 @@ def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTabl
 
         return cell
 
+    adjusted = adjusted_over(findings, of)
+    holm = f" Adjusted p values are Holm's, over {adjusted}." if adjusted else ""
     second = ("group_a", "group_a"), ("group_b", "group_b")
     if of == "cases":
         second = ("group_a", ""), ("group_b", "")
@@ -50,25 +52,43 @@ def _tables(findings: Findings, table: TableIndex, of: str) -> Iterator[PageTabl
         (text_column("Groups"), lambda row: text_cell(f"{row['group_a']} and {row['group_b']}")),
         (text_column("Statistic"), lambda row: text_cell(statistic_title(findings, _name(row)))),
         (Column("Difference", "First minus second"), number(SUFFIX, "group_a", "group_b")),
-        (Column("p, adjusted", "Of the permutation test, by Holm's method over all pairs of groups"),
+        (Column("p, adjusted", f"Of the permutation test, by Holm's method over {adjusted}" if adjusted else ""),
          number("_p_holm", "group_a", "group_b")),
+        (Column("p", "Of the permutation test, not adjusted"), number("_p_value", "group_a", "group_b")),
         (Column("First", "Within the first group" if of == "raters" else "Mean of the first group"),
          number("", *second[0])),
         (Column("Second", "Within the second group" if of == "raters" else "Mean of the second group"),
          number("", *second[1])),
         *([(Column("Between", "Between raters of the two groups"), number("", "group_a", "group_b"))]
           if of == "raters" else []),
-        (Column("p", "Of the permutation test, not adjusted"), number("_p_value", "group_a", "group_b")),
     ]  # fmt: skip
     each = findings.subject_word
     notes = {
         "raters": f"Mean agreement of two raters, over {each}s, with {findings.interval_name} for these raters; the "
-        f"difference is over the {each}s that all raters of both groups read. Tests exchange whole raters.",
-        "cases": f"Means over {each}s with {findings.interval_name}; tests exchange whole {each}s.",
+        f"difference is over the {each}s that all raters of both groups read. Tests exchange whole raters.{holm}",
+        "cases": f"Means over {each}s with {findings.interval_name}. Tests exchange whole {each}s.{holm}",
     }
     titles = {"raters": "Groups of raters", "cases": "Groups of cases"}
     by = f", by {columns_named[0]}" if len(columns_named) == 1 else ""
     yield make_table(f"groups-of-{of}", titles[of] + by, rows, columns, notes[of])
+
+
+def adjusted_over(findings: Findings, of: str) -> str:
+    """Over which tests p values are adjusted: ``all 6 tests of groups of raters``; nothing where there are none."""
+    groups, table = findings.agreement.groups, findings.table("agree/groups")
+    tested = [r for r in table.rows if r.statistic.endswith("_p_holm") and r["of"] == of and is_defined(r)]
+    if groups is None or not tested:
+        return ""
+    of_what = f"of groups of {of}"
+    if findings.study.options.primary != f"groups.{of}":
+        return f"all {len(tested)} tests {of_what}" if len(tested) > 1 else f"the one test {of_what}"
+    claimed = {pair.statistic for pair in groups.pairs if pair.of == of}
+    own = [r for r in tested if r.statistic.removesuffix("_p_holm") in claimed]
+    word = WORDS[own[0].statistic.removesuffix("_p_holm")] if own else ""
+    others = f", and apart from {'it' if len(own) == 1 else 'them'} over the {len(tested) - len(own)} of other numbers"
+    return (
+        f"{counted(len(own), 'test')} of {word} {of_what}, the primary claim{others if len(own) < len(tested) else ''}"
+    )
 
 
 def _name(row: Row) -> str:
