@@ -38,7 +38,8 @@ NULL_STUDIES = (
     NullStudy(10, 4, labels=3),
     NullStudy(10, 4, algorithms=2),
     NullStudy(20, 10, groups=True),
-    NullStudy(40, 7, groups=True),
+    NullStudy(20, 10, groups=True, primary="groups.raters"),
+    NullStudy(40, 9, groups=True, primary="groups.cases"),
 )
 
 

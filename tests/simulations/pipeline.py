@@ -35,12 +35,14 @@ class NullStudy:
     algorithms: int = 0
     groups: bool = False
     """Whether raters and cases are divided into two groups each, which are compared."""
+    primary: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.subjects} subjects", f"{self.raters} raters"]
         parts += [f"{self.labels} labels"] if self.labels > 1 else []
         parts += [f"{self.algorithms} algorithms"] if self.algorithms else []
         parts += ["two groups of raters, two of cases"] if self.groups else []
+        parts += [f"`{self.primary}` primary"] if self.primary else []
         return ", ".join(parts)
 
 
@@ -57,7 +59,11 @@ def simulate_masks(study: NullStudy, rng: np.random.Generator) -> mt.Study:
     known = {f"R{k}": {"hand": "left" if k % 2 else "right"} for k in range(1, study.raters + 1)}
     days = {name: f"day={number % 2}" for number, name in enumerate(cases)}
     return mt.Study.from_arrays(
-        cases, predictions=predictions if study.algorithms else None, groups=days, properties=known
+        cases,
+        predictions=predictions if study.algorithms else None,
+        groups=days,
+        properties=known,
+        primary=study.primary,
     )
 
 

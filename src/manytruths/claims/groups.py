@@ -11,6 +11,7 @@ from ..inference.group_tests import FEWEST_ARRANGEMENTS
 from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_RATERS
 from ..io.result_tables import Row
+from .agreement import unseen_failures
 from .claim import ALPHA, ClaimKind, ClaimLog, Claims
 from .numbers import TableIndex, has_interval, is_defined
 from .sentences import Cell, Sentence, compose, number_word, spell_count
@@ -190,7 +191,7 @@ def _sentence(
     one, two = higher
     shown = table.quote(difference, 3)
     word = f"{'macro mean of ' if pair.label else ''}{WORDS[pair.statistic]}"
-    count = difference.n or 0
+    count, unseen = difference.n or 0, ""
     if kind is RATERS:
         text = (
             "By {by}, raters of the group {one} {agree} more with each other than those of the group {two}: their mean "
@@ -203,11 +204,15 @@ def _sentence(
         text = (
             "By {by}, raters {agree} more in {cases} of the group {one} than in those of the group {two}: the mean "
             "{word} {is_} {a} in {one} and {b} in {two}, and the difference ({first} minus {second}) "
-            "{is_} {d}."
+            "{is_} {d}{unseen}."
         )
         a, b = (table.cell(pair.statistic, "mean", pair.by, pair.of, g, "", label=pair.label) for g in higher)
         n = number_word(count)
+        rows = [table.row(pair.statistic, "mean", pair.by, pair.of, g, "", label=pair.label) for g in higher]
+        small = min((row.n or 0 for row in rows if row is not None), default=0)
+        unseen = unseen_failures(small, facts.subject, "a group")[past]
     return compose(
         text, by=pair.by, first=pair.first, second=pair.second, one=Cell(one), two=Cell(two), n=n, word=word,
-        d=shown, a=a, b=b, cases=f"{facts.subject}s", agree="agreed" if past else "agree", is_="was" if past else "is",
+        d=shown, a=a, b=b, unseen=unseen, cases=f"{facts.subject}s", agree="agreed" if past else "agree",
+        is_="was" if past else "is",
     )  # fmt: skip

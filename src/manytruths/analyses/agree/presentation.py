@@ -23,6 +23,7 @@ from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row, Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
+from .group_charts import group_charts
 from .lesions import detection_chart
 from .reference_sizes import rater_charts
 from .references import reference_grid
@@ -277,6 +278,7 @@ def charts(result: Agreement) -> dict[str, str]:
     """SVG by name."""
     svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result), **size_charts(result)}
     svg |= rater_charts(result.tables, result.study)
+    svg |= group_charts(result.tables["groups"]) if "groups" in result.tables else {}
     if "detection_curve" in result.tables:
         svg |= detection_chart(result.tables["detection_curve"], result.study.options.lesions)
     if result.raters is None:
