@@ -39,7 +39,7 @@ NULL_STUDIES = (
     NullStudy(10, 4, algorithms=2),
     NullStudy(20, 10, groups=True),
     NullStudy(20, 10, groups=True, primary="groups.raters"),
-    NullStudy(40, 9, groups=True, primary="groups.cases"),
+    NullStudy(24, 9, groups=True, primary="groups.cases"),
 )
 
 
