@@ -26,7 +26,7 @@ def masks(subjects=24, seed=0, raters=10):
     rng = np.random.default_rng(seed)
     cases, groups = {}, {}
     for k in range(subjects):
-        radius, hard = rng.uniform(6, 9), 1.0 if k % 2 else 1.8
+        radius, hard = rng.uniform(6, 9), 1.0 if k % 2 else 2.2
         errors = {r: hard * (0.4 if i < 5 else 0.9) for i, r in enumerate(RATERS[:raters])}
         cases[f"p{k:02}"] = {rater: draw(rng, radius, error) for rater, error in errors.items()}
         groups[f"p{k:02}"] = ("scanner=A" if k % 2 else "scanner=B", "site=1")
@@ -78,19 +78,52 @@ def test_groups_of_cases_have_the_means_of_the_table_of_agreement(result):
     assert difference.high < 0
 
 
-def test_p_values_are_adjusted_by_holm_over_groups_and_columns_of_raters_and_of_cases_apart():
+def p_values(result, of):
+    """p values and adjusted ones with the size of their family, by statistic, column and groups."""
+    found = {}
+    for row in result.tables["groups"].rows:
+        for suffix in ("_p_value", "_p_holm"):
+            if row["of"] == of and row.statistic.endswith(suffix):
+                key = (row.statistic.removesuffix(suffix), row["by"], row["group_a"], row["group_b"])
+                found.setdefault(key, {})[suffix] = row
+    return {key: (rows["_p_value"].value, rows["_p_holm"].value, rows["_p_holm"].n) for key, rows in found.items()}
+
+
+def holm_by_hand(p):
+    """The k-th smallest p value times the number of those that are not smaller, never falling, at most 1."""
+    order, adjusted, largest = sorted(range(len(p)), key=p.__getitem__), [0.0] * len(p), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, p[i] * (len(p) - rank)))
+        adjusted[i] = largest
+    return adjusted
+
+
+@pytest.mark.parametrize("primary", ["", "groups.raters", "groups.cases", "raters.larger"])
+def test_p_values_are_adjusted_by_holm_over_all_that_is_tested_of_raters_and_of_cases(primary):
     cases, _ = masks(24)
     groups = {case: (f"scanner={'AB'[k % 2]}", f"site={k // 12}") for k, case in enumerate(cases)}
-    study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES)
+    study = mt.Study.from_arrays(cases, groups=groups, properties=PROPERTIES, primary=primary)
     result = mt.agree(study, pictures=False, measure="none", by="expertise,scanner,site")
-    p, adjusted = (
-        {row["by"]: row.value for row in result.tables["groups"].all(f"dice_{name}", "mean")}
-        for name in ("p_value", "p_holm")
-    )
-    assert adjusted["expertise"] == p["expertise"]
-    assert p["scanner"] < p["site"]
-    assert adjusted["scanner"] == pytest.approx(2 * p["scanner"])
-    assert adjusted["site"] == pytest.approx(max(2 * p["scanner"], p["site"]))
+    for of, tests in (("raters", 3), ("cases", 10)):
+        found = p_values(result, of)
+        assert len(found) == tests
+        apart = [key for key in found if primary == f"groups.{of}" and key[0] == "dice"]
+        for family in (apart, [key for key in found if key not in apart]):
+            assert [found[key][1] for key in family] == pytest.approx(holm_by_hand([found[key][0] for key in family]))
+            assert {found[key][2] for key in family} <= {len(family)}
+        claims = {claim.about: claim.p_value for claim in result.claims.of(f"groups.{of}")}
+        assert claims == {f"{a} and {b} ({by})": p for (s, by, a, b), (_, p, _) in found.items() if s == "dice"}
+
+
+def test_few_raters_and_many_tests_are_said_to_allow_no_claim():
+    cases, _ = masks(12, raters=8)
+    known = {r: {"expertise": "senior" if i < 4 else "junior"} for i, r in enumerate(RATERS)}
+    for primary, expected in (("", "too_few_arrangements_for_tests"), ("groups.raters", None)):
+        study = mt.Study.from_arrays(cases, properties=known, primary=primary)
+        (claim,) = mt.agree(study, pictures=False, measure="none", by="expertise").claims.of("groups.raters")
+        assert (claim.why_not.code if claim.why_not else None) in (expected, "not_significant")
+        # 70 divisions, of which two have the largest difference, and three statistics
+        assert (claim.why_not is not None and "over 3 tests can be below 0.086" in claim.why_not) == bool(expected)
 
 
 def test_what_is_said_of_groups(result):
@@ -105,6 +138,9 @@ def test_what_is_said_of_groups(result):
     assert cases.made
     assert cases.text.startswith("By scanner, raters agree more in cases of the group A than in those of the group B: ")
     assert "difference (B minus A) is −0." in cases.text
+    assert cases.text.endswith(
+        ", provided that cases without agreement are rare (a group of 12 can miss a share of up to 22%)."
+    )
     assert {number.at.partition("#")[0] for number in cases.numbers} == {"agree/groups.csv"}
     assert " agreed more " in "".join(part if isinstance(part, str) else part.shown for part in cases.result)
 

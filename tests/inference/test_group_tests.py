@@ -201,3 +201,63 @@ def test_random_divisions_begin_with_the_true_one():
 def test_what_cannot_be_compared_is_refused(call, words):
     with pytest.raises(mt.CallError, match=words):
         call()
+
+
+def symmetric(n, spread, middle):
+    """Values without skewness."""
+    return middle + spread * np.linspace(-1, 1, n)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spreads", "level"),
+    [
+        ((12, 15), (1.0, 1.2), 0.95),
+        ((20, 30), (3.0, 1.0), 0.95),
+        ((12, 30), (3.0, 1.0), 0.975),
+        ((30, 12), (1.0, 3.0), 0.975),
+    ],
+)
+def test_without_skewness_the_interval_is_that_of_welch_and_wider_where_a_small_group_spreads_more(
+    sizes, spreads, level
+):
+    one, two = (symmetric(n, spread, k) for n, spread, k in zip(sizes, spreads, (0.3, 0.0), strict=True))
+    groups = range(sizes[0]), range(sizes[0], sum(sizes))
+    found = mt.compare_case_groups(np.concatenate([one, two]), *groups)
+    known = stats.ttest_ind(one, two, equal_var=False).confidence_interval(level)
+    assert (found.difference.low, found.difference.high) == pytest.approx((known.low, known.high), rel=1e-9)
+
+
+def test_the_interval_is_moved_out_at_the_end_of_the_skewness_alone():
+    one, two = symmetric(30, 1.0, 0.0), -np.exp(symmetric(30, 1.5, 0.0))
+    found = mt.compare_case_groups(np.concatenate([one, two]), range(30), range(30, 60)).difference
+    known = stats.ttest_ind(one, two, equal_var=False).confidence_interval(0.95)
+    # the second group has a long tail downwards, so that the difference has one upwards
+    assert found.high > known.high + 1e-3
+    assert found.low == pytest.approx(known.low, rel=1e-9)
+
+
+def test_raters_of_unequal_care_need_a_difference_that_welch_finds_in_their_effects():
+    rng, smaller = np.random.default_rng(4), 0
+    for _ in range(20):
+        points = rng.normal(size=(12, 10)) * rng.lognormal(0, 0.6, 10) * np.where(np.arange(10) < 5, 1.0, 1.8)
+        agreement = np.exp(-np.abs(points[:, :, None] - points[:, None]))
+        mean, effects = agreement.mean(axis=0), []
+        for group in (range(5), range(5, 10)):
+            pairs = list(combinations(group, 2))
+            design = np.array([[float(r in pair) for r in group] for pair in pairs])
+            effects.append(np.linalg.lstsq(design, np.array([mean[pair] for pair in pairs]), rcond=None)[0])
+        welch = stats.ttest_ind(*effects, equal_var=False).pvalue
+        p = mt.compare_rater_groups(agreement, range(5), range(5, 10)).p_value
+        assert p >= welch - 1e-12
+        smaller += p == pytest.approx(welch, rel=1e-9)
+    assert smaller  # it is Welch's p value in some studies
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [((4, 4), 2 / 70), ((3, 5), 1 / 56), ((5, 5), 2 / 252)])
+def test_the_smallest_p_value_that_the_divisions_allow(sizes, expected):
+    first, second = range(sizes[0]), range(sizes[0], sum(sizes))
+    near = np.where(np.arange(sum(sizes)) < sizes[0], 0.0, 1.0)
+    agreement = 1 - near[:, None] * near[None] * 0.5 - np.random.default_rng(0).random((12, 1, 1)) * 0.01
+    found = mt.compare_rater_groups(agreement, first, second)
+    assert found.smallest_p == pytest.approx(expected)
+    assert found.p_value == pytest.approx(expected)

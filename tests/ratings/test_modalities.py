@@ -37,6 +37,19 @@ def lines(cases=12, truth=True):
     ]  # fmt: skip
 
 
+def test_the_chart_has_every_reader_the_means_and_the_differences(tmp_path):
+    result = mt.compare_modalities(data("ratings", "VanDyke.csv"), modality="treatment", out=tmp_path)
+    chart, found = result.charts["readers"], result.comparison
+    assert (tmp_path / "mrmc/charts/readers.svg").read_text(encoding="utf-8") == chart
+    for j, reader in enumerate(found.readers):
+        assert f"{reader}: 1 {found.values[0, j]:.3f}, 2 {found.values[1, j]:.3f}" in chart
+    both = found.both.differences[0]
+    words = f"other readers and cases: {both.value:.3f} ({both.low:.3f} to {both.high:.3f})".replace("-", "−")
+    assert words in chart
+    mt.compare_modalities(data("ratings", "VanDyke.csv"), modality="treatment", out=tmp_path, pictures=False)
+    assert not (tmp_path / "mrmc/charts").exists()
+
+
 def test_incomplete_cases_are_left_out_and_means_are_compared_without_a_reference(tmp_path):
     path = write(tmp_path / "t.csv", [*lines(14)[:-1], "c13,r2,m1,NA,ill"])
     result = mt.compare_modalities(path, positive="ill")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -46,6 +47,17 @@ def test_the_section_has_sentences_and_tables_with_addresses(report):
     assert len(numbers) > 20
     assert [number for number in numbers if not fits(number)] == []
     assert report.claims.of("groups.raters").made
+
+
+def test_the_section_draws_the_numbers_of_its_claims_and_says_what_is_adjusted(report):
+    page = unescape(report.path.read_text(encoding="utf-8"))
+    section = page[page.index("Do groups differ?") :]
+    assert "Groups of raters by expertise" in section
+    assert "Groups of cases by scanner" in section
+    row = report.tables["agree/groups"].find("dice_difference", "mean", by="expertise")
+    assert f"{row['group_a']} − {row['group_b']}: {row.value:.3f}".replace("-", "−") in section
+    assert "Adjusted p values are Holm's, over 1 test of Dice (the primary claim) and, separately, 2 tests" in section
+    assert "were compared by permuting whole raters, with p values adjusted by Holm's method" in page
 
 
 def test_codes_keep_the_column_that_was_asked_for_and_no_other(report):

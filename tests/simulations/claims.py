@@ -37,6 +37,9 @@ NULL_STUDIES = (
     NullStudy(50, 4),
     NullStudy(10, 4, labels=3),
     NullStudy(10, 4, algorithms=2),
+    NullStudy(20, 10, groups=True),
+    NullStudy(20, 10, groups=True, primary="groups.raters"),
+    NullStudy(24, 9, groups=True, primary="groups.cases"),
 )
 
 

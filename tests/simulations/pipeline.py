@@ -33,11 +33,16 @@ class NullStudy:
     raters: int
     labels: int = 1
     algorithms: int = 0
+    groups: bool = False
+    """Whether raters and cases are divided into two groups each, which are compared."""
+    primary: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.subjects} subjects", f"{self.raters} raters"]
         parts += [f"{self.labels} labels"] if self.labels > 1 else []
         parts += [f"{self.algorithms} algorithms"] if self.algorithms else []
+        parts += ["two groups of raters, two of cases"] if self.groups else []
+        parts += [f"`{self.primary}` primary"] if self.primary else []
         return ", ".join(parts)
 
 
@@ -51,7 +56,15 @@ def simulate_masks(study: NullStudy, rng: np.random.Generator) -> mt.Study:
         name = f"p{number:02d}"
         cases[name] = {f"R{k}": mask for k, mask in enumerate(masks[: study.raters], start=1)}
         predictions[name] = {f"N{k}": mask for k, mask in enumerate(masks[study.raters :], start=1)}
-    return mt.Study.from_arrays(cases, predictions=predictions if study.algorithms else None)
+    known = {f"R{k}": {"hand": "left" if k % 2 else "right"} for k in range(1, study.raters + 1)}
+    days = {name: f"day={number % 2}" for number, name in enumerate(cases)}
+    return mt.Study.from_arrays(
+        cases,
+        predictions=predictions if study.algorithms else None,
+        groups=days,
+        properties=known,
+        primary=study.primary,
+    )
 
 
 def _draw(
@@ -74,7 +87,7 @@ def true_alpha(study: NullStudy) -> float:
 def false_of(study: NullStudy, seed: int) -> list[str]:
     """The identifiers of the false claims that are made of one simulated study by all commands of a report."""
     masks = simulate_masks(study, np.random.default_rng(seed))
-    results: list[Result] = [mt.agree(masks, pictures=False)]
+    results: list[Result] = [mt.agree(masks, pictures=False, by="hand,day" if study.groups else ())]
     if study.algorithms:
         judged = mt.evaluate(masks, distances=False)
         ranked = rank_algorithms(judged, resamples=200)

@@ -79,6 +79,11 @@ class ModalityComparison(Result):
     tables: Tables[Table]
     notes: tuple[str, ...] = ()
 
+    @property
+    def charts(self) -> dict[str, str]:
+        """``readers``: each reader over the modalities, the means, and the differences."""
+        return {"readers": _reader_chart(self.comparison, TITLES[self.comparison.metric])}
+
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of the table, as ``summary.json`` has them."""
         found = self.comparison
@@ -114,6 +119,7 @@ def compare_modalities(
     positive: str | None = None,
     covariance: Literal["jackknife", "delong"] = "jackknife",
     level: float = 0.95,
+    pictures: bool = True,
 ) -> ModalityComparison:
     """Compare modalities that the same readers used on the same cases (MRMC), from a table of ratings.
 
@@ -141,6 +147,8 @@ def compare_modalities(
         How the covariances of errors are estimated; DeLong's method is for ROC areas.
     level : float
         Confidence level of intervals.
+    pictures : bool
+        Write charts.
 
     Returns
     -------
@@ -178,7 +186,7 @@ def compare_modalities(
     result = ModalityComparison(found, settings, Tables([rows]), said)
     with results_folder(out, "mrmc") as folder:
         if folder is not None:
-            result.write_into(folder)
+            result.write_into(folder, pictures=pictures)
     return result
 
 
@@ -351,3 +359,33 @@ def _comparison_grids(found: MRMC, title: str) -> Iterator[Any]:
         for t in found.tests
     ]  # fmt: skip
     yield grid("Are all modalities equal?", ["for", "F", "df", "df", "p"], tests)
+
+
+MOST_READERS = 12
+"""Readers whose own differences are drawn, of two modalities."""
+
+
+def _reader_chart(found: MRMC, title: str) -> str:
+    """Performance by reader with the means, and the differences of modalities: of readers, and of all for each use."""
+    from ..charts import reader_slopes
+
+    readers = {reader: found.values[:, j].tolist() for j, reader in enumerate(found.readers)}
+    means = [(e.value, e.low, e.high) for e in found.both.estimates]
+    shown: dict[str, tuple[float, float, float]] = {}
+    of_readers: dict[str, tuple[float, float, float]] = {}
+    xlabel = f"difference of {title}, with {found.level:.0%} intervals"
+    if len(found.pairs) == 1:
+        for test in found.tests:
+            (d,) = test.differences
+            shown[POPULATIONS[test.population]] = (d.value, d.low, d.high)
+        if len(found.readers) <= MOST_READERS:
+            for reader, (d,) in zip(found.readers, found.by_reader, strict=True):
+                of_readers[reader] = (d.value, d.low, d.high)
+        xlabel = f"{title}, {found.pairs[0][0]} − {found.pairs[0][1]}, with {found.level:.0%} intervals"
+    else:
+        for (a, b), d in zip(found.pairs, found.both.differences, strict=True):
+            shown[f"{a} − {b}"] = (d.value, d.low, d.high)
+    heading = f"{title[:1].upper()}{title[1:]} of each reader"
+    return reader_slopes(
+        readers, found.modalities, means, shown, of_readers, ylabel=title, xlabel=xlabel, title=heading
+    )

@@ -7,6 +7,7 @@ from .bars import bars, rater_difference_chart, strip
 from .colours import colour_map, count_colours, rater_colours
 from .complexity import complexity_plane, histograms
 from .curves import curve, line_chart
+from .groups import group_chart, reader_slopes
 from .overlays import best_slice, contour_overlay, heat_overlay, montage, sorted_masks
 from .pairs import dendrogram, matrix
 from .rankings import rank_blobs, rank_table, rank_whiskers, significance_map
@@ -24,6 +25,7 @@ __all__ = [
     "count_colours",
     "curve",
     "dendrogram",
+    "group_chart",
     "heat_overlay",
     "histograms",
     "line_chart",
@@ -34,6 +36,7 @@ __all__ = [
     "rank_whiskers",
     "rater_colours",
     "rater_difference_chart",
+    "reader_slopes",
     "significance_map",
     "size_strips",
     "slope_chart",

@@ -446,7 +446,7 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None
         why = few or (None if kind is made else Note("other_side", f"the interval is {low:.2f} to {high:.2f}"))
         favourable = kind in (RELIABLE, FOR_TENTATIVE)
         why = why or ((region or facts.doubt) if favourable else None)
-        unseen = _unseen_failures(row.n or 0, facts.subject_word) if favourable else ("", "")
+        unseen = unseen_failures(row.n or 0, facts.subject_word) if favourable else ("", "")
         alone = (_labels_alone(table, facts, kind, past=past) for past in (False, True))
         said, told = (
             (f"{RULE}; {by}, {words}{more}", *labels, ".")
@@ -505,13 +505,13 @@ def _consider_region(
     log.consider(REGION_DECIDES, now, result=then, rests_on=rests_on, why_not=why)
 
 
-def _unseen_failures(n: int, subject: str) -> tuple[str, str]:
+def unseen_failures(n: int, subject: str, what: str = "a study") -> tuple[str, str]:
     """What a favourable verdict takes for granted, now and in the past: no interval knows of failures not seen."""
     share = 1 - UNLIKELY ** (1 / n) if n else 1.0
     if share < UNLIKELY:
         return "", ""
     text = (
-        f", provided that {subject}s without agreement {{}} rare (a study of {n} can miss a share of up to {share:.0%})"
+        f", provided that {subject}s without agreement {{}} rare ({what} of {n} can miss a share of up to {share:.0%})"
     )
     return text.format("are"), text.format("were")
 

@@ -11,7 +11,8 @@ from ..inference.group_tests import FEWEST_ARRANGEMENTS
 from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_RATERS
 from ..io.result_tables import Row
-from .claim import ClaimKind, ClaimLog, Claims
+from .agreement import unseen_failures
+from .claim import ALPHA, ClaimKind, ClaimLog, Claims
 from .numbers import TableIndex, has_interval, is_defined
 from .sentences import Cell, Sentence, compose, number_word, spell_count
 
@@ -21,7 +22,8 @@ RATERS = ClaimKind(
     "The raters of one group agree more with each other than those of another group.",
     f"groups are given (--by); at least {FEWEST_RATERS} raters in each, {MIN_SUBJECTS} subjects that all of them read, "
     f"and {FEWEST_ARRANGEMENTS} ways to divide them into groups of these sizes; permutation test of whole raters, "
-    "adjusted by Holm over all pairs of groups; no possible copies among them, and no mask of theirs that is probably "
+    "adjusted by Holm over all statistics, pairs of groups and columns (as the primary claim, over pairs of groups and "
+    "columns), which can be as small as 0.05; no possible copies among them, and no mask of theirs that is probably "
     "broken",
     "Both groups agree equally well: equal raters, raters who differ in care, groups that draw in ways of their own.",
 )
@@ -31,7 +33,7 @@ CASES = ClaimKind(
     "Agreement is higher in one group of cases than in another.",
     f"groups are given (--by); at least {FEWEST_RATERS} raters, and {MIN_SUBJECTS} subjects in each group, none of "
     "whom is in both; permutation test of whole subjects, and an interval that holds no 0; adjusted by Holm over all "
-    "pairs of groups",
+    "statistics, pairs of groups and columns (as the primary claim, over pairs of groups and columns)",
     "Both groups have the same mean, with equal or with unequal spread.",
 )
 MOST_CONSIDERED = 10
@@ -58,6 +60,10 @@ class GroupPair:
         Adjusted p value; undefined with a reason where it was not tested.
     raters : tuple of str
         The raters of both groups; empty for groups of cases.
+    tests : int
+        Over how many tests the p value is adjusted.
+    smallest : float
+        The smallest adjusted p value that was possible.
     """
 
     of: str
@@ -68,6 +74,8 @@ class GroupPair:
     label: str
     p_holm: float
     raters: tuple[str, ...] = ()
+    tests: int = 1
+    smallest: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,12 @@ def _too_little(kind: ClaimKind, pair: GroupPair, difference: Row | None, facts:
         return Note("too_few_raters", f"there are {facts.raters} raters; it takes {FEWEST_RATERS}")
     if math.isnan(pair.p_holm):
         return Note(code(pair.p_holm), f"not tested: {reason(pair.p_holm)}")
+    if pair.smallest > ALPHA:
+        return Note(
+            "too_few_arrangements_for_tests",
+            f"with so few ways to divide these {pair.of} into groups, no p value adjusted over {pair.tests} tests can "
+            f"be below {pair.smallest:.2g}",
+        )
     if difference is not None and not has_interval(difference):
         end = difference.value if difference.low is None else difference.low
         return Note(code(end), f"the difference has no interval: {reason(end)}")
@@ -177,7 +191,7 @@ def _sentence(
     one, two = higher
     shown = table.quote(difference, 3)
     word = f"{'macro mean of ' if pair.label else ''}{WORDS[pair.statistic]}"
-    count = difference.n or 0
+    count, unseen = difference.n or 0, ""
     if kind is RATERS:
         text = (
             "By {by}, raters of the group {one} {agree} more with each other than those of the group {two}: their mean "
@@ -190,11 +204,15 @@ def _sentence(
         text = (
             "By {by}, raters {agree} more in {cases} of the group {one} than in those of the group {two}: the mean "
             "{word} {is_} {a} in {one} and {b} in {two}, and the difference ({first} minus {second}) "
-            "{is_} {d}."
+            "{is_} {d}{unseen}."
         )
         a, b = (table.cell(pair.statistic, "mean", pair.by, pair.of, g, "", label=pair.label) for g in higher)
         n = number_word(count)
+        rows = [table.row(pair.statistic, "mean", pair.by, pair.of, g, "", label=pair.label) for g in higher]
+        small = min((row.n or 0 for row in rows if row is not None), default=0)
+        unseen = unseen_failures(small, facts.subject, "a group")[past]
     return compose(
         text, by=pair.by, first=pair.first, second=pair.second, one=Cell(one), two=Cell(two), n=n, word=word,
-        d=shown, a=a, b=b, cases=f"{facts.subject}s", agree="agreed" if past else "agree", is_="was" if past else "is",
+        d=shown, a=a, b=b, unseen=unseen, cases=f"{facts.subject}s", agree="agreed" if past else "agree",
+        is_="was" if past else "is",
     )  # fmt: skip

@@ -308,6 +308,7 @@ def mrmc(
     positive: Annotated[str | None, in_method] = None,
     covariance: Annotated[Literal["jackknife", "delong"], in_method] = "jackknife",
     out: Out = RESULTS,
+    pictures: Pictures = True,
     quiet: Quiet = False,
     level: Level = 0.95,
 ) -> int:
@@ -336,7 +337,7 @@ def mrmc(
     result = mt.compare_modalities(
         ratings, out=out, modality=modality, columns=parse_pairs("--columns", columns) or None,
         reference_column=reference_column, filter=parse_pairs("--filter", filter) or None, positive=positive,
-        covariance=covariance, level=level,
+        covariance=covariance, level=level, pictures=pictures,
     )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0

@@ -3,8 +3,7 @@
 Raters: with a_ij the agreement of two raters in a case (such as Dice), the agreement within a group is the mean over
 its pairs of raters, then over the cases of a subject, then over subjects. Only subjects count that all raters of both
 groups read, so that the level of a hard case cancels. Whole raters are exchanged between the groups, in all ways that
-keep their sizes, or in random ones where there are too many. Two differences are compared with those after exchanges,
-and the larger p value counts ::
+keep their sizes, or in random ones where there are too many. Two differences are compared with those after exchanges ::
 
     within        the mean of a_ij over pairs within the first group minus that within the second
     by rater      the mean of s_i over the first group minus that over the second, with a_ij = s_i + s_j
@@ -12,13 +11,19 @@ and the larger p value counts ::
 
 The first is exact where all raters are alike. Where the groups draw in different ways, as with two tools, groups after
 exchanges are mixtures, among which raters of unequal care are not seen: with five raters a group up to 13% of studies
-were then called different. The second uses no pair of raters of different groups, and needs three raters in each.
+were then called different. The second uses no pair of raters of different groups, and needs three raters in each. As
+s_i and s_j come from the same pairs, the mean of s over a group varies more than exchanges show: with raters of unequal
+care up to 6% were called different. So Welch's t test of s is the third, and the largest of the three p values counts.
 
 Cases: the difference of means over subjects is compared with that after exchanging whole subjects between the groups.
 It is divided by its standard error (Welch), so that the test holds for equal means also where one group is larger and
 its values spread more. Where values are skewed, too, Welch's interval covers too little: as for single means
 (:mod:`manytruths.inference.equivalence`) it is moved out at the end of the skewness, and the larger p value counts, of
-the permutations and of this interval.
+the permutations and of this interval. The skewness of few values is too small on average, so each end takes twice the
+larger of two estimates: from the third moments of both groups, and from the skewness of all values, standardised within
+their group. Where one group spreads 1.5 times as much as the other and has fewer than 20 subjects, the error rate of
+the interval is halved. Without these two, equal means were called different in up to 7% of studies with a skewness of
+2.3 of which one group spreads three times as much.
 
 Among few arrangements no difference could be found: fewer than 40 are no test.
 
@@ -52,6 +57,10 @@ FEWEST_ARRANGEMENTS = 40
 """Of fewer arrangements no p value is given: the smallest possible one is near or above 0.05."""
 MOST_LISTED = 5000
 """Up to so many arrangements are all tried."""
+UNEQUAL, FEW_SUBJECTS = 1.5, 20
+"""A group that spreads so many times as much as the other and has fewer subjects: its mean may be far off."""
+SKEWNESS_FACTOR = 2.0
+"""How many times the estimated skewness of a difference of means its interval allows for."""
 _ROUNDING = 1e-12
 _WORK = 4_000_000
 """Numbers that are held at a time."""
@@ -75,6 +84,8 @@ class GroupComparison:
         Number of different divisions into groups of these sizes.
     tried : int
         How many of them the test compares with, the true one included; 0 where it is not made.
+    smallest_p : float
+        The smallest p value that so many arrangements allow; undefined where it is not tested.
     """
 
     first: Interval
@@ -84,6 +95,7 @@ class GroupComparison:
     p_value: float
     arrangements: int
     tried: int
+    smallest_p: float
 
 
 def compare_rater_groups(
@@ -149,16 +161,17 @@ def compare_rater_groups(
     arrangements = math.comb(raters, sizes[0])
     if min(sizes) < 2:
         alone = _one_rater(level)
-        return GroupComparison(of_group[0], of_group[1], of_group[2], alone, alone.value, arrangements, 0)
+        return GroupComparison(of_group[0], of_group[1], of_group[2], alone, alone.value, arrangements, 0, alone.value)
     shared = _read_by_all(here, owner)
     difference = _mean_interval((each[0] - each[1])[shared], level)
     why, tried = _refuse_raters(sizes, difference, arrangements), 0
     p: float = math.nan if why is None else why
+    smallest = p
     if why is None:
         mean = _label_means(_subject_means(pairs.transpose(1, 0, 2), owner)[:, shared])
         divisions = _divisions(raters, sizes[0], permutations, np.random.default_rng(seed))
-        p, tried = _test_raters(mean, divisions, i, j), len(divisions)
-    return GroupComparison(of_group[0], of_group[1], of_group[2], difference, p, arrangements, tried)
+        p, tried, smallest = _test_raters(mean, divisions, i, j), len(divisions), _smallest_p(divisions, sizes)
+    return GroupComparison(of_group[0], of_group[1], of_group[2], difference, p, arrangements, tried, smallest)
 
 
 def compare_case_groups(
@@ -207,7 +220,7 @@ def compare_case_groups(
     >>> dice = np.random.default_rng(0).normal(0.8, 0.05, 30) - 0.06 * (np.arange(30) >= 15)
     >>> found = mt.compare_case_groups(dice, range(15), range(15, 30))
     >>> print(f"{found.difference.value:.3f} ({found.difference.low:.3f} to {found.difference.high:.3f})")
-    0.049 (0.015 to 0.080)
+    0.049 (0.013 to 0.080)
     >>> found.p_value < 0.05
     True
     """
@@ -227,14 +240,15 @@ def compare_case_groups(
     none = _undefined_interval(Undefined("groups_of_cases"), level)
     why = _refuse_cases(sizes, difference, arrangements, mixed)
     if why is not None:
-        return GroupComparison(one, two, none, difference, why, arrangements, 0)
+        return GroupComparison(one, two, none, difference, why, arrangements, 0, why)
     every = np.concatenate(parts)
     divisions = _divisions(total, sizes[0], permutations, np.random.default_rng(seed))
     blocks = _blocks(divisions, total)
     found = np.concatenate([_studentised(every, block) for block in blocks])
     p = _share_as_large(found)
     p = p if math.isnan(p_welch) else max(p, p_welch)
-    return GroupComparison(one, two, none, difference, p, arrangements, len(divisions))
+    smallest = _smallest_p(divisions, sizes)
+    return GroupComparison(one, two, none, difference, p, arrangements, len(divisions), smallest)
 
 
 # -- what is given ---------------------------------------------------------------------------------
@@ -366,15 +380,33 @@ def _welch(parts: Sequence[Values], level: float, mixed: bool) -> tuple[Interval
     p = math.nan
     if variance > _ROUNDING**2 and not math.isnan(one.third + two.third):
         df = variance**2 / (one.error**4 / (one.n - 1) + two.error**4 / (two.n - 1))
+        caution = 2 if _is_unequal(one, two) else 1
         # the skewness of a mean of df + 1 values
-        skewness = (one.third - two.third) / variance**1.5 * math.sqrt(df + 1)
-        mean, error, n_like, skew = (np.asarray(x) for x in (value, math.sqrt(variance), df + 1, skewness))
-        limits = MeanLimits(mean, error, n_like, skew, level)
-        p = float(limits.p_above(0) if value > 0 else limits.p_under(0))
+        ends = [skewness * math.sqrt(df + 1) for skewness in _skewness_of_difference(one, two)]
+        mean, error, n_like = (np.asarray(x) for x in (value, math.sqrt(variance), df + 1))
+        below, above = (MeanLimits(mean, error, n_like, np.asarray(k), 1 - (1 - level) / caution) for k in ends)
+        p = min(1.0, caution * float(below.p_above(0) if value > 0 else above.p_under(0)))
         if few is None and not mixed:
-            return Interval(value, float(limits.low), float(limits.high), level, "welch", n), p
+            return Interval(value, float(below.low), float(above.high), level, "welch", n), p
     why = Undefined("subject_in_two_groups") if mixed else few or Undefined("no_spread")
     return Interval(value, why, why, level, "welch", n), p
+
+
+def _skewness_of_difference(one: _Moments, two: _Moments) -> tuple[float, float]:
+    """The skewness of the difference of two means, as the lower and as the upper end of its interval allow for it."""
+    scale = (one.error**2 + two.error**2) ** 1.5
+    own = (one.third - two.third) / scale
+    cubes = [m.error**3 / math.sqrt(m.n) for m in (one, two)]
+    known = [(m.n, m.third / cube) for m, cube in zip((one, two), cubes, strict=True) if m.error > _ROUNDING]
+    shape = sum(n * skewness for n, skewness in known) / sum(n for n, _ in known)
+    shared = shape * (cubes[0] - cubes[1]) / scale
+    return SKEWNESS_FACTOR * min(own, shared), SKEWNESS_FACTOR * max(own, shared)
+
+
+def _is_unequal(one: _Moments, two: _Moments) -> bool:
+    """Whether the group that spreads more does so by far, and is small."""
+    wide, narrow = sorted(((m.error * math.sqrt(m.n), m.n) for m in (one, two)), reverse=True)
+    return wide[0] > UNEQUAL * narrow[0] and wide[1] < FEW_SUBJECTS
 
 
 # -- tests -----------------------------------------------------------------------------------------
@@ -411,7 +443,21 @@ def _test_raters(mean: Values, divisions: NDArray[np.bool_], i: Indices, j: Indi
     for side in (divisions[0], ~divisions[0]):
         effects[side] = _rater_effects(mean, side, i, j)
     by_rater = divisions @ effects / divisions.sum(axis=1) - ~divisions @ effects / (~divisions).sum(axis=1)
-    return max(_share_as_large(within), _share_as_large(by_rater))
+    return max(
+        _share_as_large(within), _share_as_large(by_rater), _welch_p(effects[divisions[0]], effects[~divisions[0]])
+    )
+
+
+def _welch_p(one: Values, two: Values) -> float:
+    """Of Welch's t test; 0 where the values of each group are the same, and differ between the groups."""
+    from scipy.special import stdtr
+
+    parts = [float(values.var(ddof=1)) / len(values) for values in (one, two)]
+    difference, variance = float(one.mean() - two.mean()), sum(parts)
+    if variance <= _ROUNDING**2:
+        return float(abs(difference) <= _ROUNDING)
+    df = variance**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (one, two), strict=True))
+    return float(2 * stdtr(df, -abs(difference) / math.sqrt(variance)))
 
 
 def _rater_effects(mean: Values, group: NDArray[np.bool_], i: Indices, j: Indices) -> Values:
@@ -448,6 +494,12 @@ def _divisions(count: int, size: int, permutations: int, rng: np.random.Generato
     members = np.zeros((len(chosen), count), bool)
     np.put_along_axis(members, chosen, True, axis=1)
     return members
+
+
+def _smallest_p(divisions: NDArray[np.bool_], sizes: tuple[int, int]) -> float:
+    """Groups of equal sizes that change places have as large a difference."""
+    listed = len(divisions) == math.comb(sum(sizes), sizes[0])
+    return (2 if listed and sizes[0] == sizes[1] else 1) / len(divisions)
 
 
 def _blocks(divisions: NDArray[np.bool_], numbers: int) -> list[NDArray[np.bool_]]:

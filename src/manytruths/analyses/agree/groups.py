@@ -3,8 +3,12 @@
 Rows of raters have the agreement within a group (``group_a`` and ``group_b`` are the same) and between two groups; rows
 of cases have the mean of a group (``group_b`` is empty). ``<statistic>_difference`` is the number of ``group_a`` minus
 that of ``group_b``, ``<statistic>_p_value`` the p value of the permutation test, ``<statistic>_p_holm`` the same
-adjusted over all pairs of groups (of raters, or of cases) and columns, and ``<statistic>_arrangements`` the number of
-ways to divide the members into groups of these sizes, of which the test tried ``n``.
+adjusted by Holm's method over the ``n`` tests of its family, and ``<statistic>_arrangements`` the number of ways to
+divide the members into groups of these sizes, of which the test tried ``n``.
+
+Groups of raters and groups of cases are two questions, which are two kinds of claims. All tests of a question are one
+family: all statistics, pairs of groups and columns. If the question is the primary one, the statistic that claims are
+about is a family of its own, and the others are another.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from ...core.tally import Tallies
 from ...core.undefined import undefined_like
 from ...inference.group_tests import GroupComparison, compare_case_groups, compare_rater_groups
 from ...inference.intervals import Interval
-from ...inference.rater_tests import holm
+from ...inference.rater_tests import PERMUTATIONS, holm
 from ...inference.scales import scale_of
 from ...io.result_tables import Row, Table
 from ...study import Study
@@ -40,6 +44,8 @@ EXTRA = ("by", "of", "group_a", "group_b")
 """The columns of ``groups.csv``."""
 MOST_GROUPS = 10
 """Of one column: they are compared pair by pair."""
+RESAMPLES_PER_TEST, MOST_RESAMPLES = 100, 10_000
+"""Random arrangements of a test are as many as 100 for each of the tests, so that adjusted p values can be small."""
 OF_PAIRS: tuple[PairStatistic, ...] = (agreement.dice, agreement.cohen_kappa, agreement.volume_difference)
 OF_CASES = ("dice", "positive_agreement", "fleiss_kappa", "cohen_kappa", "volume_difference")
 DISTANCES = ("surface_dice", "hausdorff_95", "mean_surface_distance")
@@ -66,6 +72,15 @@ class Compared:
     statistic: str
     label: str
     found: GroupComparison
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """An adjusted p value."""
+
+    p: float
+    tests: int
+    """Of its family."""
 
 
 def parse_by(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -132,18 +147,20 @@ def compare_groups(
     """``groups.csv``, and what claims about groups must know; None where no groups are asked for."""
     if not settings.by:
         return None
-    found: list[Compared] = []
+    planned = []
     for groups in find_groups(study, settings.by):
-        if groups.of == "raters":
-            values = _pair_values(tallies, study.rater_names, tables)
-        else:
-            values = _case_values(tallies, tables)
-        found += _compare(groups, values, tallies, settings)
-    adjusted = _adjust(found)
+        of_raters = groups.of == "raters"
+        values = _pair_values(tallies, study.rater_names, tables) if of_raters else _case_values(tallies, tables)
+        planned.append((groups, values))
+    found: list[Compared] = []
+    for groups, values in planned:
+        tests = sum(len(v) * math.comb(len(g.members), 2) for g, v in planned if g.of == groups.of)
+        found += _compare(groups, values, tallies, settings, tests)
+    adjusted = _adjust(found, study.options.primary)
     table, units = Table("groups", EXTRA), _units(tables["agreement"])
     seen: set[tuple[object, ...]] = set()
-    for compared, p_holm in zip(found, adjusted, strict=True):
-        for row in _rows(compared, p_holm, region_of(tallies), units.get(compared.statistic, "")):
+    for compared, holm_p in zip(found, adjusted, strict=True):
+        for row in _rows(compared, holm_p, region_of(tallies), units.get(compared.statistic, "")):
             key = (row.statistic, row.label, row.extra)
             # the mean of a group stands beside each of the others
             if key not in seen:
@@ -152,25 +169,39 @@ def compare_groups(
     return table, GroupFacts(tuple(_facts(found, adjusted, study)), len(study.rater_names))
 
 
-def _adjust(found: Sequence[Compared]) -> list[float]:
-    """Holm's p values, over all pairs of groups and columns, of raters and of cases apart, for each statistic."""
-    adjusted = np.full(len(found), np.nan)
-    for family in dict.fromkeys((c.statistic, c.groups.of) for c in found):
-        here = [i for i, c in enumerate(found) if (c.statistic, c.groups.of) == family]
-        adjusted[here] = holm(np.array([float(found[i].found.p_value) for i in here]))
-    return [float(p) for p in adjusted]
+def _adjust(found: Sequence[Compared], primary: str) -> list[Adjusted]:
+    """Holm's p values over all tests of a question; of the primary one, its claims' statistic apart from the others."""
+    families: dict[tuple[str, bool], list[int]] = {}
+    for i, c in enumerate(found):
+        apart = primary == f"groups.{c.groups.of}" and c.statistic == _claimed(found, c.groups.of)
+        families.setdefault((c.groups.of, apart), []).append(i)
+    adjusted: dict[int, Adjusted] = {}
+    for here in families.values():
+        p = np.array([float(found[i].found.p_value) for i in here])
+        tests = int((~np.isnan(p)).sum())
+        for i, value in zip(here, holm(p).tolist(), strict=True):
+            raw = found[i].found.p_value
+            adjusted[i] = Adjusted(undefined_like(raw) if math.isnan(raw) else value, tests)
+    return [adjusted[i] for i in range(len(found))]
+
+
+def _claimed(found: Sequence[Compared], of: str) -> str:
+    """The statistic that claims are about: the first that the masks allow."""
+    here = {c.statistic for c in found if c.groups.of == of}
+    return next((statistic for statistic in WORDS if statistic in here), "")
 
 
 def _compare(
-    groups: Groups, values: Mapping[tuple[str, str], Values], tallies: Tallies, settings: Settings
+    groups: Groups, values: Mapping[tuple[str, str], Values], tallies: Tallies, settings: Settings, tests: int
 ) -> Iterator[Compared]:
     subjects = [tallies.subjects[case] for case in tallies]
     compare = compare_rater_groups if groups.of == "raters" else compare_case_groups
+    permutations = max(PERMUTATIONS, min(RESAMPLES_PER_TEST * tests, MOST_RESAMPLES))
     for (statistic, label), numbers in values.items():
         for first, second in combinations(groups.members, 2):
             found = compare(
                 numbers, groups.members[first], groups.members[second], subjects,
-                seed=settings.seed, level=settings.level, scale=scale_of(statistic),
+                permutations=permutations, seed=settings.seed, level=settings.level, scale=scale_of(statistic),
             )  # fmt: skip
             yield Compared(groups, first, second, statistic, label, found)
 
@@ -245,7 +276,7 @@ def _case_values(tallies: Tallies, tables: Mapping[str, Table]) -> dict[tuple[st
     return dict(sorted(chosen.items(), key=lambda item: order[item[0][0]]))
 
 
-def _rows(compared: Compared, p_holm: float, region: str, unit: str) -> Iterator[Row]:
+def _rows(compared: Compared, adjusted: Adjusted, region: str, unit: str) -> Iterator[Row]:
     c, found, groups = compared, compared.found, compared.groups
     of_raters = groups.of == "raters"
 
@@ -262,24 +293,20 @@ def _rows(compared: Compared, p_holm: float, region: str, unit: str) -> Iterator
     yield difference
     p = replace(difference, statistic=f"{c.statistic}_p_value", value=found.p_value, low=None, high=None, unit="")
     yield replace(p, n_undefined=None)
-    adjusted = undefined_like(found.p_value) if math.isnan(found.p_value) else p_holm
-    yield replace(p, statistic=f"{c.statistic}_p_holm", value=adjusted, n_undefined=None)
+    yield replace(p, statistic=f"{c.statistic}_p_holm", value=adjusted.p, n=adjusted.tests, n_undefined=None)
     tried = replace(p, statistic=f"{c.statistic}_arrangements", value=float(found.arrangements), n_undefined=None)
     yield replace(tried, n=found.tried)
 
 
-def _facts(found: Sequence[Compared], adjusted: Sequence[float], study: Study) -> Iterator[GroupPair]:
-    """Each pair of groups by the first statistic that claims can be about."""
-    seen: set[tuple[str, str, str, str]] = set()
-    order = list(WORDS)
-    pairs = [(c, p) for c, p in zip(found, adjusted, strict=True) if c.statistic in WORDS]
-    for c, p_holm in sorted(pairs, key=lambda pair: order.index(pair[0].statistic)):
-        key = (c.groups.of, c.groups.by, c.first, c.second)
-        if key in seen:
+def _facts(found: Sequence[Compared], adjusted: Sequence[Adjusted], study: Study) -> Iterator[GroupPair]:
+    """Each pair of groups by the statistic that claims are about."""
+    claimed = {of: _claimed(found, of) for of in ("raters", "cases")}
+    for c, holm_p in zip(found, adjusted, strict=True):
+        if c.statistic != claimed[c.groups.of]:
             continue
-        seen.add(key)
         raters: tuple[str, ...] = ()
         if c.groups.of == "raters":
             raters = tuple(study.rater_names[i] for g in (c.first, c.second) for i in c.groups.members[g])
-        p = undefined_like(c.found.p_value) if math.isnan(c.found.p_value) else p_holm
-        yield GroupPair(*key, c.statistic, c.label, p, raters)
+        groups = (c.groups.of, c.groups.by, c.first, c.second)
+        smallest = min(1.0, holm_p.tests * c.found.smallest_p)
+        yield GroupPair(*groups, c.statistic, c.label, holm_p.p, raters, holm_p.tests, smallest)

@@ -23,6 +23,7 @@ from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row, Table
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
+from .group_charts import group_charts
 from .lesions import detection_chart
 from .reference_sizes import rater_charts
 from .references import reference_grid
@@ -193,8 +194,10 @@ def _compared_groups(result: Agreement) -> Any:
         between = table.row(pair.statistic, "mean", *where, label=pair.label) if pair.of == "raters" else None
         difference = table.row(f"{pair.statistic}_difference", "mean", *where, label=pair.label)
         shown = [with_interval(row) if row is not None else "" for row in (*found, between, difference)]
-        rows.append([f"{pair.by}: {pair.first} and {pair.second}", *shown, number(pair.p_holm)])
-    header = ["", "first", "second", "between", "first minus second", "p (Holm)"]
+        p = table.row(f"{pair.statistic}_p_value", "mean", *where, label=pair.label)
+        shown += ["–" if p is None else number(p.value), number(pair.p_holm)]
+        rows.append([f"{pair.by}: {pair.first} and {pair.second}", *shown])
+    header = ["", "first", "second", "between", "first minus second", "p", "p (Holm)"]
     word = "Dice" if all(pair.statistic == "dice" for pair in result.groups.pairs) else "Cohen's kappa"
     return grid(f"Groups: {word} within groups of raters, and in groups of cases", header, rows)
 
@@ -275,6 +278,7 @@ def charts(result: Agreement) -> dict[str, str]:
     """SVG by name."""
     svg = {"agreement-curve": _curve(result), "kappa-by-group": _kappas(result), **size_charts(result)}
     svg |= rater_charts(result.tables, result.study)
+    svg |= group_charts(result.tables["groups"]) if "groups" in result.tables else {}
     if "detection_curve" in result.tables:
         svg |= detection_chart(result.tables["detection_curve"], result.study.options.lesions)
     if result.raters is None:

@@ -46,6 +46,7 @@ from .algorithm_scores import area_ranges, empty_masks, tolerances
 from .algorithms import VERDICTS
 from .cases import cases_by_kappa, raters_per_case, why_no_overlap
 from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
+from .groups import adjusted_over
 from .raters import DEPENDENCE_CLAIMS
 from .standards import cite_method, most_different
 
@@ -107,6 +108,7 @@ def methods_text(findings: Findings) -> str:
             *_agreement_methods(findings),
             *_lesion_methods(findings),
             *_rater_methods(findings),
+            *_group_methods(findings),
         ],
         "Sizes and distances": [*_size_methods(findings), *_distance_methods(findings)],
         "Reference standard": list(_standard_methods(findings)),
@@ -311,6 +313,22 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
         rates.append(f"residual correlations of their errors{_cite_statistic('error_correlation')}")
     if rates:
         yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {join_names(rates)}."
+
+
+def _group_methods(findings: Findings) -> Iterator[str]:
+    """How groups were compared, and over which tests p values are adjusted; nothing where no groups were asked for."""
+    groups = findings.agreement.groups
+    units = {"raters": "raters", "cases": f"{findings.subject_word}s"}
+    for of, unit in units.items():
+        columns = list(dict.fromkeys(pair.by for pair in groups.pairs if pair.of == of)) if groups else []
+        if not columns:
+            continue
+        adjusted = adjusted_over(findings, of)
+        test = (
+            f"were compared by permuting whole {unit}{_cite_statistic('group_permutation_p')}, with p values adjusted "
+        )
+        test += f"by Holm's method{_cite_statistic('group_permutation_p_holm')} over {adjusted}"
+        yield f"Groups of {of} by {join_names(columns)} {test if adjusted else 'were described and not tested'}."
 
 
 def _size_methods(findings: Findings) -> Iterator[str]:
