@@ -67,7 +67,7 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
     done = 0
     for result in spread(work, items, jobs) if jobs > 1 else ():
         if isinstance(result, Failure):
-            _raise_failure(result, items[done], jobs)
+            raise_failure(result, items[done], jobs)
         yield result
         done += 1
     # one process was asked for, or no other could be started
@@ -82,10 +82,10 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
             yield result
             continue
         # out here the frames of the error are gone, and with them what they held
-        _raise_failure(short, item, 1)
+        raise_failure(short, item, 1)
 
 
-def _raise_failure(failure: Failure, item: Any, jobs: int) -> NoReturn:
+def raise_failure(failure: Failure, item: Any, jobs: int) -> NoReturn:
     """The error of an item, with how large it is where it was too large."""
     error = failure.error
     if failure.killed and failure.killed != KILLED:
@@ -320,7 +320,7 @@ def _serve(work: Callable[[Any], Any], items: Sequence[Any] | None, pipe: Connec
     try:
         while (todo := pipe.recv()) is not None:
             for index, item in todo:
-                pipe.send_bytes(_answer(work, index, items[index] if items is not None else item))
+                pipe.send_bytes(answer(work, index, items[index] if items is not None else item))
     except (EOFError, OSError, MemoryError):
         # the one who asked is gone; or it sees that this one is
         os._exit(1)
@@ -331,7 +331,7 @@ def _leave(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _answer(work: Callable[[Any], Any], index: int, item: Any) -> bytes:
+def answer(work: Callable[[Any], Any], index: int, item: Any) -> bytes:
     try:
         return pickle.dumps((index, work(item)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
