@@ -26,7 +26,7 @@ FUNCTIONS = {
     "import": mt.import_study,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
 }  # fmt: skip
-FOREIGN = {"--verify", "--no-deps", "--help", "--version", "--debug"}
+FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debug"}
 """Options of every command, and of other programs that the documentation names."""
 
 

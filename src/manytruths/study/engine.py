@@ -74,7 +74,7 @@ class _Flight(Generic[T, R]):
 
     def __init__(self, executor: Executor, work: Callable[[T], R], items: Sequence[T]) -> None:
         self.executor, self.work, self.items = executor, work, items
-        self.workers = _count_workers(executor)
+        self.workers = _slots_of(executor)
         self.done: dict[int, R | Failure] = {}
         self._sent: dict[Any, list[int]] = {}
         self._next = 0
@@ -190,7 +190,7 @@ def run_batch(packed: bytes, version: str, home: str, stages: Sequence[str]) -> 
     return answers, time.perf_counter() - start
 
 
-def _count_workers(executor: Any) -> int:
+def _slots_of(executor: Any) -> int:
     """How many tasks an executor does at a time."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "ncores"):
