@@ -7,6 +7,7 @@ import sys
 from . import (
     boundaries,
     consensus,
+    engine,
     evaluation,
     foundation,
     intraclass,
@@ -34,6 +35,7 @@ JOBS = (
     | report.JOBS
     | learning.JOBS
     | polygons.JOBS
+    | engine.JOBS
 )
 
 

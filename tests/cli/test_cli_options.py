@@ -26,7 +26,7 @@ FUNCTIONS = {
     "import": mt.import_study,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
 }  # fmt: skip
-FOREIGN = {"--verify", "--no-deps", "--help", "--version", "--debug"}
+FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debug"}
 """Options of every command, and of other programs that the documentation names."""
 
 
@@ -111,7 +111,8 @@ def test_only_what_is_random_has_a_seed_and_only_what_resamples_a_number_of_resa
 def test_keywords_in_python_are_the_options(command):
     known = {*inspect.signature(FUNCTIONS[command]).parameters, *inspect.signature(mt.Study.open).parameters}
     asked = {argument.names[0].removeprefix("--").replace("-", "_") for argument in options(command)}
-    assert asked - known <= {"quiet", "open"}
+    # --engine names what executor= is
+    assert asked - known <= {"quiet", "open", "engine"}
     if command not in ("export nnunet", "export monai", "export coco", "export dicomseg"):
         own = {*inspect.signature(FUNCTIONS[command]).parameters} - {"study", "scores", "data", "tool", "paths"}
         assert own - asked <= {"progress", "opening_errors", "settings"}

@@ -168,3 +168,38 @@ def test_signals_wait_while_processes_are_started():
         assert reached
     else:
         pytest.fail("the interrupt was lost")
+
+
+def dying_at_first(item, folder, deaths):
+    """Squares, after some processes have ended on the item."""
+    before = len(list(Path(folder).glob(f"{item}-*")))
+    if before < deaths.get(item, 0):
+        (Path(folder) / f"{item}-{before}").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item * item
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+@pytest.mark.parametrize("thread", [False, True])
+def test_another_process_takes_the_place_of_one_that_ended(tmp_path, jobs, thread):
+    over = threading.Event()
+    if thread:
+        threading.Thread(target=over.wait).start()
+    try:
+        work = partial(dying_at_first, folder=tmp_path, deaths={0: 2, 5: 1, 17: 2, 39: 1})
+        assert list(map_in_order(work, range(40), jobs, None)) == [i * i for i in range(40)]
+    finally:
+        over.set()
+    assert len(list(tmp_path.iterdir())) == 6
+    assert not active_children()
+
+
+def test_three_deaths_end_the_run(tmp_path):
+    """Cases before it are done, and an error behind it does not come first."""
+    work = partial(dying_at_first, folder=tmp_path, deaths={2: 1, 9: 3})
+    shown = []
+    with pytest.raises(TooLarge, match="killed by signal 9"):
+        list(map_in_order(work, [*range(20), "x", *range(20)], 2, lambda done, _: shown.append(done)))
+    assert shown[-1] == 9
+    assert not active_children()
+    assert len(list(tmp_path.glob("9-*"))) == 3

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..core.errors import (
     CallError,
+    EngineError,
     FormatError,
     InputError,
     ManytruthsError,
@@ -91,7 +92,7 @@ def _check_lists_more(given: Sequence[str], error: Exception) -> bool:
     of_a_case = isinstance(error, InputError) and bool(error.case)
     # without a case, a file that cannot be read is one that an option names
     of_all = command in ("agree", "fuse") and not isinstance(error, FormatError)
-    return command in CHECKED and (of_a_case or of_all) and not isinstance(error, StudyError | WriteError)
+    return command in CHECKED and (of_a_case or of_all) and not isinstance(error, EngineError | StudyError | WriteError)
 
 
 def _wrong_call(error: BaseException) -> Failure | None:

@@ -34,6 +34,14 @@ Template = Annotated[
 ]
 Out = Annotated[Path, Parameter(help="Folder for the results, written to a folder named after the command in it.")]
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
+Engine = Annotated[
+    str,
+    Parameter(
+        group=ADVANCED,
+        help="Where cases are worked on: processes, dask (a local cluster of --jobs workers), or the address of a Dask "
+        "scheduler, tcp://host:8786. Results do not depend on it.",
+    ),
+]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
 Tables = Annotated[
@@ -189,3 +197,11 @@ class OutputOptions:
     out: Out = RESULTS
     jobs: Jobs = ALL_CORES
     quiet: Quiet = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions(OutputOptions):
+    """The same, and where cases are worked on."""
+
+    engine: Engine = "processes"

@@ -15,17 +15,18 @@ from .options import (
     METHOD,
     RESULTS,
     By,
+    Engine,
     ExcludeGroup,
     Jobs,
     KappaScale,
     Level,
-    OutputOptions,
     Pictures,
     PredictionOptions,
     Prior,
     Quiet,
     ReferenceOptions,
     Resamples,
+    RunOptions,
     Seed,
     Tables,
     Template,
@@ -35,7 +36,7 @@ from .options import (
     in_output,
 )  # fmt: skip
 from .parsing import parse_beta, parse_names, parse_prior, parse_range, parse_whole_range
-from .terminal import console, present, progress
+from .terminal import console, present, working
 
 Consensus = Annotated[
     str | None,
@@ -105,16 +106,16 @@ def check(
     /,
     *,
     study: PredictionOptions | None = None,
-    output: OutputOptions | None = None,
+    output: RunOptions | None = None,
 ) -> int:
     """List all masks by case and rater, and report every problem found."""
     import manytruths as mt
 
     from ..core.errors import one_line
 
-    output, problems = output or OutputOptions(), list[Exception]()
+    output, problems = output or RunOptions(), list[Exception]()
     opened = (study or PredictionOptions()).open(template, problems.append)
-    with progress(output.quiet) as bar:
+    with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.check(opened, out=output.out, opening_errors=problems, jobs=output.jobs, progress=bar)
     present(result, output.out, quiet=output.quiet)
     for problem in result.errors if output.quiet else ():
@@ -146,7 +147,7 @@ def agree(
     /,
     *,
     study: ReferenceOptions | None = None,
-    output: OutputOptions | None = None,
+    output: RunOptions | None = None,
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
@@ -167,9 +168,9 @@ def agree(
     """
     import manytruths as mt
 
-    output = output or OutputOptions()
+    output = output or RunOptions()
     opened = (study or ReferenceOptions()).open(template)
-    with progress(output.quiet) as bar:
+    with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
             by=parse_names(by) or (), measure=measure, tolerance=tolerance, error_ratio=error_ratio,
@@ -202,7 +203,7 @@ def fuse(
     /,
     *,
     study: ReferenceOptions | None = None,
-    output: OutputOptions | None = None,
+    output: RunOptions | None = None,
     consensus: Consensus = None,
     estimation: EstimationOptions | None = None,
     rates: Annotated[Literal["case", "pooled"], in_method] = "case",
@@ -236,9 +237,9 @@ def fuse(
     """
     import manytruths as mt
 
-    output = output or OutputOptions()
+    output = output or RunOptions()
     opened = (study or ReferenceOptions()).open(template)
-    with progress(output.quiet) as bar:
+    with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
             map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
@@ -289,7 +290,7 @@ def evaluate(
     /,
     *,
     study: PredictionOptions | None = None,
-    output: OutputOptions | None = None,
+    output: RunOptions | None = None,
     consensus: str | None = None,
     estimation: EstimationOptions | None = None,
     threshold: Threshold = None,
@@ -335,9 +336,9 @@ def evaluate(
 
     from ..analyses.printing import print_written
 
-    output, further = output or OutputOptions(), further or FurtherEvaluation()
+    output, further = output or RunOptions(), further or FurtherEvaluation()
     opened = (study or PredictionOptions()).open(template)
-    with progress(output.quiet) as bar:
+    with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, lesions=lesions,
@@ -378,6 +379,7 @@ def report(
     browse: Annotated[bool, Parameter(name="--open", group=in_output.group, negative="")] = False,
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
+    engine: Engine = "processes",
     seed: Seed = 0,
     resamples: Resamples = 1000,
 ) -> int:
@@ -412,7 +414,7 @@ def report(
 
     opened = (study or PredictionOptions()).open(template)
     methods = None if consensus is None else parse_names(consensus) or ()
-    with progress(quiet) as bar:
+    with working(opened, engine, jobs, quiet) as bar:
         result = mt.report(
             opened, to=to, title=title, consensus=methods, prior=parse_prior(prior),
             threshold=threshold, tolerance=tolerance, margin=margin, distances=distances, measure=measure,

@@ -13,6 +13,7 @@ from .options import (
     ALL_CORES,
     RESULTS,
     STUDY,
+    Engine,
     Jobs,
     Level,
     Out,
@@ -41,7 +42,7 @@ from .parsing import (
     parse_pairs,
     parse_range,
 )  # fmt: skip
-from .terminal import present, progress
+from .terminal import present, working
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -157,6 +158,7 @@ class MaskOptions:
     lesion_threshold: float | None = None
     "Threshold of --lesion-rule: 0.5 by default, and for distance the largest one, in mm (or pixels)."
     jobs: Jobs = ALL_CORES
+    engine: Engine = "processes"
 
     @property
     def given(self) -> list[str]:
@@ -276,7 +278,7 @@ def reliability(
                 raise CallError(f"--{name.replace('_', '-')} is for --lesion-items matched")
         study = of_masks.open(ratings, labels, cases)
         confidences = parse_numbers("--confidence", confidence) or None
-        with progress(quiet) as bar:
+        with working(study, of_masks.engine, of_masks.jobs, quiet) as bar:
             result = mt.reliability(
                 study, confidence=confidences, lesion_min_size=of_masks.lesion_min_size,
                 lesion_overlap=of_masks.lesion_overlap, lesion_items=of_masks.lesion_items,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from ..analyses.result import Result
-    from ..study import Progress
+    from ..study import Progress, Study
 
 
 PAUSE = 0.1
@@ -24,6 +24,16 @@ PAUSE = 0.1
 def progress(quiet: bool, doing: str = "reading cases") -> Iterator[Progress | None]:
     """A bar on a terminal; nothing elsewhere."""
     with stages(quiet, doing) as (bar,):
+        yield bar
+
+
+@contextmanager
+def working(study: Study, engine: str, jobs: int, quiet: bool) -> Iterator[Progress | None]:
+    """The bar of a study whose cases are worked on by an engine."""
+    from ..study.engine import open_engine
+
+    with open_engine(engine, jobs) as executor, progress(quiet) as bar:
+        study.executor = executor
         yield bar
 
 

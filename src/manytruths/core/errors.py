@@ -7,6 +7,7 @@
     │   ├── FormatError   a file cannot be read as what it should be
     │   ├── GridError     sizes, spacings or affines that differ
     │   ├── LabelError    values that are no labels, or were not declared
+    │   ├── EngineError   workers that cannot be used, or are gone
     │   ├── StudyError    files, cases or raters that do not make a study
     │   ├── TooLarge      a case that does not fit into memory (also a MemoryError)
     │   └── WriteError    results cannot be written
@@ -50,6 +51,10 @@ class LabelError(InputError):
 
 class StudyError(InputError):
     """Files, cases or raters do not make a study."""
+
+
+class EngineError(InputError):
+    """Workers of an executor or a cluster cannot be used, or are gone."""
 
 
 class PredictionsError(StudyError):

@@ -88,6 +88,11 @@ def remove_inside(folder: Path, name: str) -> None:
             parent.rmdir()
 
 
+def active_stages() -> tuple[Path, ...]:
+    """The hidden folders that this process writes into."""
+    return tuple(_ACTIVE)
+
+
 # -- replacing earlier results ------------------------------------------------------------------------
 
 
@@ -317,11 +322,12 @@ def _refuse_clashes(place: _Place) -> None:
 
 
 def _tidy(folder: Path, goes_on: bool) -> None:
-    """Remove empty folders, and files of an interrupted run that this one did not need."""
+    """Remove empty folders, files that a killed process left unfinished, and files that this run did not need."""
     wanted = {SUMMARY, WRITTEN, *listed_files(folder)} if goes_on and (folder / SUMMARY).is_file() else None
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
-            if wanted is not None and (Path(root) / name).relative_to(folder).as_posix() not in wanted:
+            unwanted = wanted is not None and (Path(root) / name).relative_to(folder).as_posix() not in wanted
+            if unwanted or name.startswith(PART):
                 (Path(root) / name).unlink()
         if Path(root) != folder:
             _rmdir(Path(root))

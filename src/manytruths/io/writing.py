@@ -29,6 +29,9 @@ PART = ".part-"
 WRITTEN = ".written"
 """Lists what a run has written into an incomplete folder, to check at the end that all of it is there."""
 
+_attempt = ""
+"""Tells unfinished files of this process from those of others that may write the same ones."""
+
 _FULL, _FORBIDDEN = "free space or choose another folder", "choose a folder that can be written to"
 _ADVICE = {
     errno.ENOSPC: _FULL,
@@ -48,7 +51,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
     """A temporary path beside ``path``; it replaces ``path`` if the block succeeds and is removed if not."""
     path = Path(path)
     # the same name each time: the next run overwrites what a killed run leaves behind
-    temporary = path.with_name(f"{PART}{path.name}")
+    temporary = path.with_name(f"{PART}{_attempt}{path.name}")
     with write_errors(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,6 +63,13 @@ def atomic(path: Path | str) -> Iterator[Path]:
         finally:
             with suppress(OSError):  # if the folder itself could not be made, there is nothing to remove
                 temporary.unlink(missing_ok=True)
+
+
+def name_attempt(who: str) -> None:
+    """From now on, unfinished files of this process have names of their own: a worker elsewhere that is taken for dead
+    may still be writing."""
+    global _attempt
+    _attempt = f"{hashlib.sha256(who.encode()).hexdigest()[:8]}-"
 
 
 @contextmanager

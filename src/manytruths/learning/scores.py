@@ -86,7 +86,7 @@ def _study_of_predictions(study: Study, bench: Bench, runs: Sequence[Run]) -> St
     for case in (case for case in study if case.name in test_cases):
         files = {_column(run): Location(bench.prediction_path(run, case.name)) for run in runs}
         cases.append(replace(case, options=options, missing=(), predictions=files))
-    return Study(cases, options, study.properties, coded=study.coded)
+    return Study(cases, options, study.properties, coded=study.coded, executor=study.executor)
 
 
 def _column(run: Run) -> Column:

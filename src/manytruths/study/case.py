@@ -96,6 +96,11 @@ class Case:
     lesions: tuple[NamedLesion, ...] = ()
     """Lesions that the table of lesions names."""
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether masks of it are arrays instead of files."""
+        return any(isinstance(mask, np.ndarray) for parts in self.masks.values() for mask in parts.values())
+
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """Count the patterns of the case; raters absent from it are VOID.
 

@@ -76,7 +76,8 @@ def code_study(study: Study, codes: Codes, keep: Sequence[str] = ()) -> Study:
         if keep and rater in codes.names["rater"]
     }
     options = replace(study.options, trained_on=trained_on)
-    return Study(cases, options, kept, coded=True, unused=tuple(_code_unused(study, codes, sessions)))
+    unused = tuple(_code_unused(study, codes, sessions))
+    return Study(cases, options, kept, coded=True, unused=unused, executor=study.executor)
 
 
 def _code_unused(study: Study, codes: Codes, sessions: Mapping[str, str]) -> Iterator[UnusedReading]:

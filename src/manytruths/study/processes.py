@@ -1,8 +1,9 @@
 """Work on cases in several processes; results come in order and do not depend on the number of processes.
 
 The processes are started, fed and read by the calling one, without threads: when a worker runs out of memory, is killed
-or is interrupted, the caller sees it at once, together with the case it was working on. Signals are held back while
-processes start, and the main script is not run again in them.
+or is interrupted, the caller sees it at once, together with the case it was working on. Another process takes the place
+of one that ended, and the case is tried again with nothing beside it. Signals are held back while processes start, and
+the main script is not run again in them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ GRACE = 5.0
 """Seconds for a process that is told to end to clear away what it was writing."""
 
 _live: list[_Pool[Any, Any]] = []
+
+DEATHS = 3
+"""A case that was being worked on when so many processes ended is not tried again."""
 
 KILLED = "by signal 9"
 """How the system ends a process where memory runs out."""
@@ -63,7 +67,7 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
     done = 0
     for result in spread(work, items, jobs) if jobs > 1 else ():
         if isinstance(result, Failure):
-            _raise_failure(result, items[done], jobs)
+            raise_failure(result, items[done], jobs)
         yield result
         done += 1
     # one process was asked for, or no other could be started
@@ -78,10 +82,10 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
             yield result
             continue
         # out here the frames of the error are gone, and with them what they held
-        _raise_failure(short, item, 1)
+        raise_failure(short, item, 1)
 
 
-def _raise_failure(failure: Failure, item: Any, jobs: int) -> NoReturn:
+def raise_failure(failure: Failure, item: Any, jobs: int) -> NoReturn:
     """The error of an item, with how large it is where it was too large."""
     error = failure.error
     if failure.killed and failure.killed != KILLED:
@@ -180,29 +184,34 @@ class _Pool(Generic[T, R]):
         self.helpers: list[_Helper] = []
         self.done: dict[int, R | Failure] = {}
         self._next = 0
+        self._again: deque[int] = deque()
+        """What processes that ended have left undone."""
+        self._deaths = Counter[int]()
         self._failed = False
         self._forked = False
 
     def start(self, jobs: int) -> None:
         """As many processes as there can be: limits of the system may allow fewer."""
-        context = context_for(getattr(self.work, "func", self.work).__module__)
-        self._forked = context.get_start_method() == "fork"
+        self._context: Any = context_for(getattr(self.work, "func", self.work).__module__)
+        self._forked = self._context.get_start_method() == "fork"
         self._chunk = max(1, min(16, len(self.items) // (4 * jobs)))
+        self._start(jobs)
+        self._feed_idle()
+
+    def _start(self, count: int) -> None:
         if not self._forked and sys.platform != "win32":
             # its start would let signals through again
             resource_tracker.ensure_running()
         with hold_signals(), hide_main(self.work), warnings.catch_warnings(), suppress(OSError, EOFError, MemoryError):
             # newer Pythons warn of any thread at a fork, NumPy's own too, which mind no fork
             warnings.simplefilter("ignore", DeprecationWarning)
-            for _ in range(jobs):
-                self._start_one(context)
-        for helper in self.helpers:
-            self._feed(helper)
+            for _ in range(count):
+                self._start_one()
 
-    def _start_one(self, context: Any) -> None:
-        here, there = context.Pipe()
+    def _start_one(self) -> None:
+        here, there = self._context.Pipe()
         shared = self.items if self._forked else None
-        process = context.Process(target=_serve, args=(self.work, shared, there))
+        process = self._context.Process(target=_serve, args=(self.work, shared, there))
         try:
             process.start()
         except BaseException:
@@ -212,12 +221,24 @@ class _Pool(Generic[T, R]):
             there.close()
         self.helpers.append(_Helper(process, here))
 
+    def _feed_idle(self) -> None:
+        for helper in self.helpers:
+            if not helper.at:
+                self._feed(helper)
+
     def _feed(self, helper: _Helper) -> None:
-        """The next few items; none after a failure, as everything before it is given out already."""
-        if self._failed or self._next == len(self.items):
+        """The next few items; no new ones after a failure, as everything before it is given out already."""
+        some: Sequence[int]
+        if self._again:
+            # alone, so that it has all memory, and nobody else is blamed for what it does
+            if any(other.at for other in self.helpers):
+                return
+            some = [self._again.popleft()]
+        elif self._next < len(self.items) and not self._failed:
+            some = range(self._next, min(self._next + self._chunk, len(self.items)))
+            self._next = some.stop
+        else:
             return
-        some = range(self._next, min(self._next + self._chunk, len(self.items)))
-        self._next = some.stop
         helper.at.extend(some)
         # a forked process has the items already
         with suppress(OSError):
@@ -244,17 +265,26 @@ class _Pool(Generic[T, R]):
         self.done[index] = answer
         self._failed = self._failed or isinstance(answer, Failure)
         if not helper.at:
-            self._feed(helper)
+            self._feed_idle()
 
     def _lost(self, helper: _Helper) -> None:
+        """Put another process in the place of one that ended, and try again what it was at."""
         helper.process.join(GRACE)
         code = helper.process.exitcode or 0
         how = f"by signal {-code}" if code < 0 else f"with status {code}"
-        # of several items it was at the first; what comes behind a failure is not asked for
-        for index in helper.at:
-            self.done[index] = Failure(None, killed=how)
-        helper.at.clear()
-        self._failed = True
+        self.helpers.remove(helper)
+        helper.pipe.close()
+        # of several items it was at the first
+        first, *_ = helper.at
+        self._deaths[first] += 1
+        if self._deaths[first] == DEATHS:
+            self.done[helper.at.popleft()] = Failure(None, killed=how)
+            self._failed = True
+        self._again = deque(sorted((*self._again, *helper.at)))
+        self._start(1)
+        if not self.helpers:
+            self.done |= dict.fromkeys(self._again, Failure(None, killed=how))
+        self._feed_idle()
 
     def dismiss(self) -> None:
         """All is done: they may go."""
@@ -290,7 +320,7 @@ def _serve(work: Callable[[Any], Any], items: Sequence[Any] | None, pipe: Connec
     try:
         while (todo := pipe.recv()) is not None:
             for index, item in todo:
-                pipe.send_bytes(_answer(work, index, items[index] if items is not None else item))
+                pipe.send_bytes(answer(work, index, items[index] if items is not None else item))
     except (EOFError, OSError, MemoryError):
         # the one who asked is gone; or it sees that this one is
         os._exit(1)
@@ -301,7 +331,7 @@ def _leave(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _answer(work: Callable[[Any], Any], index: int, item: Any) -> bytes:
+def answer(work: Callable[[Any], Any], index: int, item: Any) -> bytes:
     try:
         return pickle.dumps((index, work(item)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:

@@ -20,6 +20,7 @@ from ..io.tables import read_table
 from ..io.template import Complain
 from .case import Case
 from .case_files import check_excluded_raters, check_session, check_void, find_cases, need_two_raters
+from .engine import Executor, map_on
 from .mask_values import find_other_values, raise_first
 from .named_lesions import order_cases
 from .options import Options, merged, read_options
@@ -49,6 +50,8 @@ class Study:
         Cases of which no reading counts, with the reason, where the reading log says so.
     unused : sequence of UnusedReading
         Readings that do not count, and why.
+    executor : Executor, optional
+        Where cases are worked on instead of processes of our own; see :meth:`open`.
     """
 
     def __init__(
@@ -60,8 +63,9 @@ class Study:
         coded: bool = False,
         left_out: Mapping[str, str] | None = None,
         unused: Sequence[UnusedReading] = (),
+        executor: Executor | None = None,
     ) -> None:
-        self.options, self.properties, self.coded = options, properties, coded
+        self.options, self.properties, self.coded, self.executor = options, properties, coded, executor
         self.left_out, self.unused = left_out or {}, tuple(unused)
         self._cases = {case.name: case for case in cases}
 
@@ -100,6 +104,7 @@ class Study:
         instances: bool | None = None,
         lesion_rule: str | None = None,
         lesion_threshold: float | None = None,
+        executor: Executor | None = None,
         complain: Complain = raise_error,
     ) -> Study:
         """Find the files of a study.
@@ -174,6 +179,10 @@ class Study:
             When two raters' lesions are the same, as in :func:`manytruths.match_lesions`; by default ``"iou"``.
         lesion_threshold : float, optional
             Threshold of this rule, by default 0.5; of ``"distance"`` in mm (or pixels), and without a default.
+        executor : Executor, optional
+            Where cases are worked on: anything that has ``submit`` and gives futures, such as
+            ``distributed.Client("tcp://host:8786").get_executor()``. Workers need this version of manytruths, and must
+            see the files under the same paths. Without it, commands start ``jobs`` processes of their own.
         complain : callable
             Called with each problem that does not keep the other files from being found; raises it by default. Give a
             list's ``append`` to collect them.
@@ -211,7 +220,7 @@ class Study:
         check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
-        return cls(found_cases, given, properties, left_out=left_out, unused=unused)
+        return cls(found_cases, given, properties, left_out=left_out, unused=unused, executor=executor)
 
     @classmethod
     def from_arrays(
@@ -352,7 +361,8 @@ class Study:
         work : callable
             Called with each case; must be picklable where ``jobs`` is above 1.
         jobs : int
-            Number of worker processes, each with one case in memory. Results do not depend on it.
+            Number of worker processes, each with one case in memory. Results do not depend on it. Not used where the
+            study has an executor.
         progress : callable, optional
             Called with the number of cases that are done and of all cases.
 
@@ -364,12 +374,20 @@ class Study:
         cases = list(self)
         done = 0
         try:
-            for case, result in zip(cases, map_in_order(work, cases, jobs, progress), strict=True):
+            for case, result in zip(cases, self._results(work, cases, jobs, progress), strict=True):
                 done += 1
                 yield case, result
         except InputError as error:
             error.case = cases[done].name
             raise
+
+    def _results(
+        self, work: Callable[[Case], R], cases: Sequence[Case], jobs: int, progress: Progress | None
+    ) -> Iterator[R]:
+        # arrays of the caller stay where they are: processes forked from this one see them
+        if self.executor is None or any(case.in_memory for case in cases):
+            return map_in_order(work, cases, jobs, progress)
+        return map_on(self.executor, work, cases, progress)
 
     def tally(self, *, region: str | None = None, jobs: int = 1, progress: Progress | None = None) -> Tallies:
         """Count the patterns of every case.

@@ -480,7 +480,7 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
         raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
     options = merged(study.options, predictions=predictions)
     found, _, unused = find_cases(options)
-    return Study(found, options, study.properties, left_out=study.left_out, unused=unused)
+    return Study(found, options, study.properties, left_out=study.left_out, unused=unused, executor=study.executor)
 
 
 def _default_methods(study: Study) -> tuple[str, ...]:
