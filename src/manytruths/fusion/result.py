@@ -146,7 +146,7 @@ def table_notes(tally: Tally) -> list[str]:
     """One rater only, no overlap, nothing marked, raters who are constant, labels that one rater alone gave."""
     labels, rows = tally.labels, tally.patterns[tally.counts > 0][:, tally.raters]
     # (raters, labels): whether a rater gave a label at all
-    given = (rows[:, :, None] == np.arange(len(labels), dtype=np.uint8)).any(axis=0)
+    given = np.stack([(rows == code).any(axis=0) for code in range(len(labels))], axis=1)
     each = given.sum(axis=1).tolist()
     present = len(each) - each.count(0)
     most = int(np.max(tally.marked, initial=0, where=tally.counts > 0))

@@ -40,7 +40,7 @@ from ..core.labels import Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally, check_tally
 from ..core.undefined import divide
-from .em import Decisions, Fit, Values, fit_em, log, log_joint
+from .em import PLAIN, Decisions, Fit, Values, fit_em, log, log_joint
 from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def staple(
         return make_result(tally, _nothing_fitted(tally), agreed, options)
     start = starting_prior(decisions, tally, prior)
     begin = itk_start(tally, decisions, start) if like == "itk" else decisions.share
-    fit = fit_em(decisions, begin, start, options.estimate, pseudo, options.tol, options.max_iter)
+    fit = fit_em(decisions, begin, start, options.estimate, pseudo, options.tol, options.max_iter, plain=options.plain)
     return make_result(tally, fit, agreed, options)
 
 
@@ -247,6 +247,11 @@ class StapleOptions:
             raise CallError(f"max_iter must be at least 1; got {self.max_iter!r}")
 
     @property
+    def plain(self) -> int:
+        """Iterations before EM is accelerated, which ITK does not do."""
+        return self.max_iter if self.like == "itk" else PLAIN
+
+    @property
     def estimate(self) -> bool:
         """Whether the prior follows W."""
         return isinstance(self.prior, str) and self.prior == "estimated"
@@ -271,7 +276,7 @@ def starting_prior(decisions: Decisions, tally: Tally, prior: Prior | str) -> Va
         return _given(prior, tally.labels)
     if prior not in ("prevalence", "marked", "estimated"):
         raise CallError(f"prior is 'prevalence', 'marked', 'estimated', a number, or one a label; got {prior!r}")
-    mean = decisions.counts @ decisions.share / decisions.counts.sum()
+    mean = decisions.mean_share(decisions.counts)
     return _marked(decisions, tally, mean) if prior == "marked" else mean
 
 
@@ -328,13 +333,12 @@ def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
 
 def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:
     """(raters, columns of ``chosen``, given) items."""
-    cells = (chosen * decisions.counts[:, None]).T @ decisions.chosen
-    return cells.reshape(-1, decisions.raters, decisions.labels).swapaxes(0, 1)
+    return decisions.table.sums(chosen * decisions.counts[:, None])
 
 
-def read_decisions(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:
+def read_decisions(tally: Tally, options: StapleOptions, *, dense: bool = False) -> tuple[Decisions, NDArray[np.bool_]]:
     """What EM sees, and which patterns are settled beforehand."""
-    decisions = Decisions.of(tally)
+    decisions = Decisions.of(tally, dense=dense)
     if options.unanimous == "keep":
         return decisions, np.zeros(len(tally.counts), bool)
     agreed = (tally.rated > 1) & (tally.votes.max(axis=1, initial=0) == tally.rated)
@@ -366,11 +370,13 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     return replace(result, convergence=how, notes=(note,))
 
 
-def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
-    """The result of a fit; what raters agreed on beforehand is as they said."""
+def make_result(
+    tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions, notes: list[str] | None = None
+) -> Staple:
+    """The result of a fit; what raters agreed on beforehand is as they said. Notes on the table may be known."""
     weight = np.where(agreed[:, None], _vote_shares(tally), fit.weight) if agreed.any() else fit.weight
     two, steps = len(tally.labels) == 2, len(fit.history)
-    notes = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    notes = (table_notes(tally) if notes is None else notes) + ([SLOTS] if tally.exchangeable else [])
     convergence = "converged" if fit.moved <= options.tol else "stopped"
     if not steps:
         convergence = "all agree"

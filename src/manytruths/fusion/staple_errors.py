@@ -77,7 +77,7 @@ def _information(decisions: Decisions, confusion: Values, prior: Values, rates: 
     """Over all parameters, as if they were free."""
     weight, _ = e_step(decisions, confusion, log(prior))
     # h: (labels, patterns, parameters of the label); 0 for those held at 0
-    met = np.column_stack([decisions.chosen, np.ones(len(decisions.chosen))])
+    met = np.column_stack([decisions.table.chosen, np.ones(len(decisions.votes))])
     slopes = met[None] * np.divide(1.0, rates, out=np.zeros_like(rates), where=rates > EDGE)[:, None, :]
     score = (weight.T[:, :, None] * slopes).transpose(1, 0, 2).reshape(len(weight), -1)
     matrix = (score * decisions.counts[:, None]).T @ score

@@ -149,7 +149,7 @@ class _Bins:
     """Of the items that count."""
 
     def decisions(self, by_pattern: Decisions) -> Decisions:
-        rated = (by_pattern.chosen.sum(axis=1) > 0)[self.pattern]
+        rated = (by_pattern.votes.sum(axis=1) > 0)[self.pattern]
         return replace(by_pattern, pattern=self.pattern, counts=np.where(rated, self.counts, 0.0))
 
 
