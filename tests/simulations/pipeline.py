@@ -42,7 +42,7 @@ class NullStudy:
         parts += [f"{self.labels} labels"] if self.labels > 1 else []
         parts += [f"{self.algorithms} algorithms"] if self.algorithms else []
         parts += ["two groups of raters, two of cases"] if self.groups else []
-        parts += [f"`{self.primary}` primary"] if self.primary else []
+        parts += [f"primary claim {self.primary}"] if self.primary else []
         return ", ".join(parts)
 
 
