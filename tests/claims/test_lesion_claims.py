@@ -87,12 +87,12 @@ def test_a_rater_who_skipped_a_case() -> None:
     cases = {**CASES, "p2": {"A": line((2, 8)), "C": line((2, 8))}, "p3": {"A": line((2, 8), (60, 66))}}
     text = said(claims_of(cases))["found"]
     assert text.startswith("The raters marked 5 lesions")
-    assert "in 2 cases: 3 by all who read the case, and 2 by one rater alone" in text
+    assert "in 2 cases: 3 by all with a mask of the case, and 2 by one rater alone" in text
 
 
 def test_exchangeable_raters_are_told_the_same() -> None:
     text = said(claims_of(CASES, raters="exchangeable"))["found"]
-    assert "2 by all who read the case, and 4 by one rater alone" in text
+    assert "2 by all with a mask of the case, and 4 by one rater alone" in text
 
 
 def test_labels_are_told_apart() -> None:

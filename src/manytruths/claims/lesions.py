@@ -29,8 +29,8 @@ UNIT = (
 
 FOUND = ClaimKind(
     "lesions.found", "description",
-    "The raters marked so many lesions in so many cases, so many of them by all who read the case and by one alone; of "
-    "several labels, by label.",
+    "The raters marked so many lesions in so many cases, so many of them by all with a mask of the case and by one "
+    "alone; of several labels, by label.",
     f"Somebody marked a lesion that two raters rated. {UNIT}",
 )  # fmt: skip
 AGREEMENT = ClaimKind(
@@ -163,7 +163,7 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
     rows = [table.row(name, "pooled", "", "", label=label) for name in FINDERS]
     every, by_all, by_one, near = (row for row in rows if row is not None)
     what = "values of the masks" if facts.instances else "connected marks"
-    everybody = "all raters" if facts.everybody else "all who read the case"
+    everybody = "all raters" if facts.everybody else "all with a mask of the case"
     who = "both raters" if facts.raters == 2 else everybody
     touching: Sentence = ()
     if near.value:
