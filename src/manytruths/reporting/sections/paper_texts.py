@@ -563,7 +563,7 @@ def results_text(findings: Findings) -> str:
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
         _results(findings, *GIVEN),
-        _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
+        _results(findings, "algorithms.copy", "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
         _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),
     )
