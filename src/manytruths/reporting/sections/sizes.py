@@ -361,10 +361,12 @@ def _distance_table(findings: Findings) -> Iterator[Block]:
         *([(Column("SD", f"Standard deviation between {findings.subject_word}s."),
             lambda row: _quote(table, table.row(row.statistic, "std", label=row.label)))] if spread else []),
         (Column("n", f"{findings.subject_word.capitalize()}s with a distance"), lambda row: text_cell(row.n)),
-        (Column("Pairs without", "Pairs of masks that have no distance, as one of the two is empty"),
+        (Column("One empty", "Pairs of masks that have no distance, as one of the two is empty"),
          lambda row: _quote(table, table.row("distances_one_empty", "pooled", label=row.label), 0)),
+        (Column("Both empty", "Pairs of masks that have no distance, as both are empty"),
+         lambda row: _quote(table, table.row("distances_both_empty", "pooled", label=row.label), 0)),
     ]  # fmt: skip
-    note = "Pairs of which one mask is empty have no distance and are left out; none is made up for them."
+    note = "Pairs of which a mask is empty have no distance and are left out; none is made up for them."
     yield make_table("distances", "Distances between the outlines of two raters", rows, columns, note)
 
 
