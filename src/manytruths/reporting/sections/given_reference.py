@@ -204,7 +204,7 @@ def _limits(findings: Findings) -> Iterator[Block]:
         (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
          lambda each: each.quote("upper_limit")),
         count,
-        (Column("No ratio", "Cases in which one of the two marked nothing"),
+        (Column("No ratio", "Cases in which one or both marked nothing"),
          lambda each: text_cell(each.row.n_undefined)),
     ]  # fmt: skip
     title = "Sizes compared with the given reference: bias and limits of agreement"

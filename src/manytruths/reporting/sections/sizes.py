@@ -44,7 +44,7 @@ CAPTIONS = {
 }
 LIMIT_CAPTIONS = {
     True: "Ratio of the two sizes of each case, with the limits of agreement and their intervals.",
-    False: "Every rater against the mean of all, with the limits of agreement with the mean. They are no limits "
+    False: "Every rater against the mean of all, with the limits of agreement with the mean. They are not limits "
     "between two raters.",
 }
 
@@ -130,7 +130,7 @@ ALL = {
     "smallest_detectable_change": ("SDC", "Smallest detectable change: two sizes of one case by different raters "
                                    "differ by less in 95% of cases. For areas and volumes a factor, from the SEM of "
                                    "logarithms; for the others 1.96 √2 SEM, in the unit of the row."),
-    "limits_with_mean": ("Limits with the mean", "Limits of agreement with the mean of all raters, no limits between "
+    "limits_with_mean": ("Limits with the mean", "Limits of agreement with the mean of all raters, not limits between "
                          "two raters: a factor for areas and volumes, ± in the unit of the row for the others."),
     "reproducibility": ("Reproducibility", "Two readings by two raters differ by less in 95% of cases: a factor for "
                         "areas and volumes, a difference for the others."),
@@ -243,7 +243,7 @@ def _pair_table(findings: Findings) -> Iterator[Block]:
          number("upper_limit")),
         (Column("n", f"{findings.subject_word.capitalize()}s in which both marked something"),
          lambda row: text_cell(row.n)),
-        (Column("No ratio", "Cases in which one of the two marked nothing"), lambda row: text_cell(row.n_undefined)),
+        (Column("No ratio", "Cases in which one or both marked nothing"), lambda row: text_cell(row.n_undefined)),
     ]  # fmt: skip
     what = " and ".join(dict.fromkeys(f"{row['size']}s" for row in rows))
     long = len(rows) > MANY
