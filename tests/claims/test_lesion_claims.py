@@ -55,7 +55,10 @@ def test_lesions_and_who_found_them(claims: Claims) -> None:
         "2 cases: 2 by all raters, and 4 by one rater alone (3 of these overlap, less closely, with what another rater "
         "drew)."
     )
-    assert said(claims)["split"] == ("1 of the 6 lesions is drawn as one by some raters and as several by others.")
+    assert said(claims)["split"] == (
+        "1 of the 6 lesions is drawn as one by some raters and as several by others: parts that do not match the whole "
+        "count as lesions of their own, and a rater none of whose parts matches has not found it."
+    )
     assert said(claims)["threshold"] == (
         "How many lesions all raters found depends on how closely they must match: 2 of 5 lesions with a mean IoU of "
         "0.10 or more, and 0 of 8 with a mean IoU of 0.90 or more."

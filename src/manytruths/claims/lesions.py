@@ -49,7 +49,7 @@ DELINEATION = ClaimKind(
 )  # fmt: skip
 SPLIT = ClaimKind(
     "lesions.split", "description",
-    "So many lesions were drawn as one by some raters and as several by others.",
+    "So many lesions were drawn as one by some raters and as several by others, and how the parts count.",
     "As lesions.found, and there is such a lesion.",
 )  # fmt: skip
 THRESHOLD = ClaimKind(
@@ -240,7 +240,10 @@ def _consider_split(log: ClaimLog, table: TableIndex, label: str, about: str) ->
         return
 
     def sentence(verb: str) -> Sentence:
-        text = "{} of the {} lesions{} {} drawn as one by some raters and as several by others."
+        text = (
+            "{} of the {} lesions{} {} drawn as one by some raters and as several by others: parts that do not match "
+            "the whole count as lesions of their own, and a rater none of whose parts matches has not found it."
+        )
         return compose(text, table.quote(split, 0), table.quote(every, 0), _of_label(label), verb)
 
     now, then = ("is", "was") if split.value == 1 else ("are", "were")
