@@ -315,6 +315,10 @@ def test_the_command_line_writes_changes_and_responses(tmp_path, capsys):
         ("a2", "A", "PR"), ("a3", "A", "PR"), ("a2", "B", "PR"), ("a3", "B", "CR"),
     }  # fmt: skip
     assert len(table(tmp_path / "out/agree/changes.csv")) == 2 * 2 * 2 * 2 * 2
+    assert run(capsys, "report", tmp_path, "--to", tmp_path / "r.html").status == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for words in ("CR: complete response", "PR: partial response", "PD: progression", "NE: not evaluable"):
+        assert words in page
 
 
 # -- readings that are not evaluable ---------------------------------------------------------------

@@ -135,6 +135,11 @@ ALL = {
     "reproducibility": ("Reproducibility", "Two readings by two raters differ by less in 95% of cases: a factor for "
                         "areas and volumes, a difference for the others."),
 }  # fmt: skip
+RESPONSES = (
+    "Of all lesions, at this case alone, without confirmation. CR: complete response; PR: partial response, the sum of "
+    "diameters 30% or more below the baseline; PD: progression, the sum 20% and 5 mm or more above the smallest one "
+    "before, or a new lesion; SD: stable disease, neither; NE: not evaluable."
+)
 SHARES = ("icc_a1", "icc_c1", "icc_1")
 
 
@@ -332,14 +337,14 @@ def _response_table(findings: Findings) -> Iterator[Block]:
         (text_column(findings.subject_word.capitalize()), lambda row: text_cell(row["subject"])),
         (text_column("Case"), lambda row: case_cell(row.case)),
         (text_column("Rater"), lambda row: rater_cell(findings, str(row["rater"]))),
-        (text_column("Response"), lambda row: text_cell(row["response"])),
+        (text_column("Response", RESPONSES), lambda row: text_cell(row["response"])),
         (text_column("Targets"), lambda row: text_cell(row["target_response"])),
         (text_column("Non-targets"), lambda row: text_cell(row["non_target_response"])),
         (text_column("New lesion"), lambda row: text_cell(row["new_lesion"])),
         (Column("Sum of diameters, mm", "Of the targets; nodes by their short axis."),
          number("sum_of_diameters", percent=False)),
-        (Column("Since baseline"), number("change_from_baseline")),
-        (Column("Since nadir"), number("change_from_nadir")),
+        (Column("Since baseline", "Change of that sum since the first case."), number("change_from_baseline")),
+        (Column("Since nadir", "Change of that sum since the smallest one before."), number("change_from_nadir")),
     ]  # fmt: skip
     long = len(rows) > MANY
     yield make_table("responses", "Responses by RECIST 1.1, by rater", rows, columns, filter=long, closed=long)
