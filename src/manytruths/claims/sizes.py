@@ -66,7 +66,7 @@ NO_SPACING = ClaimKind(
 REFERENCE_SIZES = ClaimKind(
     "reference.sizes", "estimate",
     "A rater's or algorithm's areas or volumes are so many times those of a given reference standard, with the limits "
-    "of agreement; of several labels, label by label.",
+    "of agreement; of several labels, label by label, and of one label in one sentence for each reference.",
     f"The ratio has an interval, and so at least {MIN_SUBJECTS} subjects in which both marked something. The reference "
     "is not the rater's own mask in any case and no vote of the raters; the algorithm was not trained on the study, "
     "and the reference is not its own mask in any case. The sentence says that the limits take log ratios to be "
@@ -423,13 +423,23 @@ def consider_reference_sizes(log: ClaimLog, table: TableIndex, facts: ReferenceS
         rows = by_pair.setdefault((row["size"], row["unit"], *map(str, row.extra[4:])), [])
         rows += [row] if row.label in (facts.labels or ("",)) else []
     units, named = {unit for _, unit, *_ in by_pair}, dict[str, int]()
+    together: dict[tuple[str, str], dict[str, Row]] = {}
     for (size, unit, who, reference), rows in by_pair.items():
         words = f"{size}s" if len(units) == 1 else f"{size}s in {unit}"
         why = facts.silent.get((who, reference)) or _why_no_ratio(rows)
         if why is None and named.get(reference, 0) >= MOST_NAMED:
             why = Note("in_the_table", f"{number_word(MOST_NAMED)} others are named; the table has all")
         named[reference] = named.get(reference, 0) + (why is None)
-        _consider_ratio(log, table, facts, words, (who, reference), rows, why)
+        if why is None and not facts.labels:
+            together.setdefault((words, reference), {})[who] = rows[0]
+        else:
+            _consider_ratio(log, table, facts, words, (who, reference), rows, why)
+    for (words, reference), of in together.items():
+        if len(of) == 1:
+            [(who, row)] = of.items()
+            _consider_ratio(log, table, facts, words, (who, reference), [row], None)
+        else:
+            _consider_ratios(log, table, facts, words, reference, of)
 
 
 def _why_no_ratio(rows: Sequence[Row]) -> Note | None:
@@ -471,6 +481,31 @@ def _consider_ratio(
     sentence, result = (compose(start + "{} on average {}.", who, be, said) for be in ("are", "were"))
     left = [row for row in known if row not in shown]
     log.consider(REFERENCE_SIZES, sentence, about=about, result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _consider_ratios(
+    log: ClaimLog, table: TableIndex, facts: ReferenceSizeFacts, words: str, reference: str, of: Mapping[str, Row]
+) -> None:
+    """The ratios of several raters or algorithms to one reference, in one sentence; there is one label."""
+    names = ("lower_limit", "upper_limit")
+    limits = {
+        who: [table.row(name, "pooled", *row.extra, label=row.label) for name in names] for who, row in of.items()
+    }
+    known = {who: [end for end in ends if end is not None] for who, ends in limits.items()}
+    digits = _factor_digits(*of.values(), *(end for ends in known.values() for end in ends))
+    parts: list[Sentence] = []
+    for who, row in of.items():
+        named = "" if parts else "95% limits of agreement "
+        ends = [table.quote(end, digits, interval=False) for end in known[who]]
+        text = f"{{}} for {{}} ({named}{{}} to {{}}{{}})"
+        parts.append(compose(text, table.quote(row, digits), Cell(who), *ends, _reference_over(row, facts)))
+    whose = "raters" if facts.rater else "algorithms"
+    text = (
+        f"As multiples of those of the given reference {{}}, the {words} of {whose} {{}} on average {{}}; the limits "
+        "take log ratios to be normally distributed."
+    )
+    sentence, result = (compose(text, Cell(reference), be, join_parts(parts)) for be in ("are", "were"))
+    log.consider(REFERENCE_SIZES, sentence, about=reference, result=result)
 
 
 def _factor_digits(*rows: Row) -> int:
