@@ -38,7 +38,7 @@ from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
 from .flow import flow_notes, flow_table, not_evaluable_cases
 from .groups import compare_groups, find_groups, parse_by
-from .lesions import lesion_tables
+from .lesions import lesion_notes, lesion_tables
 from .raters import RaterAnalysis, raters_analysis
 from .references import (
     Equal,
@@ -404,7 +404,7 @@ def tabulate_agreement(
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    measured = (*size_notes(sizes), *change_notes(study, sizes))
+    measured = (*size_notes(sizes), *change_notes(study, sizes), *lesion_notes(found))
     others = (*flow_notes(study), *_notes(study, tallies, agreement), *measured, *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
