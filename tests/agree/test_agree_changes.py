@@ -315,6 +315,10 @@ def test_the_command_line_writes_changes_and_responses(tmp_path, capsys):
         ("a2", "A", "PR"), ("a3", "A", "PR"), ("a2", "B", "PR"), ("a3", "B", "CR"),
     }  # fmt: skip
     assert len(table(tmp_path / "out/agree/changes.csv")) == 2 * 2 * 2 * 2 * 2
+    assert run(capsys, "report", tmp_path, "--to", tmp_path / "r.html").status == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for words in ("CR: complete response", "PR: partial response", "PD: progression", "NE: not evaluable"):
+        assert words in page
 
 
 # -- readings that are not evaluable ---------------------------------------------------------------
@@ -394,6 +398,35 @@ def test_every_way_out_is_counted(tmp_path):
     total = flow(mt.agree(study, pictures=False))
     assert (total["readings_expected"], total["masks"], total["missing"]) == (12, 7, 1)
     assert (total["excluded_masks"], total["excluded_raters"]) == (1, 3)
+
+
+def test_a_case_that_is_not_evaluable_was_read(read):
+    """It is not said of a rater to have read fewer cases; how many readings are not evaluable, and why, is said."""
+    folder, template = read
+    result = mt.agree(Study.open(template, reads=f"{folder}/reads.csv"), pictures=False)
+    [claim] = result.claims.of("readings.not_evaluable").made
+    assert claim.text == (
+        "4 of 11 readings are not evaluable (one of A, one of B and two of C; reasons: motion (two) and no contrast "
+        "(one)): they are in no other number."
+    )
+    [design] = result.claims.of("raters.different_cases").made
+    assert design.text.startswith("No case has a mask of every rater (no mask of B in p3, not evaluable to C: p1 and ")
+    assert "read" not in design.text
+
+
+def test_the_report_names_readings_that_are_not_evaluable(tmp_path, capsys):
+    some = bars(20, 14, value=1)
+    masks = {r: {f"p{k}": some for k in range(4) if (r, k) != ("C", 2)} for r in "ABC"}
+    rows = [f"p{k},{r},{'not_evaluable,motion' if (r, k) == ('C', 2) else 'done,'}" for r in "ABC" for k in range(4)]
+    template = write(tmp_path, masks, reads=("case,rater,status,reason", *rows))
+    done = run(capsys, "report", template, "--reads", tmp_path / "reads.csv", "--to", tmp_path / "r.html")
+    assert "Three raters read the same four cases." in done.out
+    assert "1 of 12 readings is not evaluable (one of C; reason: motion (one)): it is in no other number." in done.out
+    assert "C found one case not evaluable; votes and pairs are of fewer raters there." in done.out
+    assert "absent" not in done.out
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "(1 of 12 readings not evaluable and left out)." in page
+    assert "1 of 12 readings was not evaluable" in page
 
 
 def test_a_study_of_which_nothing_is_evaluable_is_refused(tmp_path):

@@ -148,6 +148,11 @@ def test_an_empty_mask_has_no_distance_and_is_counted(agreed: mt.Agreement) -> N
         assert mean.value == pytest.approx(np.nanmean(values))
     whole = agreed.agreement
     assert (whole.find("distances_one_empty").value, whole.find("distances_one_empty").n) == (2, 34)
+    assert (whole.find("distances_both_empty").value, whole.find("distances_both_empty").n) == (3, 34)
+    [claim] = agreed.claims.of("distances.between").made
+    assert claim.text.endswith(
+        " Of 34 pairs of masks, 2 have no distance, as one of the two is empty, and 3 more, as both are."
+    )
     assert code(whole.find("hausdorff", "case", case="p04").value) == "both_empty"
     only = whole.find("hausdorff", "case", case="p03").value
     assert only == find("p03", "A", "C").value, "the pair that has a distance"

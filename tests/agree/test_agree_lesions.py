@@ -11,7 +11,7 @@ from scipy import ndimage
 
 import manytruths as mt
 from data_folder import data
-from manytruths.core.undefined import code
+from manytruths.core.undefined import code, code_of
 from real_studies import lidc
 from study_folders import run, table, write_png
 
@@ -162,6 +162,9 @@ def test_more_lesions_than_can_be_matched_leave_the_rest(monkeypatch):
     assert value(found, "pq").code == "too_many_lesions"
     assert value(found, "lesions", case="p2") == 1
     assert "p1" not in found.tables["lesions"].to_frame().case.tolist()
+    [note] = [note for note in found.notes if code_of(note) == "too_many_lesions"]
+    assert note.startswith("in one case (p1) raters drew more than ")
+    assert "not matched" in note
 
 
 def test_macro_means_over_labels():

@@ -239,6 +239,28 @@ def test_the_ratio_is_said_with_its_limits(agreed, evaluated) -> None:
     assert net.text.startswith("The areas of net are on average ")
 
 
+def test_ratios_to_one_reference_are_one_sentence() -> None:
+    masks = {case: {r: (draw(i, k) > 0).astype(np.uint8) for k, r in enumerate("ABC")} for i, case in enumerate(CASES)}
+    references = {case: {"gold": (draw(i, 7) > 0).astype(np.uint8)} for i, case in enumerate(CASES)}
+    result = mt.agree(mt.Study.from_arrays(masks, references=references), pictures=False, measure="sizes")
+    [claim] = result.claims.of("reference.sizes")
+    assert claim.about == "gold"
+    assert claim.text.startswith(
+        "As multiples of those of the given reference gold, the areas of raters are on average "
+    )
+    assert claim.text.endswith("; the limits take log ratios to be normally distributed.")
+    assert claim.text.count("limits of agreement") == 1
+    for rater in "ABC":
+        where = {"relation": "reference", "rater_a": rater, "size": "area"}
+        bias, low, high = (
+            result.tables["size_agreement"].find(name, "pooled", **where)
+            for name in ("bias", "lower_limit", "upper_limit")
+        )
+        digits = len(claim.text.split(f" for {rater} ")[0].split("(")[-2].split()[-1].split(".")[1])
+        assert f"{bias.value:.{digits}f} ({bias.low:.{digits}f}–{bias.high:.{digits}f}) for {rater} (" in claim.text
+        assert f"{low.value:.{digits}f} to {high.value:.{digits}f}" in claim.text
+
+
 def test_nothing_is_said_of_own_marks_votes_and_few_subjects() -> None:
     def of(cases, **references):
         masks = {c: {r: draw(CASES.index(c), k) for k, r in enumerate("ABC")} for c in cases}

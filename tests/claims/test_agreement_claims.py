@@ -36,6 +36,12 @@ def test_a_favourable_verdict_says_what_it_takes_for_granted(low: float, kind: s
     assert "provided" not in many[0].text
 
 
+def test_verbs_of_tentative_conclusions() -> None:
+    [claim] = judge_alpha(0.7, 0.9, 60)
+    assert "whether firm ones can, too, cannot be told" in claim.text
+    assert "whether firm ones could, too, could not be told" in plain_text(claim.result)
+
+
 def test_other_verdicts_take_nothing_for_granted() -> None:
     for low, high in ((0.3, 0.5), (0.5, 0.7)):
         assert "provided" not in judge_alpha(low, high, 12)[0].text

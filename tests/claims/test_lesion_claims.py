@@ -55,7 +55,10 @@ def test_lesions_and_who_found_them(claims: Claims) -> None:
         "2 cases: 2 by all raters, and 4 by one rater alone (3 of these overlap, less closely, with what another rater "
         "drew)."
     )
-    assert said(claims)["split"] == ("1 of the 6 lesions is drawn as one by some raters and as several by others.")
+    assert said(claims)["split"] == (
+        "1 of the 6 lesions is drawn as one by some raters and as several by others: parts that do not match the whole "
+        "count as lesions of their own, and a rater none of whose parts matches has not found it."
+    )
     assert said(claims)["threshold"] == (
         "How many lesions all raters found depends on how closely they must match: 2 of 5 lesions with a mean IoU of "
         "0.10 or more, and 0 of 8 with a mean IoU of 0.90 or more."
@@ -87,7 +90,7 @@ def test_a_rater_who_skipped_a_case() -> None:
     cases = {**CASES, "p2": {"A": line((2, 8)), "C": line((2, 8))}, "p3": {"A": line((2, 8), (60, 66))}}
     text = said(claims_of(cases))["found"]
     assert text.startswith("The raters marked 5 lesions")
-    assert "in 2 cases: 3 by all who read the case, and 2 by one rater alone" in text
+    assert "in 2 cases: 3 by all with a mask of the case, and 2 by one rater alone" in text
 
 
 def test_lesions_that_one_rater_alone_read_are_not_counted_as_found_alone() -> None:
@@ -98,7 +101,7 @@ def test_lesions_that_one_rater_alone_read_are_not_counted_as_found_alone() -> N
 
 def test_exchangeable_raters_are_told_the_same() -> None:
     text = said(claims_of(CASES, raters="exchangeable"))["found"]
-    assert "2 by all who read the case, and 4 by one rater alone" in text
+    assert "2 by all with a mask of the case, and 4 by one rater alone" in text
 
 
 def test_labels_are_told_apart() -> None:

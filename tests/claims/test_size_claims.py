@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import nibabel
 import numpy as np
 import pytest
 
@@ -62,8 +63,8 @@ def test_two_raters_have_limits_between_them(two):
     assert re.fullmatch(
         r"The limits of agreement of areas, as ratios of A to B, are \S+ \(95% CI \S+ to \S+\) and \S+ "
         r"\(95% CI \S+ to \S+\), with a mean ratio of \S+ \(95% CI \S+ to \S+\), over eleven of twelve cases, without "
-        r"one case in which one of them marked nothing\. 95% of the ratios lie between them, if log ratios are "
-        r"normally distributed\.",
+        r"one case in which one or both of them marked nothing\. 95% of ratios are expected between them, if log "
+        r"ratios are normally distributed\.",
         said(two, "sizes.limits").replace("12 cases", "twelve cases"),
     )
     assert not said(two, "sizes.no_spacing")
@@ -73,15 +74,15 @@ def test_two_raters_have_limits_between_them(two):
 
 def test_the_smallest_detectable_change_is_a_factor(two, three):
     pattern = (
-        r"The smallest detectable change of areas is a factor of \S+ \(95% CI \S+ to \S+\)(, over 11 of 12 cases, "
-        r"without one case in which a rater marked nothing)?: two areas of one case by different raters differ by less "
-        r"in 95% of cases, if log ratios are normally distributed\."
+        r"The smallest detectable change of areas is a factor of \S+{}: two areas of one case by different raters are "
+        r"expected to differ by less in 95% of cases, if log ratios are normally distributed\.{}"
     )
-    without = [
-        re.fullmatch(pattern, said(of, "sizes.detectable_change").replace("eleven of twelve", "11 of 12"))[1]
-        for of in (two, three)
-    ]
-    assert [bool(part) for part in without] == [True, False]
+    of_two = (
+        ", over eleven of twelve cases, without one case in which a rater marked nothing",
+        " Its interval has no useful upper end: two raters tell too little about how far others differ.",
+    )
+    for found, parts in ((two, of_two), (three, (r" \(95% CI \S+ to \S+\)", ""))):
+        assert re.fullmatch(pattern.format(*parts), said(found, "sizes.detectable_change"))
     (claim,) = two.of("sizes.detectable_change")
     assert ",area,mm²,log,all,,,smallest_detectable_change" in claim.numbers[0].at
 
@@ -124,7 +125,7 @@ def test_patients_with_several_cases_have_an_interval_of_these_raters(three):
 def test_more_raters_have_limits_with_the_mean(three):
     text = said(three, "sizes.limits")
     assert text.startswith("The limits of agreement with the mean are a factor of ")
-    assert text.endswith("These are no limits between two raters.")
+    assert text.endswith("They are not limits between two raters.")
     assert "(two-way random, absolute agreement, single rater)" in said(three, "sizes.icc")
     assert said(three, "sizes.no_spacing") == "Sizes are in pixels, since the size of a pixel is unknown."
 
@@ -154,6 +155,8 @@ def test_few_cases_have_no_intervals():
     for kind in (*ALL, "distances.between"):
         assert said(found, kind)
         assert "CI" not in said(found, kind)
+    for kind, have in (("sizes.limits", "they have"), ("sizes.detectable_change", "it has")):
+        assert said(found, kind).endswith(f"With fewer than ten cases, {have} no interval and may be far off.")
 
 
 def test_nothing_is_said_of_sizes_that_do_not_differ():
@@ -212,7 +215,7 @@ def test_repeated_readings_name_the_rater(tmp_path):
     found = claims(mt.Study.open(str(tmp_path / "{rater}/{session}/{case}.npy")))
     text = said(found, "sizes.repeatability")
     assert text.startswith("The repeatability coefficient of areas is a factor of ")
-    assert "two areas of one case by rater B differ by less in 95% of cases, if log ratios" in text
+    assert "two areas of one case by rater B are expected to differ by less in 95% of cases, if log ratios" in text
 
 
 def test_what_is_not_measured_is_not_mentioned():
@@ -233,9 +236,40 @@ def few_cases(**numbers: int) -> Claims:
 def test_raters_with_few_cases_are_named():
     """One case moves the correlation and the limits, and tells hardly anything about its rater."""
     one, two, many = few_cases(cla=1), few_cases(cla=1, dan=9), few_cases(c=2, d=3, e=4, f=5, g=10)
-    for kind in ALL:
-        assert said(one, kind).endswith(". Rater cla measured one of twelve cases.")
-        assert said(two, kind).endswith(". Rater cla measured one and rater dan measured nine of twelve cases.")
-        assert said(many, kind).endswith(". Of seven raters, four measured fewer than ten of twelve cases.")
-        assert "measured" not in said(few_cases(cla=10), kind)
-        assert "measured" not in said(few_cases(), kind)
+    first, *others = ALL
+    assert said(one, first).endswith(". Rater cla measured one of twelve cases.")
+    assert said(two, first).endswith(". Rater cla measured one and rater dan measured nine of twelve cases.")
+    assert said(many, first).endswith(". Of seven raters, four measured fewer than ten of twelve cases.")
+    assert "measured" not in said(few_cases(cla=10), first)
+    assert "measured" not in said(few_cases(), first)
+    for kind in others:
+        assert said(one, kind)
+        assert "measured" not in said(one, kind), "once is enough"
+
+
+def test_an_interval_without_a_useful_end_is_not_quoted():
+    """B draws larger by a constant: of two raters, the variance between raters has one degree of freedom."""
+    rng = np.random.default_rng(1)
+    radii = rng.uniform(5, 16, 12)
+    found = claims(mt.Study.from_arrays({f"p{i}": {"A": disc(r), "B": disc(1.1 * r)} for i, r in enumerate(radii)}))
+    text = said(found, "sizes.detectable_change")
+    assert "CI" not in text
+    assert text.endswith(
+        "Its interval has no useful upper end: two raters tell too little about how far others differ."
+    )
+    (claim,) = found.of("sizes.detectable_change")
+    assert not claim.numbers[0].low
+
+
+def test_the_cases_without_a_pixel_size_are_named(tmp_path):
+    rng = np.random.default_rng(0)
+    for rater in "AB":
+        (tmp_path / rater).mkdir()
+        np.save(tmp_path / rater / "p0.npy", disc(rng.uniform(6, 14)))
+        for i in range(1, 4):
+            volume = nibabel.Nifti1Image(disc(rng.uniform(6, 14))[..., None], np.diag([0.5, 0.5, 1, 1]))
+            nibabel.save(volume, tmp_path / rater / f"p{i}.nii")
+    found = claims(mt.Study.open(str(tmp_path / "{rater}/{case}")), measure="sizes")
+    assert said(found, "sizes.no_spacing") == (
+        "In 1 of 4 cases (p0.npy) sizes are in pixels, since the size of a pixel is unknown there."
+    )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pytest
 
 import manytruths as mt
+from manytruths.claims.sentences import plain_text
 from manytruths.cli import status
+from manytruths.reporting.findings import rank_algorithms
 from study_folders import disc, write_png
 
 GOOD = ("algorithms.interchangeable", "algorithms.worse_within")
@@ -59,6 +62,29 @@ def test_a_copy_of_a_rater_is_not_interchangeable_with_the_raters(tmp_path: Path
     assert not copy.made
     assert copy.why_not.code == "copies_of_rater"
     assert "rater A in 14 of the 14 cases" in copy.why_not
+
+
+def test_a_copy_of_a_rater_is_called_so_without_a_margin(tmp_path: Path) -> None:
+    study = mt.Study.open(write_study(tmp_path), predictions=str(tmp_path / "p/{algorithm}/{case}.png"))
+    evaluation = mt.evaluate(study, pictures=False)
+    [claim] = evaluation.claims.of("algorithms.copy").made
+    assert claim.text == (
+        "The masks of copy are those of rater A in 14 of the 14 cases in which it marks anything: that it agrees with "
+        "these raters is no evidence of its quality."
+    )
+    assert "were those of rater A" in plain_text(claim.result)
+
+
+def test_a_copy_of_a_rater_does_not_win(tmp_path: Path) -> None:
+    masks = write_study(tmp_path)
+    rmtree(tmp_path / "p/near")
+    evaluation = mt.evaluate(mt.Study.open(masks, predictions=str(tmp_path / "p/{algorithm}/{case}.png")))
+    ranked = rank_algorithms(evaluation)
+    assert ranked.ranking.verdict.winner == "copy"
+    assert ranked.verdict.winner is None
+    assert ranked.verdict.code == "copies_of_rater"
+    [claim] = ranked.claims.of("algorithms.winner")
+    assert claim.why_not.code == "copies_of_rater"
 
 
 def test_no_winner_was_trained_on_the_cases() -> None:

@@ -352,8 +352,14 @@ def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
     below = {row[who].shown: row[against].below for row in table.rows}
     assert below["A"] == "their own mask in every case"
     assert below["B"] == ""
-    assert below["STAPLE"] == "the mask of A, whose marks are in this consensus"
+    assert below["STAPLE"] == "the mask of A in every case: marks that are in this consensus"
     assert column(table, "n") == ["3"] * 5
+    partly = {name: {"expert": by["A" if name == "p0" else "B"] | by["C"]} for name, by in masks.items()}
+    partly["p0"] = {"expert": masks["p0"]["A"]}
+    some = given_reference.section(findings(Study.from_arrays(masks, references=partly)))
+    assert some is not None
+    below = {row[who].shown: row[against].below for row in tables(some)["given-references"].rows}
+    assert below["STAPLE"] == "the mask of A in one of four cases: marks that are in this consensus"
     own = {f"given-reference-{name}" for name in ("distances", "sizes", "limits", "lines", "lesions")}
     assert set(tables(section)) == {"given-references", *own}
     assert given_reference.section(findings(Study.from_arrays(masks))) is None, "nothing is given"

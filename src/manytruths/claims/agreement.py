@@ -429,7 +429,7 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None
     made = _rule(low, high)
     region = _region_decides(row, other, made)
     rests_on = [table.quote(each) for each in (row, other) if each is not None]
-    firm = "; whether firm ones {could}, too, {could}not be told" if high >= FIRM else ", but no firm ones"
+    firm = "; whether firm ones {could}, too, {cannot} be told" if high >= FIRM else ", but no firm ones"
     texts = {
         RELIABLE: "the marks {be} reliable enough for conclusions",
         FOR_TENTATIVE: "tentative conclusions {could} be drawn" + firm,

@@ -20,7 +20,7 @@ from .claim import ClaimKind, ClaimLog
 from .intervals import consider_failures
 from .numbers import TableIndex, has_interval, is_defined
 from .orders import all_standards, first_places, same_scores
-from .sentences import Cell, Sentence, compose, join_names, join_parts, label_words, number_word, spell_count
+from .sentences import Cell, Sentence, compose, counted, join_names, join_parts, label_words, number_word, spell_count
 
 ENOUGH = f"at least {LEAST_RATERS} raters and {MIN_SUBJECTS} subjects"
 
@@ -69,13 +69,18 @@ WINNER = ClaimKind(
     "One algorithm is better than every other under every metric and reference standard.",
     f"it comes first; at least {MIN_SUBJECTS} subjects under every metric and reference standard; one-sided Wilcoxon "
     "tests after Holm against every other under each of them (the largest p counts); first in 95% of the resamples "
-    "under each; not trained on cases of the study",
+    f"under each; {NOT_DEPENDENT}",
     "two or more algorithms are equal, and better than the others",
 )  # fmt: skip
 TRAINED_HERE = ClaimKind(
     "algorithms.trained_here", "description",
     "The algorithm was trained on cases of this study: its scores do not tell how it does in others.",
     "the study or --trained-on says so",
+)  # fmt: skip
+COPY = ClaimKind(
+    "algorithms.copy", "description",
+    "The algorithm's masks are those of a rater, or a consensus of the raters, in so many cases.",
+    "every pixel is the same in a tenth of the cases in which the algorithm marks anything, and in two at least",
 )  # fmt: skip
 EQUALS_RATER = ClaimKind(
     "reference.equals_rater", "description",
@@ -284,6 +289,46 @@ def consider_training(log: ClaimLog, trained_on: Mapping[str, str], algorithms: 
         log.consider(TRAINED_HERE, (TRAINED_HERE.says,), why_not=none)
 
 
+@dataclass(frozen=True)
+class CopiedMasks:
+    """Masks of an algorithm that are, pixel by pixel, those of a rater or a consensus."""
+
+    kind: str
+    """``rater`` or ``consensus``."""
+    whose: str
+    """``rater A``, ``the consensus staple``."""
+    cases: int
+    marked: int
+    """In how many cases the algorithm marks anything."""
+
+    @property
+    def share(self) -> str:
+        """``14 of the 14 cases``."""
+        return f"{self.cases} of the {counted(self.marked, 'case')}"
+
+    @property
+    def note(self) -> Note:
+        """Why nothing good is concluded."""
+        text = f"its masks are those of {self.whose} in {self.share} in which it marks anything"
+        return Note(f"copies_of_{self.kind}", text)
+
+
+def consider_copies(log: ClaimLog, copies: Mapping[str, CopiedMasks]) -> None:
+    """Which algorithms have the masks of a rater or a consensus."""
+    text = (
+        "The masks of {} {} those of {} in {} in which it {} anything: that it {} with these raters {} no evidence "
+        "of its quality."
+    )
+    tenses = ("are", "marks", "agrees", "is"), ("were", "marked", "agreed", "was")
+    for name, same in copies.items():
+        sentence, result = (
+            compose(text, Cell(name), are, same.whose, same.share, *rest) for are, *rest in tenses
+        )  # fmt: skip
+        log.consider(COPY, sentence, about=name, result=result)
+    if not copies:
+        log.consider(COPY, (COPY.says,), why_not=Note("no_copy", "no algorithm has the masks of a rater or consensus"))
+
+
 def trained_here(reference: str) -> Note:
     """Why nothing good is concluded about an algorithm that was trained on the study."""
     return Note("trained_here", f"it was trained on cases of this study ({reference})")
@@ -324,9 +369,12 @@ def _order(orders: ReferenceRankings, past: bool) -> str:
 
 def consider_winner(
     log: ClaimLog, ranking: Ranking, pairs: TableIndex, metric_names: Mapping[str, str],
-    trained_on: Mapping[str, str] | None = None,
+    dependent: Mapping[str, Note] | None = None,
 ) -> None:  # fmt: skip
-    """Whether one algorithm is better than every other; tested under every metric and reference standard."""
+    """Whether one algorithm is better than every other; tested under every metric and reference standard.
+
+    ``dependent`` says why an algorithm is near to the reference standards for another reason than that it is good.
+    """
     evidence = ranking.evidence()
     first, *others = evidence.order
     name = ranking.algorithms[first]
@@ -350,8 +398,7 @@ def consider_winner(
     sentence, result = (compose(text, metrics, Cell(name), was, whom, every, tested) for was in ("is", "was"))
     verdict = ranking.verdict
     refused = None if verdict.winner else Note(verdict.code, verdict.sentence)
-    if trained_on and name in trained_on:
-        refused = refused or trained_here(trained_on[name])
+    refused = refused or (dependent or {}).get(name)
     log.consider(WINNER, sentence, about=name, result=result, why_not=refused, p_value=p)
 
 

@@ -64,13 +64,21 @@ def _quote(table: TableIndex, row: Row) -> Cell:
 
 
 def _gaps(table: TableIndex, past: bool) -> Sentence:
-    """How many pairs of masks have no distance."""
-    row = table.row("distances_one_empty", "pooled")
-    if not is_defined(row) or not row.value:
+    """How many pairs of masks have no distance, as one of the two is empty, or both are."""
+    one, both = (table.row(f"distances_{which}_empty", "pooled") for which in ("one", "both"))
+    is_, are, have = ("was", "were", "had") if past else ("is", "are", "have")
+    parts: list[tuple[Row, str]] = []
+    if is_defined(one) and one.value:
+        parts.append((one, f"as one of the two {is_} empty"))
+    if is_defined(both) and both.value:
+        parts.append((both, f"as both {are}{'' if parts else ' empty'}"))
+    if not parts:
         return ()
-    have, be = ("had", "was") if past else ("has" if row.value == 1 else "have", "is")
-    text = f" Of {row.n:,} pairs of masks, {{}} {have} no distance, as one of the two {be} empty."
-    return compose(text, table.quote(row, 0))
+    (first, why), *rest = parts
+    have = "has" if first.value == 1 and not past else have
+    said = compose(f" Of {first.n:,} pairs of masks, {{}} {have} no distance, {why}", table.quote(first, 0))
+    more = (compose(f", and {{}} more, {reason_}", table.quote(row, 0)) for row, reason_ in rest)
+    return (*said, *(part for sentence in more for part in sentence), ".")
 
 
 def _consider_labels(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:

@@ -29,8 +29,8 @@ UNIT = (
 
 FOUND = ClaimKind(
     "lesions.found", "description",
-    "The raters marked so many lesions in so many cases, so many of them by all who read the case and by one alone; of "
-    "several labels, by label.",
+    "The raters marked so many lesions in so many cases, so many of them by all with a mask of the case and by one "
+    "alone; of several labels, by label.",
     f"Somebody marked a lesion that two raters rated. {UNIT}",
 )  # fmt: skip
 AGREEMENT = ClaimKind(
@@ -49,7 +49,7 @@ DELINEATION = ClaimKind(
 )  # fmt: skip
 SPLIT = ClaimKind(
     "lesions.split", "description",
-    "So many lesions were drawn as one by some raters and as several by others.",
+    "So many lesions were drawn as one by some raters and as several by others, and how the parts count.",
     "As lesions.found, and there is such a lesion.",
 )  # fmt: skip
 THRESHOLD = ClaimKind(
@@ -163,7 +163,7 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
     rows = [table.row(name, "pooled", "", "", label=label) for name in FINDERS]
     every, by_all, by_one, near = (row for row in rows if row is not None)
     what = "values of the masks" if facts.instances else "connected marks"
-    everybody = "all raters" if facts.everybody else "all who read the case"
+    everybody = "all raters" if facts.everybody else "all with a mask of the case"
     who = "both raters" if facts.raters == 2 else everybody
     drawn = table.row("lesions", "pooled", "", "", label=label)
     rated = " that two or more of them rated" if drawn is not None and drawn.value > every.value else ""
@@ -242,7 +242,10 @@ def _consider_split(log: ClaimLog, table: TableIndex, label: str, about: str) ->
         return
 
     def sentence(verb: str) -> Sentence:
-        text = "{} of the {} lesions{} {} drawn as one by some raters and as several by others."
+        text = (
+            "{} of the {} lesions{} {} drawn as one by some raters and as several by others: parts that do not match "
+            "the whole count as lesions of their own, and a rater none of whose parts matches has not found it."
+        )
         return compose(text, table.quote(split, 0), table.quote(every, 0), _of_label(label), verb)
 
     now, then = ("is", "was") if split.value == 1 else ("are", "were")

@@ -162,6 +162,15 @@ class RaterFacts:
     pixel: str = "pixel"
     sessions: bool = False
     """Whether raters have several sessions, of which one counts."""
+    not_evaluable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The cases that raters read and found not evaluable."""
+
+    @property
+    def which_cases(self) -> tuple[str, str]:
+        """Which cases all raters have in common, and which two of them; a case that is not evaluable was read."""
+        if any(self.not_evaluable.values()):
+            return "with masks of all of them", "with masks of both"
+        return "that all of them read", "that both read"
 
     @property
     def copies(self) -> tuple[PossibleCopy, ...]:
@@ -225,8 +234,10 @@ def _consider_design(log: ClaimLog, facts: RaterFacts) -> None:
         sentence, result = (capitalise(compose(text, who, verb)) for verb in verbs)
         log.consider(DISCONNECTED, sentence, result=result)
     elif facts.shared < facts.cases:
-        shared = f"{spell_count(facts.shared, 'case')} that all of them read"
+        shared = f"{spell_count(facts.shared, 'case')} {facts.which_cases[0]}"
         start = "Not all raters read every case" if facts.shared else "No case was read by all raters"
+        if any(facts.not_evaluable.values()):
+            start = f"{'Not every' if facts.shared else 'No'} case has a mask of every rater"
         pooled = f"over the {shared}" if facts.shared else "of different cases for different pairs"
         text = (
             f"{start} ({{missing}}): tests compare{{d}} raters within cases, and pooled Dice distances and Williams' "
@@ -246,11 +257,16 @@ def _consider_design(log: ClaimLog, facts: RaterFacts) -> None:
 
 
 def _missing(facts: RaterFacts) -> Sentence:
-    """``no mask of E in c03, no mask of F in c01 and c02``."""
+    """``no mask of E in c03, no mask of F in c01 and c02``; cases that are not evaluable are called so."""
     lacking = [(rater, cases) for rater, cases in facts.missing.items() if cases]
-    parts: list[Sentence] = [
-        compose("no mask of {} in {}", Cell(rater), case_links(cases, 3)) for rater, cases in lacking[:MOST_LACKING]
-    ]
+    parts: list[Sentence] = []
+    for rater, cases in lacking[:MOST_LACKING]:
+        judged = facts.not_evaluable.get(rater, ())
+        absent = [case for case in cases if case not in judged]
+        if absent:
+            parts.append(compose("no mask of {} in {}", Cell(rater), case_links(absent, 3)))
+        if gone := [case for case in cases if case in judged]:
+            parts.append(compose("not evaluable to {}: {}", Cell(rater), case_links(gone, 3)))
     if len(lacking) > MOST_LACKING:
         parts.append((f"and so on for {spell_count(len(lacking) - MOST_LACKING, 'more rater')}",))
     return join_parts(parts, ", ")

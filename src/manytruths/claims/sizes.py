@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.undefined import Note, code, reason
 from ..inference.intervals import MIN_SUBJECTS
@@ -29,8 +29,9 @@ LIMITS = ClaimKind(
     "Of two raters, the limits of agreement of areas or volumes, as ratios; of more, the limits of agreement with the "
     "mean, as a factor, which are said to be none between two raters.",
     "They are defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
-    "needs ten subjects. The sentence says that the limits take log ratios to be normally distributed. Raters with "
-    "fewer than ten cases, where others have more, are named.",
+    "needs ten subjects, and without one the sentence says that the number may be far off. It says that the limits "
+    "take log ratios to be normally distributed. Raters with fewer than ten cases, where others have more, are named "
+    "in one of the sentences on sizes.",
     "coverage of the intervals, where log ratios are normal",
 )  # fmt: skip
 CHANGE = ClaimKind(
@@ -38,15 +39,17 @@ CHANGE = ClaimKind(
     "The smallest detectable change of areas or volumes is a factor: two sizes of one case by different raters differ "
     "by less in 95% of cases.",
     "It is defined: two subjects or more in which every rater marked something, and sizes that differ; the interval "
-    "needs ten subjects. The sentence says that it takes log ratios to be normally distributed. Raters with fewer than "
-    "ten cases, where others have more, are named.",
+    "needs ten subjects, and without one the sentence says that the number may be far off; where its upper end is more "
+    "than ten times the factor, as of few raters, that is said instead. The sentence says that it takes log ratios to "
+    "be normally distributed. Raters with fewer than ten cases, where others have more, are named in one of the "
+    "sentences on sizes.",
     "coverage of the interval, where log ratios are normal",
 )  # fmt: skip
 REPEATABILITY = ClaimKind(
     "sizes.repeatability", "estimate",
     "Two areas or volumes that one rater draws in the same case differ by less than a factor in 95% of cases.",
-    "A rater has several sessions, and it is defined; the interval needs ten subjects. The sentence says that it takes "
-    "log ratios to be normally distributed.",
+    "A rater has several sessions, and it is defined; the interval needs ten subjects, and without one the sentence "
+    "says that the number may be far off. It says that it takes log ratios to be normally distributed.",
     "coverage of the interval",
 )  # fmt: skip
 CUT = ClaimKind(
@@ -63,7 +66,7 @@ NO_SPACING = ClaimKind(
 REFERENCE_SIZES = ClaimKind(
     "reference.sizes", "estimate",
     "A rater's or algorithm's areas or volumes are so many times those of a given reference standard, with the limits "
-    "of agreement; of several labels, label by label.",
+    "of agreement; of several labels, label by label, and of one label in one sentence for each reference.",
     f"The ratio has an interval, and so at least {MIN_SUBJECTS} subjects in which both marked something. The reference "
     "is not the rater's own mask in any case and no vote of the raters; the algorithm was not trained on the study, "
     "and the reference is not its own mask in any case. The sentence says that the limits take log ratios to be "
@@ -81,6 +84,10 @@ CORRELATIONS = {
 NORMAL = "log ratios are normally distributed"
 SPREADS = ("smallest_detectable_change", "limits_with_mean", "upper_limit", "repeatability")
 """Statistics that tell nothing where sizes do not differ: 0, or a factor of 1."""
+NEAR_ONE = 0.005
+"""Ratios that are nearer to 1 are shown with three digits."""
+FAR_END = 10.0
+"""Upper ends that are more times the factor itself tell nothing."""
 MOST_RARE = 3
 """Raters with few cases who are named."""
 COUNTED = ("pixels", "voxels")
@@ -122,6 +129,13 @@ class _Size:
         found = (table.row(statistic, "pooled", *extra, label=label) for label in self.facts.labels or ("",))
         return sorted((row for row in found if row is not None), key=lambda row: (not _is_sayable(row), -row.value))
 
+    def uncertain(self, rows: Sequence[Row], start: str) -> str:
+        """A warning where no number that is said has an interval, for want of subjects."""
+        if any(_is_sayable(row) and has_interval(row) for row in rows):
+            return ""
+        few = f"{number_word(MIN_SUBJECTS)} {self.facts.subject_word}s"
+        return f" With fewer than {few}, {start} no interval and may be far off."
+
     def over(self, row: Row, empty: str = "") -> str:
         """Over how many subjects, where not all, and how many cases have no ratio, as ``empty`` marked nothing."""
         parts = []
@@ -138,9 +152,10 @@ class _Size:
 def consider_sizes(log: ClaimLog, table: TableIndex, sizes: TableIndex, facts: SizeFacts) -> None:
     """Consider every claim about sizes, from the tables ``size_agreement`` and ``sizes``."""
     for size in _sizes(table, sizes, facts.about):
-        _consider_correlation(log, table, size)
-        _consider_limits(log, table, size)
-        _consider_change(log, table, size)
+        for consider in (_consider_correlation, _consider_limits, _consider_change):
+            consider(log, table, size)
+            if log.claims[-1].made:
+                size = replace(size, rare=())  # named once
         _consider_repeatability(log, table, size)
     _consider_cut(log, sizes, facts)
     _consider_spacing(log, sizes)
@@ -275,6 +290,16 @@ def _factor(table: TableIndex, row: Row) -> Cell:
     return table.quote(row, _factor_digits(row))
 
 
+def _has_bound(row: Row) -> bool:
+    """Whether a factor's interval has an upper end that tells anything; none at all counts, too."""
+    return row.high is None or not row.high > FAR_END * row.value
+
+
+def _bounded(table: TableIndex, row: Row) -> Cell:
+    """A factor, without its interval where that has no useful upper end."""
+    return table.quote(row, _factor_digits(row), interval=_has_bound(row))
+
+
 def _consider_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
     two = size.facts.raters == 2 and not size.facts.exchangeable
     (_pair_limits if two else _mean_limits)(log, table, size)
@@ -293,17 +318,15 @@ def _pair_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
         lower, bias = (table.row(name, "pooled", *row.extra, label=row.label) for name in ("lower_limit", "bias"))
         assert lower is not None
         assert bias is not None
-        numbers = (_factor(table, each) for each in (lower, row, bias))
-        return compose("{} and {}, with a mean ratio of {}{}", *numbers, size.over(row, "one of them"))
+        digits = _factor_digits(lower, row, bias)
+        numbers = (table.quote(each, digits) for each in (lower, row, bias))
+        return compose("{} and {}, with a mean ratio of {}{}", *numbers, size.over(row, "one or both of them"))
 
     said, left = _by_label(rows, part, "; ")
     text = f"The limits of agreement of {size.words}, as ratios of {{}} to {{}}, {{}} {{}}. "
-    last = f"95% of the ratios lie between them, if {NORMAL}.", f"95% of the ratios lay between them, if {NORMAL}."
+    last = f"95% of ratios are expected between them, if {NORMAL}.{size.uncertain(rows, 'they have')}"
     raters = tuple(Cell(name) for name in names)
-    sentence, result = (
-        (*compose(text, *raters, verb, said), rest, *size.rare)
-        for verb, rest in zip(("are", "were"), last, strict=True)
-    )
+    sentence, result = ((*compose(text, *raters, verb, said), last, *size.rare) for verb in ("are", "were"))
     log.consider(LIMITS, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 
@@ -315,11 +338,11 @@ def _mean_limits(log: ClaimLog, table: TableIndex, size: _Size) -> None:
         return
     said, left = _by_label(rows, lambda row: (_factor(table, row), size.over(row, "a rater")))
     text = (
-        f"The limits of agreement with the mean {{}} a factor of {{}}: 95% of {size.words} {{}} within that factor of "
-        f"the geometric mean of all raters, if {NORMAL}. These {{}} no limits between two raters."
+        f"The limits of agreement with the mean {{}} a factor of {{}}: 95% of {size.words} are expected within that "
+        f"factor of the geometric mean of all raters, if {NORMAL}. They are not limits between two raters."
+        f"{size.uncertain(rows, 'they have')}"
     )
-    verbs = ("are", "lie", "are"), ("were", "lay", "were")
-    sentence, result = ((*compose(text, first, said, *more), *size.rare) for first, *more in verbs)
+    sentence, result = ((*compose(text, verb, said), *size.rare) for verb in ("are", "were"))
     log.consider(LIMITS, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 
@@ -329,13 +352,16 @@ def _consider_change(log: ClaimLog, table: TableIndex, size: _Size) -> None:
         text = f"The smallest detectable change of {size.words} is known."
         log.consider(CHANGE, (text,), about=_about(size), why_not=_why_undefined(rows))
         return
-    said, left = _by_label(rows, lambda row: (_factor(table, row), size.over(row, "a rater")))
+    said, left = _by_label(rows, lambda row: (_bounded(table, row), size.over(row, "a rater")))
     text = (
         f"The smallest detectable change of {size.words} {{}} a factor of {{}}: two {size.words} of one case by "
-        f"different raters {{}} by less in 95% of cases, if {NORMAL}."
+        f"different raters are expected to differ by less in 95% of cases, if {NORMAL}."
     )
-    verbs = ("is", "differ"), ("was", "differed")
-    sentence, result = ((*compose(text, be, said, verb), *size.rare) for be, verb in verbs)
+    if any(_is_sayable(row) and not _has_bound(row) for row in rows):
+        few = spell_count(size.facts.raters, "rater")
+        text += f" Its interval has no useful upper end: {few} tell too little about how far others differ."
+    text += size.uncertain(rows, "it has")
+    sentence, result = ((*compose(text, be, said), *size.rare) for be in ("is", "was"))
     log.consider(CHANGE, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 
@@ -356,9 +382,9 @@ def _consider_repeatability(log: ClaimLog, table: TableIndex, size: _Size) -> No
     values, left = _by_label(rows, lambda row: (_factor(table, row), size.over(row, "a session")))
     text = (
         f"The repeatability coefficient of {size.words} {{}} a factor of {{}}: two {size.words} of one case by {{}} "
-        f"{{}} by less in 95% of cases, if {NORMAL}."
+        f"are expected to differ by less in 95% of cases, if {NORMAL}.{size.uncertain(rows, 'it has')}"
     )
-    sentence, result = (compose(text, be, values, who, verb) for be, verb in (("is", "differ"), ("was", "differed")))
+    sentence, result = (compose(text, be, values, who) for be in ("is", "was"))
     log.consider(REPEATABILITY, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
 
 
@@ -378,18 +404,26 @@ def _consider_cut(log: ClaimLog, sizes: TableIndex, facts: SizeFacts) -> None:
 
 
 def _consider_spacing(log: ClaimLog, sizes: TableIndex) -> None:
-    units = {row["unit"] for row in sizes.rows if row.statistic in RATIOS and row.scope == "case"}
-    unknown = [unit for unit in COUNTED if unit in units]
+    cases: dict[str, list[str]] = {}
+    for row in sizes.rows:
+        if row.statistic in RATIOS and row.scope == "case" and row.case not in cases.setdefault(row["unit"], []):
+            cases[row["unit"]].append(row.case)
+    unknown, every = [unit for unit in COUNTED if unit in cases], len(set().union(*cases.values()))
     if not unknown:
         log.consider(
             NO_SPACING, (NO_SPACING.says,), why_not=Note("spacing_known", "the spacing of every case is known")
         )
         return
     for unit in unknown:
-        some = "" if len(units) == 1 else " in some cases"
-        text = f"Sizes {{}} in {unit}{some}, since the size of a {unit.removesuffix('s')} {{}} unknown there."
-        text = text if some else text.replace(" there.", ".")
-        log.consider(NO_SPACING, (text.format("are", "is"),), result=(text.format("were", "was"),))
+        text = f"{{}} {{}} in {unit}, since the size of a {unit.removesuffix('s')} {{}} unknown{{}}."
+        few = len(cases[unit]) < every
+        start: Sentence = ("Sizes",)
+        if few:
+            many = f"In {len(cases[unit])} of {counted(every, 'case')} ({{}}) sizes"
+            start = compose(many, case_links(cases[unit]))
+        there = " there" if few else ""
+        sentence, result = (compose(text, start, *be, there) for be in (("are", "is"), ("were", "was")))
+        log.consider(NO_SPACING, sentence, result=result)
 
 
 # -- given reference standards -----------------------------------------------------------------------
@@ -422,13 +456,23 @@ def consider_reference_sizes(log: ClaimLog, table: TableIndex, facts: ReferenceS
         rows = by_pair.setdefault((row["size"], row["unit"], *map(str, row.extra[4:])), [])
         rows += [row] if row.label in (facts.labels or ("",)) else []
     units, named = {unit for _, unit, *_ in by_pair}, dict[str, int]()
+    together: dict[tuple[str, str], dict[str, Row]] = {}
     for (size, unit, who, reference), rows in by_pair.items():
         words = f"{size}s" if len(units) == 1 else f"{size}s in {unit}"
         why = facts.silent.get((who, reference)) or _why_no_ratio(rows)
         if why is None and named.get(reference, 0) >= MOST_NAMED:
             why = Note("in_the_table", f"{number_word(MOST_NAMED)} others are named; the table has all")
         named[reference] = named.get(reference, 0) + (why is None)
-        _consider_ratio(log, table, facts, words, (who, reference), rows, why)
+        if why is None and not facts.labels:
+            together.setdefault((words, reference), {})[who] = rows[0]
+        else:
+            _consider_ratio(log, table, facts, words, (who, reference), rows, why)
+    for (words, reference), of in together.items():
+        if len(of) == 1:
+            [(who, row)] = of.items()
+            _consider_ratio(log, table, facts, words, (who, reference), [row], None)
+        else:
+            _consider_ratios(log, table, facts, words, reference, of)
 
 
 def _why_no_ratio(rows: Sequence[Row]) -> Note | None:
@@ -454,14 +498,16 @@ def _consider_ratio(
     shown = known if len(known) <= MANY_LABELS else [known[0], known[-1]]
     parts: list[Sentence] = []
     for row in shown:
-        ends = (table.row(name, "pooled", *row.extra, label=row.label) for name in ("lower_limit", "upper_limit"))
-        limits = [table.quote(end, _factor_digits(end), interval=False) for end in ends if end is not None]
+        found = (table.row(name, "pooled", *row.extra, label=row.label) for name in ("lower_limit", "upper_limit"))
+        ends = [end for end in found if end is not None]
+        digits = _factor_digits(row, *ends)
+        limits = [table.quote(end, digits, interval=False) for end in ends]
         those: Sentence = () if parts else (" times those of the given reference ", reference)
         label = f" for {label_words(row.label)}" if row.label else ""
         text = "{}{}{} (95% limits of agreement {} to {}" + ("{})" if parts else f", if {NORMAL}{{}})")
         over = _reference_over(row, facts)
         over = "" if parts and over == _reference_over(shown[0], facts) else over
-        parts.append(compose(text, _factor(table, row), those, label, *limits, over))
+        parts.append(compose(text, table.quote(row, digits), those, label, *limits, over))
     said = join_parts(parts)
     if shown is not known:
         said = (*said, f", the largest and the smallest of {number_word(len(known))} labels")
@@ -470,8 +516,34 @@ def _consider_ratio(
     log.consider(REFERENCE_SIZES, sentence, about=about, result=result, rests_on=tuple(map(table.quote, left)))
 
 
-def _factor_digits(row: Row) -> int:
-    return 2 if abs(row.value - 1) >= 0.005 or row.value == 1 else 3
+def _consider_ratios(
+    log: ClaimLog, table: TableIndex, facts: ReferenceSizeFacts, words: str, reference: str, of: Mapping[str, Row]
+) -> None:
+    """The ratios of several raters or algorithms to one reference, in one sentence; there is one label."""
+    names = ("lower_limit", "upper_limit")
+    limits = {
+        who: [table.row(name, "pooled", *row.extra, label=row.label) for name in names] for who, row in of.items()
+    }
+    known = {who: [end for end in ends if end is not None] for who, ends in limits.items()}
+    digits = _factor_digits(*of.values(), *(end for ends in known.values() for end in ends))
+    parts: list[Sentence] = []
+    for who, row in of.items():
+        named = "" if parts else "95% limits of agreement "
+        ends = [table.quote(end, digits, interval=False) for end in known[who]]
+        text = f"{{}} for {{}} ({named}{{}} to {{}}{{}})"
+        parts.append(compose(text, table.quote(row, digits), Cell(who), *ends, _reference_over(row, facts)))
+    whose = "raters" if facts.rater else "algorithms"
+    text = (
+        f"As multiples of those of the given reference {{}}, the {words} of {whose} {{}} on average {{}}; the limits "
+        "take log ratios to be normally distributed."
+    )
+    sentence, result = (compose(text, Cell(reference), be, join_parts(parts)) for be in ("are", "were"))
+    log.consider(REFERENCE_SIZES, sentence, about=reference, result=result)
+
+
+def _factor_digits(*rows: Row) -> int:
+    """So many digits that ratios which are compared with each other are not shown as 1 unless they are."""
+    return max(2 if abs(row.value - 1) >= NEAR_ONE or row.value == 1 else 3 for row in rows)
 
 
 def _reference_over(row: Row, facts: ReferenceSizeFacts) -> str:
@@ -480,5 +552,5 @@ def _reference_over(row: Row, facts: ReferenceSizeFacts) -> str:
     if row.n is not None and row.n < facts.subjects:
         parts.append(f"over {number_word(row.n)} of {spell_count(facts.subjects, facts.subject_word)}")
     if row.n_undefined:
-        parts.append(f"without {spell_count(row.n_undefined, 'case')} in which one of the two marked nothing")
+        parts.append(f"without {spell_count(row.n_undefined, 'case')} in which one or both marked nothing")
     return "".join(f"; {part}" for part in parts)

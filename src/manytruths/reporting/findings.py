@@ -389,7 +389,8 @@ def rank_algorithms(evaluation: Evaluation, *, seed: int = 0, resamples: int = 1
         return None  # no algorithm has a score
     trained_on = evaluation.study.options.trained_on
     rank_settings = RankSettings(missing=evaluation.missing, resamples=resamples, seed=seed, trained_on=trained_on)
-    return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases))
+    copies = {name: same.note for name, same in evaluation.copies.items()}
+    return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases), copies=copies)
 
 
 def _plan_more_raters(agreement: Agreement, *, seed: int, resamples: int) -> Plan | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..analyses.agree.flow import not_evaluable_cases
 from ..study import Study
 
 LEAST_JACKKNIFED = 5
@@ -52,6 +53,12 @@ class StudyCounts:
     def missing(self) -> int:
         """Of these, how many are missing."""
         return self.wanted - self.there
+
+    @cached_property
+    def not_evaluable(self) -> int:
+        """Of these, how many the rater found not evaluable."""
+        here = {case.name for case in self.study}
+        return sum(case in here for cases in not_evaluable_cases(self.study).values() for case in cases)
 
     @cached_property
     def repeated(self) -> dict[str, int]:

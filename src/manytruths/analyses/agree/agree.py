@@ -18,6 +18,7 @@ from ...claims.lesions import LesionFacts, consider_lesions
 from ...claims.masks import consider_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
+from ...claims.readings import consider_readings
 from ...claims.sentences import counted
 from ...claims.sessions import consider_sessions, session_notes
 from ...claims.sizes import SizeFacts, consider_sizes
@@ -35,9 +36,9 @@ from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measu
 from .changes import change_notes
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
-from .flow import flow_notes, flow_table
+from .flow import flow_notes, flow_table, not_evaluable_cases
 from .groups import compare_groups, find_groups, parse_by
-from .lesions import lesion_tables
+from .lesions import lesion_notes, lesion_tables
 from .raters import RaterAnalysis, raters_analysis, size_tests_without
 from .references import (
     Equal,
@@ -116,6 +117,7 @@ class Agreement(Result):
         log = ClaimLog()
         consider_masks(log, self.suspicions, TableIndex("agree/masks.csv", suspicions_table(self.suspicions)))
         consider_sessions(log, self.study)
+        consider_readings(log, TableIndex("agree/flow.csv", self.tables["flow"]))
         table, facts = TableIndex("agree/agreement.csv", self.agreement), self._facts
         consider_agreement(log, table, facts)
         if not self.study.options.exchangeable:
@@ -402,7 +404,7 @@ def tabulate_agreement(
     groups = compare_groups(study, tallies, settings, {table.name: table for table in tables})
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
-    measured = (*size_notes(sizes), *change_notes(study, sizes))
+    measured = (*size_notes(sizes), *change_notes(study, sizes), *lesion_notes(found))
     others = (*flow_notes(study), *_notes(study, tallies, agreement), *measured, *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
@@ -441,6 +443,7 @@ def _analyse_raters(
         subject=subject_word(study),
         pixel=_pixel_word(cases),
         sessions=bool(study.sessions),
+        not_evaluable=not_evaluable_cases(study),
     )
     return replace(found, facts=facts)
 

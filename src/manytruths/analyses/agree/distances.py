@@ -36,6 +36,8 @@ from ..tables import Series, Settings, region_of, summarise
 DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice")
 LENGTHS = DISTANCES[:3]
 """Those that have a unit."""
+BOTH_EMPTY = "distances_both_empty"
+"""How many pairs have no distance because neither marked anything."""
 ONE_EMPTY = "distances_one_empty"
 """How many pairs have no distance because one of the two marked nothing."""
 TOLERANCE = "surface_tolerance"
@@ -317,19 +319,21 @@ def mean_distance_rows(distances: StudyDistances, tallies: Tallies, settings: Se
     labels, region = _labels(tallies), region_of(tallies)
     if not distances.cases:
         return
-    by_label, counts = dict[str, list[Series]](), dict[str, Row]()
+    by_label, counts = dict[str, list[Series]](), dict[str, list[Row]]()
     for label in labels:
         found = [_between_raters(distances, case, tally, label) for case, tally in tallies.items()]
         by_label[label] = _series([_mean_values(values) for values in found], label, ())
         codes = [code(values["hausdorff"]) for case in found for values in case]
-        empty = float(codes.count("one_empty"))
-        counts[label] = Row("pooled", ONE_EMPTY, empty, "", "", label, region, n=len(codes))
+        empty = {ONE_EMPTY: codes.count("one_empty"), BOTH_EMPTY: codes.count("both_empty")}
+        counts[label] = [
+            Row("pooled", name, float(count), "", "", label, region, n=len(codes)) for name, count in empty.items()
+        ]
     if len(labels) > 1:
         yield from distances.with_units(macro_rows(by_label, tallies, settings))
     for label, series in by_label.items():
         yield from distances.with_units(summarise(series, tallies, settings))
         tolerance = Row("pooled", TOLERANCE, distances.tolerance(label), "", "", label, region)
-        yield from distances.with_units([counts[label], tolerance])
+        yield from distances.with_units([*counts[label], tolerance])
 
 
 def _between_raters(distances: StudyDistances, case: str, tally: Tally, label: str) -> list[Values]:

@@ -95,9 +95,21 @@ def _missing(study: Study) -> Iterator[Reading]:
         yield from ((case.name, c) for name, c in first.items() if name not in here and (case.name, name) not in known)
 
 
+def not_evaluable_cases(study: Study) -> dict[str, tuple[str, ...]]:
+    """The cases that raters found not evaluable, by rater, where no session of theirs is there instead."""
+    found: dict[str, tuple[str, ...]] = {}
+    there = {(case.name, column.name) for case in study for column in case.masks}
+    for reading in study.unused:
+        name = reading.column.name
+        if reading.why == "not_evaluable" and (reading.case, name) not in there:
+            found[name] = tuple(dict.fromkeys((*found.get(name, ()), reading.case)))
+    return found
+
+
 def flow_notes(study: Study) -> Iterator[Note]:
     """How many readings are not evaluable."""
     count = sum(reading.why == "not_evaluable" for reading in study.unused)
     if count:
-        verb = "is" if count == 1 else "are"
-        yield Note("not_evaluable", f"{counted(count, 'reading')} {verb} not evaluable and in no number; flow.csv")
+        are, they = ("is", "it is") if count == 1 else ("are", "they are")
+        text = f"{counted(count, 'reading')} {are} not evaluable: {they} counted in flow.csv, and in no other number"
+        yield Note("not_evaluable", text)

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...charts.curves import line_chart
+from ...claims.sentences import join_names, spell_count
 from ...core.columns import Column
 from ...core.tally import Tallies, Tally
-from ...core.undefined import Undefined, code, ratio
+from ...core.undefined import Note, Undefined, code, ratio
 from ...io.result_tables import PlainTable, Row, Table
 from ...lesions import Lesion, LesionMatch, match_lesions
-from ...lesions.marks import TooManyLesions
+from ...lesions.marks import MOST, TooManyLesions
 from ...lesions.matching import positive_agreement, rater_detection
 from ...lesions.rules import Rule
 from ...measures.sizes import MM3_PER_ML, SizeUnits
@@ -107,6 +108,19 @@ class CaseLesions:
         nothing = {r: None if r in self.absent else np.zeros((1, 1), bool) for r in self.raters}
         numbers = detection_numbers(match_lesions(nothing))
         return LabelLesions(curve=dict.fromkeys(self.thresholds, numbers), numbers=numbers)
+
+
+def lesion_notes(cases: Mapping[str, CaseLesions | None]) -> Iterator[Note]:
+    """Cases with more lesions than can be matched."""
+    full = [
+        name
+        for name, found in cases.items()
+        if found is not None and any(label.too_many for label in found.by_label.values())
+    ]
+    if full:
+        where = f"{spell_count(len(full), 'case')} ({join_names(full, 4)})"
+        text = f"in {where} raters drew more than {MOST:,} lesions, which are not matched: detection is undefined there"
+        yield Note("too_many_lesions", text)
 
 
 def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:

@@ -15,6 +15,7 @@ from ...claims.claim import Claims
 from ...claims.masks import IDS, KINDS
 from ...claims.numbers import TableIndex, telling_digits
 from ...claims.raters import RaterFacts
+from ...claims.readings import NOT_EVALUABLE
 from ...claims.sentences import counted, number, spell_count, there_are
 from ...claims.sessions import COUNTED
 from ...core.labels import MACRO
@@ -75,7 +76,7 @@ def print_agreement(result: Agreement, console: Console) -> None:
         _raters(result), _within(result), _edits(result),
         reference_grid(result.tables.get("reference_scores")), _disputed(result),
     )  # fmt: skip
-    said = (*IDS, COUNTED.id)  # as notes
+    said = (*IDS, COUNTED.id, NOT_EVALUABLE.id)  # as notes
     others = Claims(claim for claim in result.claims if claim.kind.id not in said)
     notes = [note for note in result.notes if code_of(note) not in KINDS]
     print_parts(console, parts, (*_interval_note(result), *notes), others)
@@ -327,8 +328,9 @@ def pooled_cases(facts: RaterFacts) -> str:
     """Over which cases distances between raters are pooled."""
     if facts.shared == facts.cases:
         return "all cases pooled"
-    every = f"{spell_count(facts.shared, 'case')} that all of them read"
-    return f"pooled over the {every if facts.shared else 'cases that both read'}"
+    all_read, both_read = facts.which_cases
+    every = f"{spell_count(facts.shared, 'case')} {all_read}"
+    return f"pooled over the {every if facts.shared else f'cases {both_read}'}"
 
 
 def _curve(result: Agreement) -> str:

@@ -12,7 +12,9 @@ import numpy as np
 
 from ...claims.algorithms import (
     BesideRaters,
+    CopiedMasks,
     consider_algorithm_failures,
+    consider_copies,
     consider_equal_references,
     consider_interchangeability,
     consider_orders,
@@ -165,6 +167,7 @@ class Evaluation(Result):
             table, found = TableIndex(file, self.interchangeability.table), self.interchangeability
             facts = BesideRaters(found.every, each, self._labels, found.outliers, found.not_without, self._dependent)
             consider_interchangeability(log, table, facts)
+        consider_copies(log, self.copies)
         consider_training(log, self.study.options.trained_on, [c.name for c in self.study.algorithms])
         if self.mask_scores is not None:
             scores = TableIndex("evaluate/scores.csv", self.table("scores"))
@@ -185,16 +188,21 @@ class Evaluation(Result):
         consider_orders(log, self.orders.get((label, metric)), NAMES[metric], rests_on, untested)
         return log.settle(primary=self.study.options.primary)
 
+    @cached_property
+    def copies(self) -> dict[str, CopiedMasks]:
+        """Algorithms whose masks are those of a rater or a consensus in a tenth of the cases."""
+        parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
+        found: dict[str, CopiedMasks] = {}
+        for copies in find_copies(parts):
+            if len(copies.cases) >= max(COPIES * copies.marked, 2):
+                same = CopiedMasks(copies.kind, copies.whose, len(copies.cases), copies.marked)
+                found.setdefault(copies.algorithm, same)
+        return found
+
     @property
     def _dependent(self) -> dict[str, Note]:
         """Algorithms that are near to these raters for another reason than that they are good."""
-        parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
-        notes: dict[str, Note] = {}
-        for copies in find_copies(parts):
-            if len(copies.cases) >= max(COPIES * copies.marked, 2):
-                share = f"{len(copies.cases)} of the {counted(copies.marked, 'case')}"
-                text = f"its masks are those of {copies.whose} in {share} in which it marks anything"
-                notes.setdefault(copies.algorithm, Note(f"copies_of_{copies.kind}", text))
+        notes = {name: same.note for name, same in self.copies.items()}
         return notes | {name: trained_here(on) for name, on in self.study.options.trained_on.items()}
 
     @property

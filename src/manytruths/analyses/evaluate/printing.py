@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...agreement import contingency
+from ...claims.algorithms import COPY
 from ...claims.orders import compare_pair, describe_standards
 from ...claims.sentences import counted, number
 from ...core.columns import Column
@@ -259,9 +260,9 @@ def print_evaluation(result: Evaluation, console: Console) -> None:
         grids.append(_area_grid(result.probability_scores))
     for shown in (*grids, *order_grids(result), *(graded_grids(result.graded) if result.graded else ())):
         console.print(shown)
-    claims = [claim.text for claim in result.claims.spell_intervals(f"{result.settings.level:.0%} CI").made]
-    for line in claims:
-        console.print(line, markup=False, highlight=False)
+    for claim in result.claims.spell_intervals(f"{result.settings.level:.0%} CI").made:
+        if claim.kind is not COPY:  # a note has the cases, too
+            console.print(claim.text, markup=False, highlight=False)
     for line in (*_separations(result), *result.notes):
         console.print(f"• {line}", markup=False, highlight=False)
 

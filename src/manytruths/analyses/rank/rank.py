@@ -100,6 +100,8 @@ class RankResult(Result):
     settings: RankSettings
     tables: Tables[Table]
     notes: tuple[str, ...]
+    copies: Mapping[str, Note] = field(default_factory=dict)
+    """Algorithms whose masks are those of a rater or a consensus: that they win is not said."""
 
     @property
     def charts(self) -> dict[str, str]:
@@ -110,17 +112,21 @@ class RankResult(Result):
     def claims(self) -> Claims:
         """Whether there is a winner."""
         log, pairs = ClaimLog(), TableIndex("rank/pairs.csv", self.tables["pairs"])
-        consider_winner(log, self.ranking, pairs, NAMES, self.settings.trained_on)
+        consider_winner(log, self.ranking, pairs, NAMES, self._dependent)
         return log.settle(alpha=self.ranking.alpha)
 
     @property
+    def _dependent(self) -> dict[str, Note]:
+        return {**self.copies, **{name: trained_here(on) for name, on in self.settings.trained_on.items()}}
+
+    @property
     def verdict(self) -> Verdict:
-        """Whether there is a winner; none that was trained on the cases."""
+        """Whether there is a winner; none that was trained on the cases, or has a rater's masks."""
         verdict = self.ranking.verdict
-        reference = self.settings.trained_on.get(verdict.winner or "")
-        if reference is None:
+        why = self._dependent.get(verdict.winner or "")
+        if why is None:
             return verdict
-        by, why = f"By {self.ranking.basis()}", trained_here(reference)
+        by = f"By {self.ranking.basis()}"
         return Verdict(None, f"{by}, {verdict.winner} is first, but no winner is declared: {why}.", why.code)
 
     @property
@@ -299,14 +305,15 @@ def _names(given: str | Sequence[str] | None) -> list[str] | None:
 
 
 def tabulate_ranking(
-    ranking: Ranking, settings: RankSettings | None = None, *, resampled: bool = False
+    ranking: Ranking, settings: RankSettings | None = None, *, resampled: bool = False,
+    copies: Mapping[str, Note] | None = None,
 ) -> RankResult:  # fmt: skip
-    """Tables and notes of a ranking; ``resampled``: masks were, for some of the scores."""
+    """Tables and notes of a ranking; ``resampled``: masks were, for some of the scores; ``copies``: of raters."""
     tables = [rankings_table(ranking), pairs_table(ranking), tau_table(ranking)]
     if resampled:
         mark_all(tables)
     settings = settings or RankSettings()
-    return RankResult(ranking, settings, Tables(tables), tuple(_notes(ranking, settings.missing)))
+    return RankResult(ranking, settings, Tables(tables), tuple(_notes(ranking, settings.missing)), copies or {})
 
 
 def _method(ranking: Ranking) -> dict[str, Any]:

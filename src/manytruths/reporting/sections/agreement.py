@@ -130,7 +130,7 @@ def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
 def _headline_table(findings: Findings) -> PageTable:
     """Every statistic of all raters, with its meaning."""
     table, each = findings.table("agree/agreement"), findings.subject_word
-    absent = " Generalised to cases that some raters did not read." if findings.counts.missing else ""
+    absent = " Generalised to cases without a mask of every rater." if findings.counts.missing else ""
 
     def title(statistic: str) -> Cell:
         more = absent if statistic == "fleiss_kappa" else ""

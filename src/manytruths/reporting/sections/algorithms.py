@@ -52,6 +52,7 @@ def section(findings: Findings) -> Section | None:
 
 def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     if evaluation.mask_scores is not None:
+        yield from _copy_sentences(findings, evaluation)
         yield from _dice_sentence(findings, evaluation)
         yield from (_with_colours(findings, said) for said in evaluation.claims.sentences("algorithms.failures"))
         yield from _comparison_sentences(findings, evaluation)
@@ -69,6 +70,15 @@ def _training_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[
     """Which algorithms were trained on cases of the study."""
     sentences = evaluation.claims.sentences("algorithms.trained_here")
     yield from (_with_colours(findings, sentence) for sentence in sentences)
+
+
+def _copy_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
+    """Which algorithms have a rater's masks, unless that is said where they are not judged."""
+    judged = evaluation.claims.of("algorithms.interchangeable")
+    told = {c.about for c in judged if c.why_not is not None and c.why_not.code in NOT_INDEPENDENT}
+    for claim in evaluation.claims.of("algorithms.copy").made:
+        if claim.about not in told:
+            yield _with_colours(findings, claim.sentence)
 
 
 def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
@@ -179,6 +189,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
     if findings.evaluation is None:
         return
     grey = findings.evaluation.mask_scores is None
+    yield from _copy_sentences(findings, findings.evaluation)
     yield from _area_summary(findings) if grey else _comparison_summary(findings) or _dice_summary(findings)
     yield from _order_summary(findings)
     yield from _training_sentences(findings, findings.evaluation)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...analyses.agree.flow import not_evaluable_cases
 from ...claims.numbers import TableIndex, is_defined, telling_digits
 from ...claims.sentences import (
     Cell,
@@ -323,7 +324,8 @@ def _presence_sentence(findings: Findings) -> Sentence:
     if study.options.exchangeable:
         return (f"Every case was read by {raters_per_case(findings)}, who need not be the same in each case.",)
     absent = {rater: gaps for rater in study.rater_names if (gaps := _absent_cases(findings, rater))}
-    if not absent:
+    judged = {rater: gone for rater in study.rater_names if (gone := _not_evaluable(findings, rater))}
+    if not absent and not judged:
         every = f"There is a mask of every rater for {'every' if len(study) > 1 else 'the'} case"
         without = {str(c): [case.name for case in study if c not in case.masks] for c in study.columns}
         lacking = [f"{column} has none of {join_names(cases, 4)}" for column, cases in without.items() if cases]
@@ -332,13 +334,24 @@ def _presence_sentence(findings: Findings) -> Sentence:
         (rater_cell(findings, rater), f" is absent from {spell_count(len(gaps), 'case')}")
         for rater, gaps in absent.items()
     ]
+    parts += [
+        (rater_cell(findings, rater), f" found {spell_count(len(gone), 'case')} not evaluable")
+        for rater, gone in judged.items()
+    ]
     return (*join_parts(parts), "; votes and pairs are of fewer raters there.")
 
 
 def _absent_cases(findings: Findings, rater: str) -> list[str]:
-    """Cases without a mask of the session that counts."""
+    """Cases without a mask of the session that counts, but for those that the rater found not evaluable."""
+    judged = _not_evaluable(findings, rater)
     first = next(column for column in findings.study.columns if column.name == rater)
-    return [case.name for case in findings.study if first not in case.masks]
+    return [case.name for case in findings.study if first not in case.masks and case.name not in judged]
+
+
+def _not_evaluable(findings: Findings, rater: str) -> list[str]:
+    """Cases that the rater read and found not evaluable."""
+    here = {case.name for case in findings.study}
+    return [case for case in not_evaluable_cases(findings.study).get(rater, ()) if case in here]
 
 
 def coverage_table(findings: Findings) -> PageTable | None:
@@ -360,5 +373,8 @@ def coverage_table(findings: Findings) -> PageTable | None:
          lambda rater: text_cell(sum(count > 1 for count in readings(rater)))),
         (text_column("Absent from"), lambda rater: text_cell(join_names(_absent_cases(findings, rater), 4))),
     ]  # fmt: skip
+    if findings.counts.not_evaluable:
+        judged = text_column("Not evaluable", "Cases that the rater read, and of which nothing could be said.")
+        columns.append((judged, lambda rater: text_cell(join_names(_not_evaluable(findings, rater), 4))))
     note = plain_text(coverage_sentence(findings))
     return make_table("coverage", "Who marked what", study.rater_names, columns, note)

@@ -204,7 +204,7 @@ def _limits(findings: Findings) -> Iterator[Block]:
         (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
          lambda each: each.quote("upper_limit")),
         count,
-        (Column("No ratio", "Cases in which one of the two marked nothing"),
+        (Column("No ratio", "Cases in which one or both marked nothing"),
          lambda each: text_cell(each.row.n_undefined)),
     ]  # fmt: skip
     title = "Sizes compared with the given reference: bias and limits of agreement"
@@ -307,13 +307,14 @@ def _own_masks(findings: Findings, each: Judged) -> str:
         return f"their own mask in {same}" if same else ""
     if not each.row["method"] or not own:
         return ""
-    return f"the mask of {join_names(list(own))}, whose marks are in this consensus"
+    whose = join_names([f"{who} in {same}" for who, same in own.items()])
+    return f"the mask of {whose}: marks that are in this consensus"
 
 
 def _own_note(findings: Findings) -> str:
     if not findings.agreement.equal_references or findings.study.options.exchangeable:
         return ""
     return (
-        "Where a reference is a rater's own mask, the rater's numbers are perfect by construction, and a consensus "
-        "holds the same marks: neither is judged by something independent."
+        "In cases in which a reference is a rater's own mask, the rater's numbers are perfect by construction, and a "
+        "consensus holds the same marks: neither is judged by something independent."
     )

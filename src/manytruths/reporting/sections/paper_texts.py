@@ -20,6 +20,7 @@ from ...claims.lesions import IDS as LESIONS
 from ...claims.lesions import rule_words
 from ...claims.masks import IDS as MASKS
 from ...claims.numbers import has_interval, is_defined, telling_digits
+from ...claims.readings import NOT_EVALUABLE
 from ...claims.sentences import (
     Sentence,
     capitalise,
@@ -162,9 +163,14 @@ def _material(findings: Findings) -> Iterator[str]:
     exchangeable, counts = findings.study.options.exchangeable, findings.counts
     who = f"{raters_per_case(findings)} a case" if exchangeable else counted(counts.raters, "rater")
     subjects = f" of {counted(counts.subjects, 'patient')}" if findings.subject_word == "patient" else ""
-    gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
+    gaps = ""
+    if unread := counts.missing - counts.not_evaluable:
+        gaps = f"{unread} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')}"
+    if counts.not_evaluable:
+        of = "" if gaps else f" of {counts.wanted} readings"
+        gaps = "; ".join(filter(None, [gaps, f"{counts.not_evaluable}{of} not evaluable and left out"]))
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
-    yield f"{start}{gaps if counts.missing else ''}."
+    yield f"{start} ({gaps})." if gaps else f"{start}."
     if exchangeable:
         yield "Raters were taken as exchangeable: no rater was followed from case to case."
     if counts.repeated and not exchangeable:
@@ -562,6 +568,7 @@ def results_text(findings: Findings) -> str:
     """One paragraph in the past tense: the claims that were made, in the order of docs/which-numbers.md."""
     parts = (
         _mask_results(findings),
+        _results(findings, NOT_EVALUABLE.id),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
         _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
         _results(findings, "agreement.over_both", "agreement.these_raters"),
@@ -575,7 +582,7 @@ def results_text(findings: Findings) -> str:
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
         _results(findings, *GIVEN),
-        _results(findings, "algorithms.distance", *VERDICTS, "algorithms.failures"),
+        _results(findings, "algorithms.copy", "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
         _results(findings, "algorithms.order", "algorithms.winner", "algorithms.trained_here"),
     )

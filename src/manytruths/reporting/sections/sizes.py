@@ -44,7 +44,7 @@ CAPTIONS = {
 }
 LIMIT_CAPTIONS = {
     True: "Ratio of the two sizes of each case, with the limits of agreement and their intervals.",
-    False: "Every rater against the mean of all, with the limits of agreement with the mean. They are no limits "
+    False: "Every rater against the mean of all, with the limits of agreement with the mean. They are not limits "
     "between two raters.",
 }
 
@@ -130,11 +130,16 @@ ALL = {
     "smallest_detectable_change": ("SDC", "Smallest detectable change: two sizes of one case by different raters "
                                    "differ by less in 95% of cases. For areas and volumes a factor, from the SEM of "
                                    "logarithms; for the others 1.96 √2 SEM, in the unit of the row."),
-    "limits_with_mean": ("Limits with the mean", "Limits of agreement with the mean of all raters, no limits between "
+    "limits_with_mean": ("Limits with the mean", "Limits of agreement with the mean of all raters, not limits between "
                          "two raters: a factor for areas and volumes, ± in the unit of the row for the others."),
     "reproducibility": ("Reproducibility", "Two readings by two raters differ by less in 95% of cases: a factor for "
                         "areas and volumes, a difference for the others."),
 }  # fmt: skip
+RESPONSES = (
+    "Of all lesions, at this case alone, without confirmation. CR: complete response; PR: partial response, the sum of "
+    "diameters 30% or more below the baseline; PD: progression, the sum 20% and 5 mm or more above the smallest one "
+    "before, or a new lesion; SD: stable disease, neither; NE: not evaluable."
+)
 SHARES = ("icc_a1", "icc_c1", "icc_1")
 
 
@@ -243,7 +248,7 @@ def _pair_table(findings: Findings) -> Iterator[Block]:
          number("upper_limit")),
         (Column("n", f"{findings.subject_word.capitalize()}s in which both marked something"),
          lambda row: text_cell(row.n)),
-        (Column("No ratio", "Cases in which one of the two marked nothing"), lambda row: text_cell(row.n_undefined)),
+        (Column("No ratio", "Cases in which one or both marked nothing"), lambda row: text_cell(row.n_undefined)),
     ]  # fmt: skip
     what = " and ".join(dict.fromkeys(f"{row['size']}s" for row in rows))
     long = len(rows) > MANY
@@ -332,14 +337,14 @@ def _response_table(findings: Findings) -> Iterator[Block]:
         (text_column(findings.subject_word.capitalize()), lambda row: text_cell(row["subject"])),
         (text_column("Case"), lambda row: case_cell(row.case)),
         (text_column("Rater"), lambda row: rater_cell(findings, str(row["rater"]))),
-        (text_column("Response"), lambda row: text_cell(row["response"])),
+        (text_column("Response", RESPONSES), lambda row: text_cell(row["response"])),
         (text_column("Targets"), lambda row: text_cell(row["target_response"])),
         (text_column("Non-targets"), lambda row: text_cell(row["non_target_response"])),
         (text_column("New lesion"), lambda row: text_cell(row["new_lesion"])),
         (Column("Sum of diameters, mm", "Of the targets; nodes by their short axis."),
          number("sum_of_diameters", percent=False)),
-        (Column("Since baseline"), number("change_from_baseline")),
-        (Column("Since nadir"), number("change_from_nadir")),
+        (Column("Since baseline", "Change of that sum since the first case."), number("change_from_baseline")),
+        (Column("Since nadir", "Change of that sum since the smallest one before."), number("change_from_nadir")),
     ]  # fmt: skip
     long = len(rows) > MANY
     yield make_table("responses", "Responses by RECIST 1.1, by rater", rows, columns, filter=long, closed=long)
@@ -361,10 +366,12 @@ def _distance_table(findings: Findings) -> Iterator[Block]:
         *([(Column("SD", f"Standard deviation between {findings.subject_word}s."),
             lambda row: _quote(table, table.row(row.statistic, "std", label=row.label)))] if spread else []),
         (Column("n", f"{findings.subject_word.capitalize()}s with a distance"), lambda row: text_cell(row.n)),
-        (Column("Pairs without", "Pairs of masks that have no distance, as one of the two is empty"),
+        (Column("One empty", "Pairs of masks that have no distance, as one of the two is empty"),
          lambda row: _quote(table, table.row("distances_one_empty", "pooled", label=row.label), 0)),
+        (Column("Both empty", "Pairs of masks that have no distance, as both are empty"),
+         lambda row: _quote(table, table.row("distances_both_empty", "pooled", label=row.label), 0)),
     ]  # fmt: skip
-    note = "Pairs of which one mask is empty have no distance and are left out; none is made up for them."
+    note = "Pairs of which a mask is empty have no distance and are left out; none is made up for them."
     yield make_table("distances", "Distances between the outlines of two raters", rows, columns, note)
 
 

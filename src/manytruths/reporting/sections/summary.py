@@ -12,6 +12,7 @@ from ...claims.agreement import VERDICTS
 from ...claims.masks import IDS, KINDS
 from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
 from ...claims.raters import COMPARISONS, size_ratio
+from ...claims.readings import NOT_EVALUABLE
 from ...claims.sentences import (
     Cell,
     Sentence,
@@ -105,9 +106,10 @@ def _who_marked_what(findings: Findings) -> str:
         others = " each, not necessarily the same," if len(study) > 1 else ""
         return f"{raters_per_case(findings)}{others} read {cases}"
     raters = spell_count(len(study.rater_names), "rater")
-    if len(study) > 1 and not findings.counts.missing:
+    unread = findings.counts.missing - findings.counts.not_evaluable
+    if len(study) > 1 and not unread:
         return f"{raters} read the same {cases}"
-    return f"{raters} read {cases}" + (", but not all of them every case" if findings.counts.missing else "")
+    return f"{raters} read {cases}" + (", but not all of them every case" if unread else "")
 
 
 def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
@@ -123,6 +125,7 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
         yield capitalise((f"{who}.",))
     elif is_defined(dice):
         yield capitalise((f"{who}.",))
+        yield from findings.agreement.claims.sentences(NOT_EVALUABLE.id)
         yield from _first_interval(findings.agreement.claims.sentences("agreement.overlap", "agreement.labels"), level)
     else:
         yield capitalise((f"{who}. There is no overlap to measure: {why_no_overlap(findings)}.",))
