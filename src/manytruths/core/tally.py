@@ -311,9 +311,9 @@ def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
     """
     has_void = bool((rows == VOID).any())
     bits = max(1, (n_labels if has_void else n_labels - 1).bit_length())
-    codes, used = np.zeros(len(rows), np.uint64), 0
     if bits == 1:
         return _bit_codes(rows)
+    codes, used = np.zeros(len(rows), np.uint64), 0
     for column in rows.T:
         if used + bits > 64:
             distinct, ranks = np.unique(codes, return_inverse=True)
@@ -326,18 +326,26 @@ def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
 
 def _bit_codes(rows: Rows) -> tuple[NDArray[np.uint64], int]:
     """The same for rows of 0 and 1, as many columns at once as there is room for."""
-    codes, used, start = np.zeros(len(rows), np.uint64), 0, 0
+    codes, used, start = _bit_number(rows[:, :64]), min(64, rows.shape[1]), 64
     while start < rows.shape[1]:
-        if used:
-            distinct, ranks = np.unique(codes, return_inverse=True)
-            codes, used = ranks.astype(np.uint64), len(distinct).bit_length()
+        distinct, ranks = np.unique(codes, return_inverse=True)
+        codes, used = ranks.astype(np.uint64), len(distinct).bit_length()
         width = min(64 - used, rows.shape[1] - start)
-        packed = np.zeros((len(rows), 8), np.uint8)
-        packed[:, : -(-width // 8)] = np.packbits(rows[:, start : start + width], axis=1)
-        value = packed.view(">u8").ravel().astype(np.uint64) >> np.uint64(64 - width)
-        codes = (codes << np.uint64(width)) | value if used else value
+        codes <<= np.uint64(width)
+        codes |= _bit_number(rows[:, start : start + width])
         used, start = used + width, start + width
     return codes, used
+
+
+def _bit_number(rows: Rows) -> NDArray[np.uint64]:
+    """Up to 64 columns of 0 and 1 as one number, the first column highest."""
+    width = rows.shape[1]
+    size = -(-width // 8)
+    packed = np.zeros((len(rows), 8), np.uint8)
+    packed[:, :size] = np.packbits(rows, axis=1)[:, ::-1]
+    codes = packed.view("<u8").reshape(len(rows)).astype(np.uint64, copy=False)
+    codes >>= np.uint64(8 * size - width)
+    return codes
 
 
 def merge_rows(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:
