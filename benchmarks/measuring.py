@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 import tracemalloc
@@ -19,6 +20,16 @@ def once(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def cpu(work: Callable[[], object], times: int = 5) -> float:
+    """The least CPU time of several calls, in seconds, over all threads: other programs hardly change it."""
+    spent = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        spent.append(time.process_time() - start)
+    return min(spent)
 
 
 def side_by_side(ours: Callable[[], object], peer: Callable[[], object], times: int = 5) -> tuple[float, float]:
@@ -39,6 +50,25 @@ def peak(work: Callable[[], object]) -> float:
 def command(arguments: Sequence[str]) -> None:
     """A program, which must succeed; what it prints is dropped."""
     subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a program took."""
+
+    seconds: float
+    """Of CPU time."""
+    memory: float
+    """The most that it held at once, in MB."""
+
+
+def cost(arguments: Sequence[str]) -> Cost:
+    """Of a program of one process, which must succeed; what it prints is dropped."""
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL) as program:
+        _, status, usage = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+    assert program.returncode == 0, f"{arguments} ended with {program.returncode}"
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
 
 
 @dataclass(frozen=True)

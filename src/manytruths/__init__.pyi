@@ -69,6 +69,7 @@ from .core.columns import Column, Unit
 from .core.counting import tally
 from .core.errors import CallError, FormatError, GridError, InputError, LabelError, ManytruthsError, StudyError
 from .core.labels import VOID, Labels
+from .core.many_cases import paint_each, tally_each
 from .core.painting import PatternValues, paint
 from .core.tally import Tallies, Tally, pool
 from .core.undefined import Undefined, reason
@@ -445,6 +446,7 @@ __all__ = [
     "overlaps",
     "pabak",
     "paint",
+    "paint_each",
     "pairwise",
     "passing_bablok",
     "percent_agreement",
@@ -504,6 +506,7 @@ __all__ = [
     "surface_dice",
     "surface_distances",
     "tally",
+    "tally_each",
     "thin",
     "unanimous",
     "volume_difference",

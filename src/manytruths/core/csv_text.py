@@ -60,9 +60,10 @@ def to_csv(tally: Tally) -> str:
     out.write("# " + json.dumps(_header(tally), ensure_ascii=False) + "\n")
     write = csv.writer(out, lineterminator="\n")
     write.writerow([*(escape_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
-    value = dict(enumerate(tally.labels.values)) | {VOID: ""}
-    for row, count in zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True):
-        write.writerow([*(value[code] for code in row), count])
+    text = [str(value) for value in tally.labels.values]
+    text += [""] * (VOID + 1 - len(text))
+    rows = zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True)
+    out.writelines([f"{','.join([text[code] for code in row])},{count}\n" for row, count in rows])
     return out.getvalue()
 
 

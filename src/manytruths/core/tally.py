@@ -119,7 +119,9 @@ class Tally:
     def votes(self) -> NDArray[np.int64]:
         """(patterns, labels): how many raters gave each label."""
         rows = self.patterns[:, self.raters]
-        return np.stack([(rows == code).sum(axis=1) for code in range(len(self.labels))], axis=1)
+        narrow = np.uint8 if rows.shape[1] < 256 else np.int64  # several times faster than a sum of 64 bits
+        votes = [(rows == code).sum(axis=1, dtype=narrow) for code in range(len(self.labels))]
+        return np.stack(votes, axis=1).astype(np.int64)
 
     @cached_property
     def rated(self) -> NDArray[np.int64]:
@@ -138,11 +140,15 @@ class Tally:
 
     # -- columns -------------------------------------------------------------------------------
 
+    @cached_property
+    def _places(self) -> dict[Column, int]:
+        return {column: place for place, column in enumerate(self.columns)}
+
     def position(self, column: str | Column) -> int:
         """Find a column by name (``"B"``, ``"B@2"``); a bare name means a rater's first session."""
         if isinstance(column, Column):
-            if column in self.columns:
-                return self.columns.index(column)
+            if column in self._places:
+                return self._places[column]
         else:
             exact = [i for i, c in enumerate(self.columns) if str(c) == column]
             named = [i for i in (*self.raters, *range(len(self.columns))) if self.columns[i].name == column]
@@ -305,6 +311,8 @@ def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
     """
     has_void = bool((rows == VOID).any())
     bits = max(1, (n_labels if has_void else n_labels - 1).bit_length())
+    if bits == 1:
+        return _bit_codes(rows)
     codes, used = np.zeros(len(rows), np.uint64), 0
     for column in rows.T:
         if used + bits > 64:
@@ -314,6 +322,30 @@ def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
         codes |= np.where(column == VOID, n_labels, column).astype(np.uint64) if has_void else column
         used += bits
     return codes, used
+
+
+def _bit_codes(rows: Rows) -> tuple[NDArray[np.uint64], int]:
+    """The same for rows of 0 and 1, as many columns at once as there is room for."""
+    codes, used, start = _bit_number(rows[:, :64]), min(64, rows.shape[1]), 64
+    while start < rows.shape[1]:
+        distinct, ranks = np.unique(codes, return_inverse=True)
+        codes, used = ranks.astype(np.uint64), len(distinct).bit_length()
+        width = min(64 - used, rows.shape[1] - start)
+        codes <<= np.uint64(width)
+        codes |= _bit_number(rows[:, start : start + width])
+        used, start = used + width, start + width
+    return codes, used
+
+
+def _bit_number(rows: Rows) -> NDArray[np.uint64]:
+    """Up to 64 columns of 0 and 1 as one number, the first column highest."""
+    width = rows.shape[1]
+    size = -(-width // 8)
+    packed = np.zeros((len(rows), 8), np.uint8)
+    packed[:, :size] = np.packbits(rows, axis=1)[:, ::-1]
+    codes = packed.view("<u8").reshape(len(rows)).astype(np.uint64, copy=False)
+    codes >>= np.uint64(8 * size - width)
+    return codes
 
 
 def merge_rows(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:

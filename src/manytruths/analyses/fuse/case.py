@@ -193,7 +193,7 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         ended = (method, estimated.convergence, int(rounds), notes, left_out, items.tied, items.gaps)
         convergence.append(Convergence(*ended))
     soft = tuple(row for method, estimated in estimates.items() for row in _soft_measures(table, method, estimated))
-    regions = tuple(row for method in plan.methods for row in _regions(table, method, plan))
+    regions = tuple(row for method in plan.methods for row in _regions(table, method, plan, estimates))
     complexity, by_label = _complexity(readings)
     references = count_references(reading, table, decided)
     named = label_values(reading, table) if references else None
@@ -336,15 +336,18 @@ def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tupl
     ]
 
 
-def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float, float]]:
+def _regions(
+    table: Tally, method: str, plan: FusePlan, estimates: Mapping[str, Consensus]
+) -> list[tuple[str, float, float]]:
     """How far a method that reads the table moves when the background is cut to the size of the union."""
     if table.region != "whole" or estimator(method)[0].spatial or len(plan.pooled_cut) < len(plan.pooled):
         return []
     if method in plan.pooled:
         both = [plan.pooled[method], plan.pooled_cut[method]]
     else:
-        cut = table.restrict("modified_background")
-        both = [estimate(t, method, **plan.options_of(method)) for t in (table, cut)]
+        cut, own = table.restrict("modified_background"), estimates[method]
+        # where there is less background than marks, nothing is cut
+        both = [own, own if cut.items == table.items else estimate(cut, method, **plan.options_of(method))]
     a, b = (_values(estimated, table) for estimated in both)
     changed, labels = float(table.counts[a != b].sum()), table.labels
     overlaps = [_overlap(table, a == value, b == value) for value in (labels.values[code] for code in labels.marks)]

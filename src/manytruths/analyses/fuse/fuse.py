@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...agreement import (
     ONE_LABEL,
-    MeanPairwise,
+    PairMatrix,
     PairStatistic,
     contingency,
     dice,
@@ -726,8 +726,9 @@ def _label_complexity(cases: Mapping[str, CaseFusion], tallies: Tallies, setting
 
 def _pair_dice(tally: Tally) -> float:
     """Mean Dice of every two raters, and over labels where there are several."""
-    raters = first_readings(tally)
-    by_label = [MeanPairwise(dice)(raters.only(raters.labels.names[mark])) for mark in raters.labels.marks]
+    names = tuple(map(str, range(len(tally.raters))))
+    parts = [one_label_tables(tally.contingency, mark) for mark in tally.labels.marks]
+    by_label = [PairMatrix("dice", names, dice.of(part, ONE_LABEL)).mean() for part in parts]
     known = [value for value in by_label if not reason(value)]
     return float(np.mean(known)) if known else by_label[0] if by_label else Undefined("nobody_marked")
 
