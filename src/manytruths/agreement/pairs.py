@@ -7,7 +7,7 @@ and the second column gave, over the items that both rated. To add one, write it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from itertools import combinations
@@ -225,6 +225,18 @@ class MeanPairwise:
         own = dict(zip(tally.rater_names, pairs.T, strict=True))
         left = np.array([[known.sum(), total.sum()] - own.get(name, np.zeros(2)) for name in raters])
         return divide(left[:, 1], left[:, 0])
+
+    def without_parts(self, tally: Tally, parts: Iterable[Sequence[Tally]]) -> NDArray[np.float64]:
+        """The mean of a sum of tallies without some of them at a time, from tables of pairs; NaN where undefined."""
+        whole, names = contingency(tally), tally.rater_names
+        values = []
+        for part in parts:
+            left = whole.copy()
+            for table in part:
+                where = [names.index(name) for name in table.rater_names]
+                left[np.ix_(where, where)] -= contingency(table)
+            values.append(PairMatrix(self.__name__, names, self.statistic.of(left, tally.labels)).mean())
+        return np.array(values, np.float64)
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The same for every row of ``counts`` over the patterns of ``tally``, NaN where no pair has it."""
