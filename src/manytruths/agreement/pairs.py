@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from itertools import combinations
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,12 @@ class PairStatistic:
         if not np.isnan(value):
             return value
         return Undefined(self.undefined if table.sum() else "no_item_rated_by_both")
+
+    def values(self, tables: Tables, labels: Labels) -> list[float]:
+        """Compute the statistic of each of (n, L, L) tables, with the reason where it is undefined."""
+        found, items = self.of(tables, labels).tolist(), tables.sum(axis=(-1, -2)).tolist()
+        why = {any_: Undefined(self.undefined if any_ else "no_item_rated_by_both") for any_ in (True, False)}
+        return [why[n > 0] if isnan(v) else v for v, n in zip(found, items, strict=True)]
 
     def __repr__(self) -> str:
         return f"<pair statistic {self.__name__}>"

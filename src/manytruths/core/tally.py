@@ -221,16 +221,14 @@ class Tally:
     def _cut_background(self) -> Counts:
         """Background cut down to the size of the union, separately for each set of raters present."""
         counts = self.counts.copy()
-        present = self.patterns[:, self.raters] != VOID
-        _, group = np.unique(present, axis=0, return_inverse=True)
-        for g in range(int(group.max(initial=-1)) + 1):
-            empty = np.flatnonzero((group == g) & (self.marked == 0))
+        for rows in _equal_presence(self.patterns, np.asarray(self.raters, np.intp)):
+            empty = rows[self.marked[rows] == 0]
             if len(empty) > 1:
                 raise CallError(
                     "modified_background depends on where the pixels lie as soon as a tally has algorithms or second "
                     "sessions: leave {session} and predictions out, or project the tally to its raters first"
                 )
-            union = int(counts[(group == g) & (self.marked > 0)].sum())
+            union = int(counts[rows[self.marked[rows] > 0]].sum())
             counts[empty] = np.minimum(counts[empty], union)
         return counts
 
@@ -342,27 +340,34 @@ def cross_tabulate(patterns: Rows, counts: Counts, columns: Sequence[int], label
     """
     where = np.asarray(list(columns), np.intp)
     total = np.zeros((len(where), len(where), labels, labels))
-    for rows, here in _presence_groups(patterns, where):
+    for rows, here in presence_groups(patterns, where):
         total[np.ix_(here, here)] += _cross_products(patterns, counts, rows, where[here], labels)
     return total
 
 
-def _presence_groups(patterns: Rows, where: NDArray[np.intp]) -> Iterator[tuple[Places, Places]]:
+def presence_groups(patterns: Rows, where: Places) -> Iterator[tuple[Places, Places]]:
     """Rows that the same columns rated, and which of the columns these are; all together where groups do not pay.
 
     A study in which each rater read a few of the cases has no more groups than cases, each of a few columns.
     """
-    every, all_columns = np.arange(len(patterns)), np.arange(len(where))
     if len(patterns) * len(where) > _SMALL:
-        packed = np.ascontiguousarray(np.packbits(patterns[:, where] != VOID, axis=1))
-        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        if len(first) <= _MOST_GROUPS:
-            ends = np.cumsum(np.bincount(group))[:-1]
-            for rows in np.split(np.argsort(group, kind="stable"), ends):
+        groups = _equal_presence(patterns, where)
+        if len(groups) <= _MOST_GROUPS:
+            for rows in groups:
                 yield rows, np.flatnonzero(patterns[rows[0], where] != VOID)
             return
-    yield every, all_columns
+    yield np.arange(len(patterns)), np.arange(len(where))
+
+
+def _equal_presence(patterns: Rows, where: Places) -> list[Places]:
+    """Places of the rows that the same columns rated."""
+    if not len(patterns) or not len(where):
+        return [np.arange(len(patterns))] if len(patterns) else []
+    packed = np.ascontiguousarray(np.packbits(patterns[:, where] != VOID, axis=1))
+    if (packed == packed[0]).all():
+        return [np.arange(len(patterns))]
+    _, group = np.unique(packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_inverse=True)
+    return np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
 
 
 def _cross_products(patterns: Rows, counts: Counts, rows: Places, where: Places, labels: int) -> NDArray[np.float64]:

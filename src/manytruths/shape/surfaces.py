@@ -19,9 +19,10 @@ With d the distance of an element of one surface to the nearest element of the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, GridError, LabelError
 from ..core.undefined import Undefined
 from .surface_elements import element_sizes
-from .surface_search import Cells, Values, squared_distances
+from .surface_search import Cells, NearestMaps, Values, squared_distances
 
 Definition = Literal["elements", "pixels"]
 
@@ -299,7 +300,37 @@ def surface_dice(
 
 def _directed(of: Surface, to: Surface) -> DirectedDistances:
     squares = squared_distances(of.cells, to.cells, of.sides, lambda: to.tree)
-    squared = sum_by_distance(squares, of.sizes)
+    return _in_units(sum_by_distance(squares, of.sizes), of)
+
+
+def all_surface_distances(surfaces: Sequence[Surface]) -> Iterator[tuple[int, int, SurfaceDistances]]:
+    """The distances between every two of some surfaces on one grid, by their places.
+
+    Where surfaces are many and lie close together, one distance transform per surface serves all that are compared
+    with it.
+    """
+    for surface in surfaces[1:]:
+        _check_comparable(surfaces[0], surface)
+    there = [i for i, surface in enumerate(surfaces) if len(surface)]
+    maps = NearestMaps.over([surfaces[i].cells for i in there], surfaces[0].sides) if len(there) > 1 else None
+    if maps is None:
+        for one, other in combinations(range(len(surfaces)), 2):
+            yield one, other, surface_distances(surfaces[one], surfaces[other])
+        return
+    directed: dict[tuple[int, int], DirectedDistances] = {}
+    for to, second in enumerate(there):
+        for first, squares in zip(there, maps.squared_distances(to), strict=True):
+            if first != second:
+                directed[first, second] = _in_units(sum_by_distance(squares, surfaces[first].sizes), surfaces[first])
+    for one, other in combinations(range(len(surfaces)), 2):
+        if (one, other) in directed:
+            yield one, other, SurfaceDistances(directed[one, other], directed[other, one])
+        else:
+            nothing = no_distances(ONE_NOTHING if len(surfaces[one]) or len(surfaces[other]) else NOTHING)
+            yield one, other, SurfaceDistances(nothing, nothing)
+
+
+def _in_units(squared: DirectedDistances, of: Surface) -> DirectedDistances:
     return DirectedDistances(np.sqrt(squared.distances) * of.spacing[0], squared.sizes)
 
 

@@ -6,6 +6,7 @@ with it these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..shape import Surface, SurfaceDistances, extract_surface, surface_distances
-from ..shape.surfaces import Definition, no_distances
+from ..shape.surfaces import Definition, all_surface_distances, no_distances
 from .consensus import binary_mask
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ class Outlines:
             array = reading.masks[column] if column in reading.masks else reading.references[column]
             self._made[key] = self.make(binary_mask(array, value, reading.case.options.void), definition)
         return self._made[key]
+
+    def measure_all(self, columns: Sequence[Column], value: int | None = None) -> None:
+        """Measure every two of many masks at once, for :meth:`distances` to find."""
+        there = [column for column in columns if column in self]
+        if len(there) < 2 or (there[0], there[1], value, "elements") in self._measured:
+            return
+        surfaces = [self.of(column, value).surface for column in there]
+        for i, j, found in all_surface_distances(surfaces):
+            self._measured[there[i], there[j], value, "elements"] = found
 
     def distances(
         self, a: Column, b: Column, value: int | None = None, definition: Definition = "elements"

@@ -327,8 +327,10 @@ class Study:
     @property
     def sessions(self) -> dict[str, tuple[Column, ...]]:
         """The columns of raters who have several sessions, the first one first: it enters agreement and consensus."""
-        by_name = {name: tuple(c for c in self.columns if c.name == name) for name in self.rater_names}
-        return {name: columns for name, columns in by_name.items() if len(columns) > 1}
+        by_name: dict[str, list[Column]] = {name: [] for name in self.rater_names}
+        for column in self.columns:
+            by_name[column.name].append(column)
+        return {name: tuple(columns) for name, columns in by_name.items() if len(columns) > 1}
 
     @property
     def algorithms(self) -> tuple[Column, ...]:

@@ -22,6 +22,7 @@ from ...core.columns import Column
 from ...core.errors import CallError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined, code
+from ...inference.intervals import mean_intervals, subject_values
 from ...io.result_tables import Row
 from ...raters.broken_masks import pixel_name
 from ...shape import DirectedDistances, SurfaceDistances, rater_tolerance, surface_distances
@@ -141,6 +142,7 @@ def _measure(
     outlines, given = reading.outlines, list(reading.references)
     sessions = [pair for pair in combinations(reading.masks, 2) if pair[0].name == pair[1].name]
     between = list(combinations(first, 2))
+    outlines.measure_all(first, value)
     pairs = {(a, b): outlines.distances(a, b, value) for a, b in (*between, *sessions)}
     pairs |= {(a, b): outlines.distances(a, b, value) for a in first for b in given}
     size = (reading.grid.item_size or (1.0, ""))[0]
@@ -280,6 +282,8 @@ def pair_distance_rows(
     tallies: Tallies,
     pairs: Sequence[tuple[Key, tuple[object, ...]]],
     settings: Settings,
+    *,
+    by_case: bool = True,
 ) -> Iterator[Row]:
     """Of every pair, named as its rows are: by case, and means over subjects; of several labels, macro means too."""
     labels, region = _labels(tallies), region_of(tallies)
@@ -288,13 +292,41 @@ def pair_distance_rows(
     for (a, b), names in pairs:
         found = {label: [distances.values(case, label, a, b) for case in tallies] for label in labels}
         by_label = {label: _series(values, label, names) for label, values in found.items()}
+        each = by_case or names[-1] == "within"
         if len(labels) > 1:
-            yield from distances.with_units(macro_rows(by_label, tallies, settings))
+            rows = macro_rows(by_label, tallies, settings)
+            yield from distances.with_units(r for r in rows if each or r.scope not in ("case", "subject"))
         for label, series in by_label.items():
-            yield from distances.with_units(summarise(series, tallies, settings))
+            yield from distances.with_units(summarise(series, tallies, settings, by_case=each))
             codes = [code(values["hausdorff"]) for values in found[label]]
             n = sum(each != NOT_THERE.undefined for each in codes)
             yield Row("pooled", ONE_EMPTY, float(codes.count("one_empty")), "", "", label, region, names, n=n)
+
+
+def mean_pair_distances(
+    distances: StudyDistances,
+    tallies: Tallies,
+    pairs: Sequence[tuple[Key, tuple[object, ...]]],
+    settings: Settings,
+) -> Iterator[Row]:
+    """The mean surface distance of every pair that has one, mean over subjects; of one label, where units agree."""
+    if not distances.cases or len(_labels(tallies)) > 1 or not distances.unit:
+        return
+    found = np.full((len(tallies), len(pairs)), np.nan)
+    for row, case in zip(found, tallies, strict=True):
+        if case in distances.cases:
+            measured = distances.cases[case]
+            row[:] = [measured.find("", a, b).mean() for (a, b), _ in pairs]
+    means = mean_intervals(subject_values(tallies, found), "positive", level=settings.level)
+    region = region_of(tallies)
+    for (_, names), i in zip(pairs, means, strict=True):
+        if i.n:
+            low, high = (None, None) if isinstance(i.low, Undefined) else (i.low, i.high)
+            yield Row("mean", PAIR_DISTANCE, i.value, "", "", "", region, names, low, high, i.n, unit=distances.unit)
+
+
+PAIR_DISTANCE = "mean_surface_distance"
+"""Whose mean every pair has, however many there are."""
 
 
 def mean_distance_rows(distances: StudyDistances, tallies: Tallies, settings: Settings) -> Iterator[Row]:
