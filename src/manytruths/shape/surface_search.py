@@ -93,6 +93,11 @@ class NearestMaps:
             return None
         return cls([each - low for each in cells], tuple(shape.tolist()), spacing)
 
+    @property
+    def whole(self) -> bool:
+        """Whether squared distances are whole numbers."""
+        return bool((self.spacing == 1).all())
+
     def squared_distances(self, to: int) -> list[Values]:
         """The squared distances of the cells of each set to the nearest of one of them."""
         from scipy import ndimage

@@ -318,16 +318,28 @@ def all_surface_distances(surfaces: Sequence[Surface]) -> Iterator[tuple[int, in
             yield one, other, surface_distances(surfaces[one], surfaces[other])
         return
     directed: dict[tuple[int, int], DirectedDistances] = {}
+    sizes = [surfaces[i].sizes for i in there]
     for to, second in enumerate(there):
-        for first, squares in zip(there, maps.squared_distances(to), strict=True):
-            if first != second:
-                directed[first, second] = _in_units(sum_by_distance(squares, surfaces[first].sizes), surfaces[first])
+        for first, found in zip(there, _sum_each(maps.squared_distances(to), sizes, maps.whole), strict=True):
+            directed[first, second] = _in_units(found, surfaces[first])
     for one, other in combinations(range(len(surfaces)), 2):
         if (one, other) in directed:
             yield one, other, SurfaceDistances(directed[one, other], directed[other, one])
         else:
             nothing = no_distances(ONE_NOTHING if len(surfaces[one]) or len(surfaces[other]) else NOTHING)
             yield one, other, SurfaceDistances(nothing, nothing)
+
+
+def _sum_each(squares: Sequence[Values], sizes: Sequence[Values], whole: bool) -> list[DirectedDistances]:
+    """Elements of several surfaces put together by distance; squared distances that are ``whole`` numbers at once."""
+    most = int(max(each.max() for each in squares)) + 1 if whole else 0
+    if not whole or most * len(squares) > 4 * sum(map(len, squares)):
+        return [sum_by_distance(each, size) for each, size in zip(squares, sizes, strict=True)]
+    owner = np.repeat(np.arange(len(squares)), [len(each) for each in squares])
+    keys = owner * most + np.concatenate(squares).astype(np.intp)
+    sums = np.bincount(keys, np.concatenate(sizes), len(squares) * most).reshape(len(squares), most)
+    found = [np.flatnonzero(row) for row in sums]
+    return [DirectedDistances(at.astype(np.float64), row[at]) for at, row in zip(found, sums, strict=True)]
 
 
 def _in_units(squared: DirectedDistances, of: Surface) -> DirectedDistances:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -314,12 +314,12 @@ class Study:
             raise CallError(f"no case {name!r}; there are {', '.join(list(self._cases)[:8])}, …")
         return self._cases[name]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Every rater in every session."""
         return tuple(sorted({c for case in self for c in case.masks}, key=lambda c: c.order))
 
-    @property
+    @cached_property
     def rater_names(self) -> tuple[str, ...]:
         """The raters, in natural order."""
         return tuple(sorted({c.name for c in self.columns}, key=natural_key))
