@@ -19,10 +19,10 @@ With d the distance of an element of one surface to the nearest element of the o
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -303,33 +303,6 @@ def _directed(of: Surface, to: Surface) -> DirectedDistances:
     return _in_units(sum_by_distance(squares, of.sizes), of)
 
 
-def all_surface_distances(surfaces: Sequence[Surface]) -> Iterator[tuple[int, int, SurfaceDistances]]:
-    """The distances between every two of some surfaces on one grid, by their places.
-
-    Where surfaces are many and lie close together, one distance transform per surface serves all that are compared
-    with it.
-    """
-    for surface in surfaces[1:]:
-        _check_comparable(surfaces[0], surface)
-    there = [i for i, surface in enumerate(surfaces) if len(surface)]
-    maps = NearestMaps.over([surfaces[i].cells for i in there], surfaces[0].sides) if len(there) > 1 else None
-    if maps is None:
-        for one, other in combinations(range(len(surfaces)), 2):
-            yield one, other, surface_distances(surfaces[one], surfaces[other])
-        return
-    directed: dict[tuple[int, int], DirectedDistances] = {}
-    sizes = [surfaces[i].sizes for i in there]
-    for to, second in enumerate(there):
-        for first, found in zip(there, _sum_each(maps.squared_distances(to), sizes, maps.whole), strict=True):
-            directed[first, second] = _in_units(found, surfaces[first])
-    for one, other in combinations(range(len(surfaces)), 2):
-        if (one, other) in directed:
-            yield one, other, SurfaceDistances(directed[one, other], directed[other, one])
-        else:
-            nothing = no_distances(ONE_NOTHING if len(surfaces[one]) or len(surfaces[other]) else NOTHING)
-            yield one, other, SurfaceDistances(nothing, nothing)
-
-
 def _sum_each(squares: Sequence[Values], sizes: Sequence[Values], whole: bool) -> list[DirectedDistances]:
     """Elements of several surfaces put together by distance; squared distances that are ``whole`` numbers at once."""
     most = int(max(each.max() for each in squares)) + 1 if whole else 0
@@ -560,6 +533,56 @@ def sum_by_distance(distances: Values, sizes: Values) -> DirectedDistances:
     distinct = distinct[np.append(True, np.diff(distinct) > TIE * distinct[1:])]
     where = np.searchsorted(distinct, distances, side="right") - 1
     return DirectedDistances(distinct, np.asarray(np.bincount(where, sizes), np.float64))
+
+
+class AllDistances:
+    """The distances between every two of many surfaces on one grid, packed into a few arrays.
+
+    Where the surfaces lie close together, one distance transform per surface serves all that are compared with it.
+
+    Parameters
+    ----------
+    surfaces : sequence of Surface
+        Those to compare; ``distances[i, j]`` are the distances of two of them.
+    """
+
+    def __init__(self, surfaces: Sequence[Surface]) -> None:
+        for surface in surfaces[1:]:
+            _check_comparable(surfaces[0], surface)
+        there = [i for i, surface in enumerate(surfaces) if len(surface)]
+        self._slot = {i: slot for slot, i in enumerate(there)}
+        known: dict[float, int] = {}
+        places, sizes, ends = array("I"), array("d"), array("Q", [0])
+        for side in _all_directed([surfaces[i] for i in there]):
+            places.extend([known.setdefault(value, len(known)) for value in side.distances.tolist()])
+            sizes.frombytes(side.sizes.tobytes())
+            ends.append(len(sizes))
+        self._known = np.array(list(known), np.float64)
+        self._places = np.array(places, np.uint16 if len(known) <= 2**16 else np.uint32)
+        self._sizes, self._ends = np.array(sizes), np.array(ends, np.int64)
+
+    def __getitem__(self, pair: tuple[int, int]) -> SurfaceDistances:
+        i, j = (self._slot.get(place) for place in pair)
+        if i is None or j is None:
+            nothing = no_distances(NOTHING if i is None and j is None else ONE_NOTHING)
+            return SurfaceDistances(nothing, nothing)
+        return SurfaceDistances(self._side(i, j), self._side(j, i))
+
+    def _side(self, of: int, to: int) -> DirectedDistances:
+        number = to * len(self._slot) + of
+        low, high = self._ends[number : number + 2].tolist()
+        return DirectedDistances(self._known[self._places[low:high]], self._sizes[low:high])
+
+
+def _all_directed(surfaces: Sequence[Surface]) -> Iterator[DirectedDistances]:
+    """From each surface to the first, from each to the second, and so on."""
+    maps = NearestMaps.over([surface.cells for surface in surfaces], surfaces[0].sides) if surfaces else None
+    for place, to in enumerate(surfaces):
+        if maps is None:
+            yield from (_directed(of, to) for of in surfaces)
+        else:
+            found = _sum_each(maps.squared_distances(place), [of.sizes for of in surfaces], maps.whole)
+            yield from (_in_units(each, of) for each, of in zip(found, surfaces, strict=True))
 
 
 def no_distances(code: str) -> DirectedDistances:

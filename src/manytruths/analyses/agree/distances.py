@@ -10,6 +10,7 @@ nothing there is no distance: such pairs are counted, and none is made up for th
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -141,13 +142,14 @@ def _measure(
 ) -> LabelDistances:
     outlines, given = reading.outlines, list(reading.references)
     sessions = [pair for pair in combinations(reading.masks, 2) if pair[0].name == pair[1].name]
-    between = list(combinations(first, 2))
-    outlines.measure_all(first, value)
-    pairs = {(a, b): outlines.distances(a, b, value) for a, b in (*between, *sessions)}
+    between = outlines.distances_of_all(first, value)
+    pairs = {(a, b): outlines.distances(a, b, value) for a, b in sessions}
     pairs |= {(a, b): outlines.distances(a, b, value) for a in first for b in given}
     size = (reading.grid.item_size or (1.0, ""))[0]
     widths = tuple(
-        outlines.of(a, value).items * size / pairs[a, b].a_to_b.size for a, b in between if not pairs[a, b].undefined
+        outlines.of(a, value).items * size / found.a_to_b.size
+        for (a, _), found in between.items()
+        if not found.undefined
     )
     others = {Column(name, "algorithm"): _outline(reading, array, value) for name, array in consensus.items()}
     for column, outline in others.items():
@@ -155,7 +157,9 @@ def _measure(
             found = surface_distances(outlines.of(other, value).surface, outline.surface)
             pair = (other, column) if other in first else (column, other)
             pairs[pair] = found if other in first else SurfaceDistances(found.b_to_a, found.a_to_b)
-    return LabelDistances(pairs, widths)
+    if isinstance(between, dict):
+        return LabelDistances(between | pairs, widths)
+    return LabelDistances(ChainMap(pairs, between), widths)  # type: ignore[arg-type]  # many pairs stay packed
 
 
 def _outline(reading: Reading, decided: NDArray[np.generic], value: int | None) -> Outline:
