@@ -12,6 +12,7 @@ from . import (
     intraclass,
     learning,
     lesions,
+    many,
     polygons,
     ranking,
     reliability,
@@ -34,6 +35,7 @@ JOBS = (
     | report.JOBS
     | learning.JOBS
     | polygons.JOBS
+    | many.JOBS
 )
 
 

@@ -6,7 +6,7 @@ subjects. Labels are never united. Of exchangeable raters there is nothing about
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isnan
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from ...lesions.rules import Rule
 from ...study.case import Reading
 from ...study.lesions import lesion_masks, match_reading
 from ..label_rows import macro_rows
-from ..many import many_raters
+from ..many import many_raters, without_absent
 from ..tables import Series, Settings, group_names, marked_rows, mean_rows, region_of, summarise
 
 ALL = ("", "")
@@ -212,7 +212,8 @@ def lesion_tables(
         by_case = parts[name]
         keys = _keys(by_case, exchangeable)
         series = _series(keys, {c: f.numbers for c, f in by_case.items()}, cases, label)
-        detection.add(_counted(summarise(series, tallies, settings), by_case))
+        rows = without_absent(summarise(series, tallies, settings), len(next(iter(cases.values())).raters))
+        detection.add(_counted(rows, by_case))
         detection.add(_pooled_rows(by_case, cases, label, region_of(tallies)))
         if sum(key[2] == "pq" for key in keys) > MOST_PAIRS + 1:
             keys = [key for key in keys if key[1] in ("", OTHERS)]
@@ -283,7 +284,7 @@ def _value(numbers: Numbers, key: Key, case: CaseLesions) -> float:
     return Undefined("no_case_rated_by_so_many" if key[:2] == ALL else "one_absent")
 
 
-def _counted(rows: Sequence[Row], by_case: Mapping[str, LabelLesions]) -> Iterator[Row]:
+def _counted(rows: Iterable[Row], by_case: Mapping[str, LabelLesions]) -> Iterator[Row]:
     """Rows of cases say of how many lesions they are."""
     for row in rows:
         if row.scope == "case":

@@ -35,6 +35,7 @@ from ...io.result_tables import Row, Table
 from ...raters.dependence import COPY, average_dependence
 from ...raters.performance import BINARY, performance_tables
 from ..label_rows import macro_rows
+from ..many import without_absent
 from ..tables import Series, Settings, mean_rows, summarise
 
 PERFORMANCE: tuple[PairStatistic, ...] = (
@@ -259,7 +260,7 @@ def _label_rows(label: str, tallies: Tallies, settings: Settings) -> Iterator[Ro
         if label or against == "others":
             yield from mean_rows(series, tallies, list(tallies), "", settings)
         else:
-            yield from summarise(series, tallies, settings)
+            yield from without_absent(summarise(series, tallies, settings), len(whole.raters))
     for name, (values, code) in _tendencies(whole).items():
         yield from _each(name, whole.rater_names, values, code, whole.region, label)
 
