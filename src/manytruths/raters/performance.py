@@ -123,7 +123,7 @@ def performance_tables(tally: Tally, against: str | Column = "consensus") -> tup
     return parts[0][0], np.sum([tables for _, tables in parts], axis=0)
 
 
-_MOST_CELLS = 2_000_000
+_MOST_CELLS = 500_000
 """Patterns times raters that are looked at together."""
 
 
