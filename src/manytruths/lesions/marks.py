@@ -143,17 +143,16 @@ class Marks:
         is_largest[largest] = True
         for rater in drawn.tolist():
             own = self.runs[rater]
-            at = np.flatnonzero((own >= 0) & ~is_largest[own])
-            others = self.runs[:, at]
+            place = np.flatnonzero((own >= 0) & ~is_largest[own])
+            others = self.runs[:, place]
             # two marks that are both not the largest are met twice, and counted where the second rater comes later
             met = (others >= 0) & (is_largest[others] | (np.arange(len(others)) > rater)[:, None])
             met[rater] = False
             who, where = np.nonzero(met)
-            keys, place = np.unique(
-                own[at[where]].astype(np.int64) * len(self) + others[who, where], return_inverse=True
-            )
-            sums = np.bincount(place, self.lengths[at[where]], len(keys)).astype(np.int64)
-            found.append((*np.divmod(keys, len(self)), sums))
+            keys = own[place[where]].astype(np.int64) * len(self) + others[who, where]
+            distinct, group = np.unique(keys, return_inverse=True)
+            sums = np.bincount(group, self.lengths[place[where]], len(distinct)).astype(np.int64)
+            found.append((*np.divmod(distinct, len(self)), sums))
         one, other, sums = (np.concatenate(each) for each in zip(*found, strict=True))
         first, second = np.minimum(one, other), np.maximum(one, other)
         order = np.lexsort((second, first, self.owner[second], self.owner[first]))

@@ -310,7 +310,8 @@ def _sum_each(squares: Sequence[Values], sizes: Sequence[Values], whole: bool) -
         return [sum_by_distance(each, size) for each, size in zip(squares, sizes, strict=True)]
     owner = np.repeat(np.arange(len(squares)), [len(each) for each in squares])
     keys = owner * most + np.concatenate(squares).astype(np.intp)
-    sums = np.bincount(keys, np.concatenate(sizes), len(squares) * most).reshape(len(squares), most)
+    sums: Values = np.bincount(keys, np.concatenate(sizes), len(squares) * most).astype(np.float64, copy=False)
+    sums = sums.reshape(len(squares), most)
     found = [np.flatnonzero(row) for row in sums]
     return [DirectedDistances(at.astype(np.float64), row[at]) for at, row in zip(found, sums, strict=True)]
 

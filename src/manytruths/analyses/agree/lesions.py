@@ -212,8 +212,8 @@ def lesion_tables(
         by_case = parts[name]
         keys = _keys(by_case, exchangeable)
         series = _series(keys, {c: f.numbers for c, f in by_case.items()}, cases, label)
-        rows = without_absent(summarise(series, tallies, settings), len(next(iter(cases.values())).raters))
-        detection.add(_counted(rows, by_case))
+        read = without_absent(summarise(series, tallies, settings), len(next(iter(cases.values())).raters))
+        detection.add(_counted(read, by_case))
         detection.add(_pooled_rows(by_case, cases, label, region_of(tallies)))
         if sum(key[2] == "pq" for key in keys) > MOST_PAIRS + 1:
             keys = [key for key in keys if key[1] in ("", OTHERS)]

@@ -335,10 +335,9 @@ def pairs_table(tallies: Tallies, settings: Settings, distances: StudyDistances 
         named = [(pairs[k], _pair_names(pairs[k])) for k in shown]
         table.add(pair_distance_rows(distances, tallies, named, settings, by_case=by_case))
     others = np.setdiff1d(np.arange(len(pairs)), shown)
-    names = [_pair_names(pairs[k]) for k in others.tolist()]
-    table.add(_pair_means(names, counts[:, others], whole.labels, tallies, settings))
-    if distances is not None and names:
-        named = [(pairs[k], _pair_names(pairs[k])) for k in others.tolist()]
+    named = [(pairs[k], _pair_names(pairs[k])) for k in others.tolist()]
+    table.add(_pair_means([names for _, names in named], counts[:, others], whole.labels, tallies, settings))
+    if distances is not None and named:
         table.add(mean_pair_distances(distances, tallies, named, settings))
     return table
 

@@ -749,13 +749,13 @@ def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[st
     """Raters without a mask of some cases, whose means are over other cases than those of the others."""
     named = () if study.options.exchangeable else study.rater_names
     if many_raters(len(named)):
-        there = Counter(name for tally in tallies.values() for name in _present(tally))
-        read = sorted(there[name] for name in named if there[name] < len(tallies))
-        if read:
+        there = Counter(name for tally in tallies.values() for name in _readers(tally))
+        counts = sorted(there[name] for name in named if there[name] < len(tallies))
+        if counts:
             yield Note(
                 "absent_rater",
-                f"{len(read)} of {len(named)} raters have no mask of some cases: they read {read[0]} to {read[-1]} of "
-                f"{len(tallies)}, and each rater's means are over the cases that the rater read",
+                f"{len(counts)} of {len(named)} raters have no mask of some cases: they read {counts[0]} to "
+                f"{counts[-1]} of {len(tallies)}, and each rater's means are over the cases that the rater read",
             )
         return
     # of raters with several sessions this is said with their sessions
@@ -767,7 +767,7 @@ def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[st
             yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {read}{over}")
 
 
-def _present(tally: Tally) -> set[str]:
+def _readers(tally: Tally) -> set[str]:
     """The raters who rated anything, in their first session."""
     rated = (tally.patterns[tally.counts > 0][:, list(tally.raters)] != VOID).any(axis=0)
     return {name for name, there in zip(tally.rater_names, rated.tolist(), strict=True) if there}
