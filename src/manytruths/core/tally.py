@@ -142,11 +142,15 @@ class Tally:
 
     # -- columns -------------------------------------------------------------------------------
 
+    @cached_property
+    def _places(self) -> dict[Column, int]:
+        return {column: i for i, column in enumerate(self.columns)}
+
     def position(self, column: str | Column) -> int:
         """Find a column by name (``"B"``, ``"B@2"``); a bare name means a rater's first session."""
         if isinstance(column, Column):
-            if column in self.columns:
-                return self.columns.index(column)
+            if column in self._places:
+                return self._places[column]
         else:
             exact = [i for i, c in enumerate(self.columns) if str(c) == column]
             named = [i for i in (*self.raters, *range(len(self.columns))) if self.columns[i].name == column]
@@ -514,7 +518,8 @@ def _spread_rows(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
     if tally.columns == columns:
         return tally.patterns
     rows = np.full((len(tally.counts), len(columns)), VOID, np.uint8)
-    rows[:, [columns.index(c) for c in tally.columns]] = tally.patterns
+    places = {column: i for i, column in enumerate(columns)}
+    rows[:, [places[c] for c in tally.columns]] = tally.patterns
     return rows
 
 
