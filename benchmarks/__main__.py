@@ -13,6 +13,7 @@ from . import (
     intraclass,
     learning,
     lesions,
+    many,
     polygons,
     ranking,
     reliability,
@@ -36,6 +37,7 @@ JOBS = (
     | learning.JOBS
     | polygons.JOBS
     | engine.JOBS
+    | many.JOBS
 )
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -13,7 +14,7 @@ from PIL import Image
 import manytruths as mt
 from manytruths.shape import rasterise_polygon
 
-Masks = dict[str, dict]
+Masks = dict[str, dict[Any, np.ndarray]]
 """``{case: {rater: mask}}``."""
 
 

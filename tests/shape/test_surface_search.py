@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
@@ -10,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.ndimage import gaussian_filter
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+import manytruths as mt
 from manytruths import surface_distances
 from manytruths.shape import surface_search
+from manytruths.shape.surface_search import NearestMaps
+from manytruths.shape.surfaces import AllDistances
 
 SEARCHES = {
     "columns": {"FEW": 0, "SPARSE": math.inf},
@@ -68,3 +73,23 @@ def test_large_masks_are_searched_as_small_ones_are(spacing: tuple[float, ...]) 
         assert one.mean() == pytest.approx(other.mean(), abs=1e-9)
         for percent in (0, 5, 50, 90, 95, 99, 100):
             assert one.percentile(percent) == pytest.approx(other.percentile(percent), abs=1e-9)
+
+
+@pytest.mark.parametrize("spacing", [(1.0, 1.0), (0.7, 1.3), (1.0, 1.0, 1.0), (2.5, 0.7, 0.7)])
+def test_many_surfaces_at_once(spacing):
+    """One transform per surface gives the distances that trees give, also beside empty masks; packed, none is lost."""
+    rng = np.random.default_rng(len(spacing))
+    smooth = gaussian_filter(rng.standard_normal((24, *(18,) * len(spacing))), (0, *(2,) * len(spacing)))
+    surfaces = [mt.extract_surface(each > 0.1, spacing) for each in smooth]
+    surfaces[3] = surfaces[7] = mt.extract_surface(np.zeros(smooth.shape[1:], bool), spacing)
+    assert NearestMaps.over([s.cells for s in surfaces if len(s)], surfaces[0].sides) is not None
+    found = AllDistances(surfaces)
+    for i, j in combinations(range(24), 2):
+        distances = found[i, j]
+        expected = mt.surface_distances(surfaces[i], surfaces[j])
+        assert distances.undefined == expected.undefined
+        for side in ("a_to_b", "b_to_a"):
+            ours, theirs = getattr(distances, side), getattr(expected, side)
+            # of two cells equally far off, either may be found: the last bit of their distance can differ
+            np.testing.assert_allclose(ours.distances, theirs.distances, rtol=1e-15, atol=0)
+            assert ours.sizes.tolist() == theirs.sizes.tolist()

@@ -28,6 +28,7 @@ with δ = [c ≠ k] (nominal), (Σ_{g=c..k} n_g − (n_c + n_k) / 2)² (ordinal)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -38,7 +39,7 @@ from ..core.labels import Labels
 from ..core.tally import Tally, check_tally
 from ..core.undefined import Undefined, divide
 from .pairs import PairStatistic, Tables, pair_statistic
-from .votes import ALONE, ONE_LABEL, Values, VoteSums, vote_statistic, vote_sums
+from .votes import ALONE, ONE_LABEL, Values, VoteSums, VoteTable, vote_statistic, vote_sums, votes_without
 
 NOT_RATED = "not_rated"
 
@@ -318,6 +319,13 @@ class KrippendorffAlpha:
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The nominal alpha of every row of ``counts`` over the patterns of ``tally``, NaN where undefined."""
+        return self._of_votes(tally, counts)
+
+    def without_each(self, tally: Tally, raters: Sequence[str]) -> NDArray[np.float64]:
+        """The nominal alpha without each of some raters, NaN where undefined."""
+        return self._of_votes(*votes_without(tally, raters))
+
+    def _of_votes(self, tally: Tally | VoteTable, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         m, votes = tally.rated, tally.votes
         weights = np.where(m > 1, counts, 0).astype(np.float64)
         totals = weights @ votes

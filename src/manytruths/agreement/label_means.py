@@ -14,7 +14,7 @@ whose mean is M; where every label is defined for every subject, they are the su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,8 @@ class MacroMean:
     def __init__(self, statistic: Statistic) -> None:
         self.statistic = statistic
         self.__name__ = getattr(statistic, "__name__", repr(statistic))
+        if hasattr(statistic, "without_each"):
+            self.without_each = self._without_each
 
     def __call__(self, tally: Tally) -> float:
         """Compute the mean over the labels of one tally."""
@@ -91,6 +93,13 @@ class MacroMean:
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The same for every row of ``counts`` over the patterns of ``tally``, NaN where no label has it."""
         values = np.array([self._label(tally, table, counts) for table in label_tallies(tally).values()])
+        known = ~np.isnan(values)
+        return divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0))
+
+    def _without_each(self, tally: Tally, raters: Sequence[str]) -> NDArray[np.float64]:
+        """The same without each of some raters, NaN where no label has it."""
+        each: Any = self.statistic.without_each  # type: ignore[attr-defined]
+        values = np.array([each(table, raters) for table in label_tallies(tally).values()], np.float64)
         known = ~np.isnan(values)
         return divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0))
 

@@ -7,10 +7,11 @@ and the second column gave, over the items that both rated. To add one, write it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from itertools import combinations
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,12 @@ class PairStatistic:
         if not np.isnan(value):
             return value
         return Undefined(self.undefined if table.sum() else "no_item_rated_by_both")
+
+    def values(self, tables: Tables, labels: Labels) -> list[float]:
+        """Compute the statistic of each of (n, L, L) tables, with the reason where it is undefined."""
+        found, items = self.of(tables, labels).tolist(), tables.sum(axis=(-1, -2)).tolist()
+        why = {any_: Undefined(self.undefined if any_ else "no_item_rated_by_both") for any_ in (True, False)}
+        return [why[n > 0] if isnan(v) else v for v, n in zip(found, items, strict=True)]
 
     def __repr__(self) -> str:
         return f"<pair statistic {self.__name__}>"
@@ -225,6 +232,18 @@ class MeanPairwise:
         own = dict(zip(tally.rater_names, pairs.T, strict=True))
         left = np.array([[known.sum(), total.sum()] - own.get(name, np.zeros(2)) for name in raters])
         return divide(left[:, 1], left[:, 0])
+
+    def without_parts(self, tally: Tally, parts: Iterable[Sequence[Tally]]) -> NDArray[np.float64]:
+        """The mean of a sum of tallies without some of them at a time, from tables of pairs; NaN where undefined."""
+        whole, names = contingency(tally), tally.rater_names
+        values = []
+        for part in parts:
+            left = whole.copy()
+            for table in part:
+                where = [names.index(name) for name in table.rater_names]
+                left[np.ix_(where, where)] -= contingency(table)
+            values.append(PairMatrix(self.__name__, names, self.statistic.of(left, tally.labels)).mean())
+        return np.array(values, np.float64)
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The same for every row of ``counts`` over the patterns of ``tally``, NaN where no pair has it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import Parameter, Signature
@@ -93,14 +93,57 @@ def vote_sums(tally: Tally, counts: NDArray[np.int64] | None = None) -> VoteSums
     return cached
 
 
-def _compute_sums(tally: Tally, counts: NDArray[np.int64]) -> VoteSums:
+@dataclass(frozen=True)
+class VoteTable:
+    """Distinct numbers of votes, whoever gave them."""
+
+    labels: Labels
+    votes: NDArray[np.int64]
+    """(rows, labels): how many raters gave each label."""
+
+    @property
+    def rated(self) -> NDArray[np.int64]:
+        """m: how many raters gave any label."""
+        return np.asarray(self.votes.sum(axis=1), np.int64)
+
+    @property
+    def marked(self) -> NDArray[np.int64]:
+        """A: how many gave a label other than background."""
+        return np.asarray(self.votes[:, list(self.labels.marks)].sum(axis=1), np.int64)
+
+
+def votes_without(tally: Tally, raters: Sequence[str]) -> tuple[VoteTable, NDArray[np.int64]]:
+    """The votes without each of some raters, as one table and (raters, rows) counts.
+
+    Leaving a rater out takes one vote off each item that the rater rated, and statistics of votes do not ask who gave
+    them. So items are grouped by their votes, and by the label that the rater gave; no table is projected.
+    """
+    kept: tuple[tuple[str, ...], VoteTable, NDArray[np.int64]] | None = tally.__dict__.get("_votes_without")
+    if kept is not None and kept[0] == tuple(raters):
+        return kept[1:]
+    labels = len(tally.labels)
+    votes, group = np.unique(tally.votes, axis=0, return_inverse=True)
+    less = votes[:, None] - np.eye(labels + 1, labels, dtype=np.int64)  # the last takes nothing off: not rated
+    rows, place = np.unique(np.maximum(less, 0).reshape(-1, labels), axis=0, return_inverse=True)
+    coded = group.reshape(-1) * (labels + 1)
+    columns = dict(zip(tally.rater_names, tally.raters, strict=True))
+    counts = np.zeros((len(raters), len(rows)), np.int64)
+    for row, name in zip(counts, raters, strict=True):
+        given = np.minimum(tally.patterns[:, columns[name]], labels) if name in columns else labels
+        items = np.bincount(coded + given, tally.counts, place.size)  # whole numbers below 2^53, so exact
+        row += np.bincount(place.reshape(-1), items, len(rows)).astype(np.int64)
+    tally.__dict__["_votes_without"] = (tuple(raters), VoteTable(tally.labels, rows), counts)
+    return VoteTable(tally.labels, rows), counts
+
+
+def _compute_sums(tally: Tally | VoteTable, counts: NDArray[np.int64]) -> VoteSums:
     weights = np.asarray(counts, np.float64)
     single, shared = _summands(tally)
     columns = np.moveaxis(weights @ single, -1, 0)
     return VoteSums(tally.labels, columns[0], columns[1], columns[2], weights @ shared, *columns[3:])
 
 
-def _summands(tally: Tally) -> tuple[Values, Values]:
+def _summands(tally: Tally | VoteTable) -> tuple[Values, Values]:
     """What each item of a pattern adds to every sum."""
     m, a, votes = tally.rated, tally.marked, tally.votes
     two, b = m > 1, m - a
@@ -169,6 +212,11 @@ class VoteStatistic:
         """
         self._check(tally)
         return self._evaluate(vote_sums(tally, counts))
+
+    def without_each(self, tally: Tally, raters: Sequence[str]) -> Values:
+        """The statistic without each of some raters, all from one table of votes; NaN where it is undefined."""
+        self._check(tally)
+        return self._evaluate(_compute_sums(*votes_without(tally, raters)))
 
     def _evaluate(self, sums: VoteSums) -> Values:
         with np.errstate(divide="ignore", invalid="ignore"):

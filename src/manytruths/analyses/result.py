@@ -20,6 +20,7 @@ from ..io.result_tables import DataTable, Table
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
 from ..study import Study
+from .many import MOST_ROWS
 from .paper_tables.formats import Tabled, parse_formats, write_formats
 from .paper_tables.wide import paper_tables, settings_of
 
@@ -243,13 +244,22 @@ def _without_jobs(value: Any) -> Any:
 
 
 def _numbers(table: Table) -> list[dict[str, Any]]:
-    header = table.header
-    return [dict(zip(header, cells, strict=True)) for cells in table.records()]
+    """The rows of a table; of a long one those about the whole study, or none where these are many, too."""
+    header, rows = table.header, table.rows
+    if len(rows) > MOST_ROWS:
+        rows = [row for row in rows if row.scope not in ("case", "subject")]
+        rows = rows if len(rows) <= MOST_ROWS else []
+    return [dict(zip(header, cells, strict=True)) for cells in table.records(rows)]
 
 
 def summary_of(command: str, tables: Iterable[Table], **facts: Any) -> dict[str, Any]:
-    """The summary of a command: versions, facts about its data and settings, and the tables' numbers."""
-    numbers = {t.name: _numbers(t) for t in tables}
+    """The summary of a command: versions, facts about its data and settings, and the tables' numbers.
+
+    Long tables are shortened, and ``shortened`` tells how many rows their files have.
+    """
+    made = list(tables)
+    numbers = {t.name: _numbers(t) for t in made}
     facts = {name: _without_jobs(value) for name, value in facts.items()}
     start = {"schema_version": SCHEMA, "manytruths": manytruths.__version__, "command": command}
-    return {**start, **facts, "tables": numbers}
+    short = {t.name: len(t) for t in made if len(numbers[t.name]) < len(t)}
+    return {**start, **facts, **({"shortened": short} if short else {}), "tables": numbers}

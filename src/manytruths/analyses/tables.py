@@ -92,16 +92,20 @@ class Series:
         return self.values if self.counted is None else self.counted
 
 
-def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings) -> list[Row]:
-    """All rows of some statistics but the pooled ones: cases, subjects, mean and deviation over subjects, by group."""
+def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings, *, by_case: bool = True) -> list[Row]:
+    """All rows of some statistics but the pooled ones: cases, subjects, mean and deviation over subjects, by group.
+
+    Without ``by_case`` there are none of single cases and subjects.
+    """
     if not series:
         return []
+    about = [(case, group_names(tallies, case), t.region, t.items) for case, t in tallies.items()] if by_case else []
     rows = [
-        Row("case", s.statistic, value, case, group_names(tallies, case), s.label, t.region, s.extra, n=t.items)
+        Row("case", s.statistic, value, case, group, s.label, region, s.extra, n=items)
         for s in series
-        for (case, t), value in zip(tallies.items(), s.values, strict=True)
+        for (case, group, region, items), value in zip(about, s.values if by_case else (), strict=True)
     ]
-    if len(tallies.by_subject()) < len(tallies):
+    if by_case and len(tallies.by_subject()) < len(tallies):
         rows += _subject_rows(series, tallies)
     for name, cases in ({"": list(tallies)} | selections(tallies, settings.exclude_group)).items():
         rows += mean_rows(series, tallies, cases, name, settings, failures=True)

@@ -16,6 +16,9 @@ SLANT = 55
 READABLE = 27
 """Cells narrower than this many units hold no number, only a colour."""
 LEAF, TREE_TOP, TREE = 24, 48, 460
+MANY = 60
+"""More raters than this make a matrix without names and numbers, and a tree of narrow leaves."""
+NARROW_LEAF, SMALL_LETTERS = 11, 9
 
 
 def matrix(
@@ -27,6 +30,8 @@ def matrix(
         raise CallError(f"values are {table.shape} for {len(names)} names; one row and one column a name")
     if not low < high:
         raise CallError(f"low is {low} and high {high}; low must be the smaller")
+    if len(names) > MANY:
+        return _picture_of(table, title, low, high)
     cell = float(np.clip(620 / len(names), 14, 46))
     left = 24 + svg.names_width(names)
     top = 52 + svg.names_width(names) * np.sin(np.radians(SLANT))
@@ -42,6 +47,31 @@ def matrix(
     bottom = top + cell * len(names)
     parts += _scale(left, bottom + 18, min(220.0, cell * len(names)), low, high)
     return svg.document(max(wide + max(24.0, overhang), 260.0), bottom + 58, title, parts)
+
+
+def _picture_of(table: NDArray[np.float64], title: str, low: float, high: float) -> str:
+    """The matrix of many raters: a pixel a pair, enlarged."""
+    from base64 import b64encode
+    from io import BytesIO
+
+    from PIL import Image
+
+    paints = colour_map((table - low) / (high - low))
+    paints[~np.isfinite(table)] = UNDEFINED
+    content = BytesIO()
+    Image.fromarray(paints).save(content, "PNG", optimize=True)
+    side, left, top = 620.0, 24.0, 72.0
+    link = f"data:image/png;base64,{b64encode(content.getvalue()).decode()}"
+    words = f"{len(table)} raters, in the same order from left to right and from top to bottom; grey: not comparable"
+    parts = [
+        svg.text(left, top - 14, words, size=11, fill=PALE_INK),
+        svg.tag("image", href=link, x=left, y=top, width=side, height=side, style="image-rendering: pixelated"),
+        *_scale(left, top + side + 18, 220.0, low, high),
+    ]
+    return svg.document(left + side + 24, top + side + 58, title, parts)
+
+
+UNDEFINED = (0xEC, 0xEC, 0xEF)
 
 
 def _headings(names: Sequence[str], left: float, top: float, cell: float) -> list[str]:
@@ -110,20 +140,21 @@ def dendrogram(
     order = _leaves(joins, len(names))
     # Bold letters are a tenth wider.
     left = 16 + 1.1 * svg.names_width(names) + 26 + (18 if groups is not None else 0)
-    bottom = TREE_TOP + LEAF * len(names)
+    leaf = LEAF if len(names) <= MANY else NARROW_LEAF
+    bottom = TREE_TOP + leaf * len(names)
     reach = [0.0, *joins[:, 2]] + ([cut] if cut is not None else [])
     axis = Axis.over(reach, left, left + TREE)
     parts = svg.bottom_axis(axis, TREE_TOP, bottom, axis_label)
-    parts += _branches(joins, order, axis)
+    parts += _branches(joins, order, axis, leaf)
     if cut is not None:
         parts.append(
             svg.line(axis(cut), TREE_TOP - 4, axis(cut), bottom, ALARM, stroke_dasharray="5 4", stroke_width=1.5)
         )
         parts.append(svg.text(axis(cut), TREE_TOP - 8, f"cut {cut:.2f}", size=11, fill=ALARM, text_anchor="middle"))
     colours = _group_colours(groups or [])
-    for row, leaf in enumerate(order):
-        square = colours[groups[leaf]] if groups is not None else None
-        parts += _leaf(names[leaf], TREE_TOP + LEAF * row + LEAF / 2, left, square, names[leaf] in marked)
+    for row, who in enumerate(order):
+        square = colours[groups[who]] if groups is not None else None
+        parts += _leaf(names[who], TREE_TOP + leaf * (row + 0.5), left, square, names[who] in marked, leaf)
     entries = [*((svg.shorten(g), c) for g, c in colours.items()), *([("outlier", "")] if marked else [])]
     rows, key = svg.legend_rows(entries, left, bottom + 62, TREE)
     return svg.document(left + TREE + 28, bottom + 52 + 22 * rows, title, parts + key)
@@ -141,8 +172,8 @@ def _leaves(joins: NDArray[np.float64], count: int) -> list[int]:
     return order
 
 
-def _branches(joins: NDArray[np.float64], order: Sequence[int], axis: Axis) -> list[str]:
-    place = {leaf: (TREE_TOP + LEAF * row + LEAF / 2, 0.0) for row, leaf in enumerate(order)}
+def _branches(joins: NDArray[np.float64], order: Sequence[int], axis: Axis, leaf: float) -> list[str]:
+    place = {who: (TREE_TOP + leaf * (row + 0.5), 0.0) for row, who in enumerate(order)}
     parts = []
     for step, (first, second, distance, _) in enumerate(joins):
         (y1, d1), (y2, d2) = place[int(first)], place[int(second)]
@@ -152,14 +183,15 @@ def _branches(joins: NDArray[np.float64], order: Sequence[int], axis: Axis) -> l
     return parts
 
 
-def _leaf(words: str, y: float, left: float, square: str | None, stressed: bool) -> list[str]:
+def _leaf(words: str, y: float, left: float, square: str | None, stressed: bool, leaf: float) -> list[str]:
     end = left - 10 - (18 if square else 0)
-    weight = "bold" if stressed else None
-    parts = [svg.name(end - 16, y + 4, words, text_anchor="end", font_weight=weight, fill=ALARM if stressed else INK)]
+    size, side = (12, 12) if leaf >= LEAF else (SMALL_LETTERS, NARROW_LEAF - 2)
+    style = {"font_weight": "bold" if stressed else None, "fill": ALARM if stressed else INK}
+    parts = [svg.name(end - 16, y + size / 3, words, size=size, text_anchor="end", **style)]  # type: ignore[arg-type]
     if stressed:
         parts.append(svg.triangle(end - 6, y))
     if square:
-        parts.append(svg.rect(left - 22, y - 6, 12, 12, square, rx=2))
+        parts.append(svg.rect(left - 22, y - side / 2, side, side, square, rx=2))
     return parts
 
 

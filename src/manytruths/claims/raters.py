@@ -378,7 +378,13 @@ def _span(counts: Sequence[int], facts: RaterFacts, which: str = "") -> str:
     """``five to seven cases``, and which."""
     low, high = min(counts), max(counts)
     span = (
-        f"{number_word(low)} to {spell_count(high, facts.subject)}" if low < high else spell_count(high, facts.subject)
+        f"up to {spell_count(high, facts.subject)}"
+        if low == 0 < high
+        else (
+            f"{number_word(low)} to {spell_count(high, facts.subject)}"
+            if low < high
+            else spell_count(high, facts.subject)
+        )
     )
     return f"{span} {which}" if which else span
 

@@ -16,6 +16,7 @@ Role = Literal["rater", "algorithm", "reference"]
 ROLES: tuple[Role, ...] = ("rater", "algorithm", "reference")
 
 
+@lru_cache(maxsize=65_536)
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key under which A2 comes before A10.
 

@@ -7,9 +7,10 @@ Rows are kept in one canonical order (lexicographic, :data:`VOID` last), so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .labels import VOID, Labels
 
 Rows = NDArray[np.uint8]
 Counts = NDArray[np.int64]
+Places = NDArray[np.intp]
 
 REGIONS = ("whole", "union", "modified_background")
 """The regions that a table can be restricted to without going back to the pixels."""
@@ -30,6 +32,8 @@ _OF_PATTERNS = ("raters", "votes", "rated", "marked")
 
 _CHUNK = 8192
 """Patterns that a matrix product takes at once, so that its one-hot operand stays small."""
+_SMALL, _MOST_GROUPS = 50_000, 1000
+"""Larger tables are counted by sets of raters who rated the same items, unless there are more such sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,16 +227,14 @@ class Tally:
     def _cut_background(self) -> Counts:
         """Background cut down to the size of the union, separately for each set of raters present."""
         counts = self.counts.copy()
-        present = self.patterns[:, self.raters] != VOID
-        _, group = np.unique(present, axis=0, return_inverse=True)
-        for g in range(int(group.max(initial=-1)) + 1):
-            empty = np.flatnonzero((group == g) & (self.marked == 0))
+        for rows in _equal_presence(self.patterns, np.asarray(self.raters, np.intp)):
+            empty = rows[self.marked[rows] == 0]
             if len(empty) > 1:
                 raise CallError(
                     "modified_background depends on where the pixels lie as soon as a tally has algorithms or second "
                     "sessions: leave {session} and predictions out, or project the tally to its raters first"
                 )
-            union = int(counts[(group == g) & (self.marked > 0)].sum())
+            union = int(counts[rows[self.marked[rows] > 0]].sum())
             counts[empty] = np.minimum(counts[empty], union)
         return counts
 
@@ -368,13 +370,60 @@ def cross_tabulate(patterns: Rows, counts: Counts, columns: Sequence[int], label
 
     They are whole numbers below 2^53, so that float64 holds them, and their sums, exactly.
     """
-    where, width = list(columns), len(columns) * labels
-    total = np.zeros((width, width))
-    for start in range(0, len(counts), _CHUNK):
-        rows = patterns[start : start + _CHUNK, where]
-        chosen = (rows[:, :, None] == np.arange(labels)).reshape(len(rows), width).astype(np.float64)
-        total += (chosen * counts[start : start + _CHUNK, None]).T @ chosen
-    return total.reshape(len(where), labels, len(where), labels).transpose(0, 2, 1, 3)
+    where = np.asarray(list(columns), np.intp)
+    total = np.zeros((len(where), len(where), labels, labels))
+    for rows, here in presence_groups(patterns, where):
+        total[np.ix_(here, here)] += _cross_products(patterns, counts, rows, where[here], labels)
+    return total
+
+
+def presence_groups(patterns: Rows, where: Places) -> Iterator[tuple[Places, Places]]:
+    """Rows that the same columns rated, and which of the columns these are; all together where groups do not pay.
+
+    A study in which each rater read a few of the cases has no more groups than cases, each of a few columns.
+    """
+    if len(patterns) * len(where) > _SMALL:
+        groups = _equal_presence(patterns, where)
+        if len(groups) <= _MOST_GROUPS:
+            for rows in groups:
+                yield rows, np.flatnonzero(patterns[rows[0], where] != VOID)
+            return
+    yield np.arange(len(patterns)), np.arange(len(where))
+
+
+def _equal_presence(patterns: Rows, where: Places) -> list[Places]:
+    """Places of the rows that the same columns rated."""
+    if not len(patterns) or not len(where):
+        return [np.arange(len(patterns))] if len(patterns) else []
+    packed = np.ascontiguousarray(np.packbits(patterns[:, where] != VOID, axis=1))
+    if (packed == packed[0]).all():
+        return [np.arange(len(patterns))]
+    _, group = np.unique(packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_inverse=True)
+    return np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+
+
+def _cross_products(patterns: Rows, counts: Counts, rows: Places, where: Places, labels: int) -> NDArray[np.float64]:
+    """The tables of some rows and columns.
+
+    Where every column rated every item, the first label is left out of the product, and follows from the margins.
+    """
+    least = int(not (patterns[np.ix_(rows, where)] == VOID).any())
+    codes = np.arange(least, labels)
+    part = np.zeros((len(where) * len(codes),) * 2)
+    for start in range(0, len(rows), _CHUNK):
+        at = rows[start : start + _CHUNK]
+        chosen = (patterns[np.ix_(at, where)][:, :, None] == codes).reshape(len(at), len(part)).astype(np.float64)
+        part += (chosen * counts[at, None]).T @ chosen
+    tables = part.reshape(len(where), len(codes), len(where), len(codes)).transpose(0, 2, 1, 3)
+    if not least:
+        return tables
+    full = np.zeros((len(where), len(where), labels, labels))
+    own = np.einsum("iill->il", tables)
+    full[..., 1:, 1:] = tables
+    full[..., 1:, 0] = own[:, None] - tables.sum(axis=-1)
+    full[..., 0, 1:] = own[None] - tables.sum(axis=-2)
+    full[..., 0, 0] = counts[rows].sum() - full.sum(axis=(-1, -2))
+    return full
 
 
 class Tallies(dict[str, Tally]):
@@ -399,6 +448,7 @@ class Tallies(dict[str, Tally]):
         groups: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         super().__init__(tables)
+        self._pooled: tuple[list[Tally], Tally] | None = None
         self.subjects = {case: (subjects or {}).get(case, case) for case in self}
         self.groups = {case: tuple((groups or {}).get(case, ())) for case in self}
 
@@ -418,9 +468,18 @@ class Tallies(dict[str, Tally]):
             cases.setdefault(subject, []).append(case)
         return cases
 
+    def _sum(self, tables: list[Tally]) -> Tally:
+        """All of them added; kept, since every table of a study asks for it."""
+        kept = self._pooled
+        if kept is None or len(kept[0]) != len(tables) or any(map(is_not, kept[0], tables)):
+            self._pooled = kept = (tables, _add(tables, mixed=True))
+        return kept[1]
+
     def select(self, cases: Iterable[str]) -> Tallies:
         """Tallies of some of the cases."""
-        return Tallies({c: self[c] for c in cases}, self.subjects, self.groups)
+        part = Tallies({c: self[c] for c in cases}, self.subjects, self.groups)
+        part._pooled = self._pooled
+        return part
 
     def map(self, change: object) -> Tallies:
         """Change the tallies one by one; subjects and groups are kept."""
@@ -459,6 +518,12 @@ def pool(tallies: Mapping[str, Tally] | Iterable[Tally], *, mixed: bool = False)
     tables = list(tallies.values() if isinstance(tallies, Mapping) else tallies)
     if not tables:
         raise CallError("there is no tally to pool")
+    if isinstance(tallies, Tallies) and mixed:
+        return tallies._sum(tables)
+    return _add(tables, mixed=mixed)
+
+
+def _add(tables: list[Tally], *, mixed: bool) -> Tally:
     regions, units = {t.region for t in tables}, {t.unit for t in tables}
     if not mixed and len(regions | units) > 2:
         sizes = Counter(str(t.unit) for t in tables).most_common(3)
@@ -481,7 +546,8 @@ def _spread_rows(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
     if tally.columns == columns:
         return tally.patterns
     rows = np.full((len(tally.counts), len(columns)), VOID, np.uint8)
-    rows[:, [columns.index(c) for c in tally.columns]] = tally.patterns
+    places = {column: i for i, column in enumerate(columns)}
+    rows[:, [places[c] for c in tally.columns]] = tally.patterns
     return rows
 
 

@@ -39,6 +39,8 @@ MIN_EFFECTIVE, MIN_EFFECTIVE_SHARE = 30, 0.5
 
 Where sizes differ much and quality goes with size, many subjects alone are not enough (docs/coverage.md).
 """
+MANY_RATERS = 12
+"""Tables of more raters are left out pair by pair of raters, instead of pattern by pattern."""
 NO_SPREAD = 1e-12
 """Standard errors below this, relative to a value above 1, are those of equal values."""
 
@@ -353,9 +355,19 @@ def pooled_intervals(
     freedom = effective_subjects(sizes) - 1
     intervals = []
     for statistic, scale in zip(statistics, chosen, strict=True):
-        left_out = batch_values(statistic, whole, whole.counts - counts)
+        left_out = _without_subjects(statistic, whole, counts, tables)
         intervals.append(jackknife_interval(statistic(whole), left_out, freedom, scale, level, n))
     return intervals
+
+
+def _without_subjects(statistic: Statistic, whole: Tally, counts: NDArray[np.int64], tables: Tallies) -> Values:
+    """The statistic of the summed tally without each subject, whose ``counts`` are over the patterns of the sum."""
+    leave_out = getattr(statistic, "without_parts", None)
+    if leave_out is None or len(whole.raters) <= MANY_RATERS or len({t.labels for t in tables.values()}) > 1:
+        return batch_values(statistic, whole, whole.counts - counts)
+    return np.asarray(
+        leave_out(whole, [[tables[case] for case in cases] for cases in tables.by_subject().values()]), np.float64
+    )
 
 
 def few_effective_subjects(sizes: ArrayLike, *, by_cases: bool = False) -> Undefined | None:
@@ -469,8 +481,19 @@ def rater_names(tables: Tallies) -> list[str]:
 def _interval_over_raters(statistic: Statistic, tables: Tallies, of: str, level: float, scale: Scale) -> Interval:
     names = rater_names(tables)
     value = _study_value(statistic, tables, of)
-    left_out = np.array([_study_value(statistic, _without_rater(tables, name), of) for name in names])
+    left_out = _without_each(statistic, tables, names, of)
     return jackknife_interval(value, left_out, len(names) - 1, scale, level, len(names), "undefined_without_a_rater")
+
+
+def _without_each(statistic: Statistic, tables: Tallies, names: list[str], of: str) -> Values:
+    """The statistic without each rater: at once where it can, else of tables without the rater."""
+    each = getattr(statistic, "without_each", None)
+    if each is None:
+        return np.array([_study_value(statistic, _without_rater(tables, name), of) for name in names])
+    if of == "pooled":
+        return np.asarray(each(pool(tables, mixed=True), names), np.float64)
+    by_case = np.array([each(t, names) for t in tables.values()], np.float64)
+    return _means_without(subject_values(tables, by_case))
 
 
 def _without_rater(tables: Tallies, name: str) -> Tallies:

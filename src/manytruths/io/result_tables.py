@@ -179,11 +179,12 @@ class Table(DataTable):
         """Whether any number has a unit."""
         return any(row.unit for row in self.rows)
 
-    def records(self) -> Iterator[list[object]]:
-        """The cells of every row."""
+    def records(self, rows: Sequence[Row] | None = None) -> Iterator[list[object]]:
+        """The cells of every row, or of some of them."""
+        chosen = self.rows if rows is None else rows
         if self.has_units:
-            return ([*row.cells(), row.unit] for row in self.rows)
-        return (row.cells() for row in self.rows)
+            return ([*row.cells(), row.unit] for row in chosen)
+        return (row.cells() for row in chosen)
 
     def __len__(self) -> int:
         return len(self.rows)

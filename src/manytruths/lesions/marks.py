@@ -22,6 +22,10 @@ from ..core.mask_arrays import Masks, gather_inputs, region_mask, run_starts
 from ..shape.components import NumberedRuns, number_runs
 from ..shape.grid import as_spacing
 
+MANY_RATERS = 20
+"""Overlaps of marks of more raters are not counted pair by pair."""
+_RUNS = 8192
+"""That a product takes at once."""
 Whole = NDArray[np.int64]
 Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -110,6 +114,8 @@ class Marks:
     @cached_property
     def overlaps(self) -> Overlaps:
         """All pairs of marks of two raters that share a pixel."""
+        if len(self.raters) > MANY_RATERS:
+            return self._overlaps_of_many()
         count, parts, runs, lengths = len(self), [], self.runs, self.lengths
         there = runs >= 0
         for i, j in combinations(np.flatnonzero(self.counts).tolist(), 2):
@@ -120,6 +126,37 @@ class Marks:
         shared = np.concatenate([shared for _, shared in parts]) if parts else np.empty(0, np.int64)
         first, second = np.divmod(keys, max(count, 1))
         return Overlaps(first.astype(np.intp), second.astype(np.intp), shared)
+
+    def _overlaps_of_many(self) -> Overlaps:
+        """The same: largest marks of all raters by one product, the other marks by the few runs that they have."""
+        drawn = np.flatnonzero(self.counts)
+        starts = np.cumsum(self.counts) - self.counts
+        largest = np.array([starts[i] + self.size[self.owner == i].argmax() for i in drawn], np.int64)
+        shared = np.zeros((len(drawn), len(drawn)))
+        for start in range(0, len(self.lengths), _RUNS):
+            at = slice(start, start + _RUNS)
+            here = (self.runs[drawn, at] == largest[:, None]).astype(np.float64)
+            shared += (here * self.lengths[at]) @ here.T
+        i, j = np.nonzero(np.triu(shared, 1))
+        found = [(largest[i], largest[j], shared[i, j].astype(np.int64))]
+        is_largest = np.zeros(len(self), bool)
+        is_largest[largest] = True
+        for rater in drawn.tolist():
+            own = self.runs[rater]
+            place = np.flatnonzero((own >= 0) & ~is_largest[own])
+            others = self.runs[:, place]
+            # two marks that are both not the largest are met twice, and counted where the second rater comes later
+            met = (others >= 0) & (is_largest[others] | (np.arange(len(others)) > rater)[:, None])
+            met[rater] = False
+            who, where = np.nonzero(met)
+            keys = own[place[where]].astype(np.int64) * len(self) + others[who, where]
+            distinct, group = np.unique(keys, return_inverse=True)
+            sums = np.bincount(group, self.lengths[place[where]], len(distinct)).astype(np.int64)
+            found.append((*np.divmod(distinct, len(self)), sums))
+        one, other, sums = (np.concatenate(each) for each in zip(*found, strict=True))
+        first, second = np.minimum(one, other), np.maximum(one, other)
+        order = np.lexsort((second, first, self.owner[second], self.owner[first]))
+        return Overlaps(first[order].astype(np.intp), second[order].astype(np.intp), sums[order])
 
     @cached_property
     def iou(self) -> Values:

@@ -32,7 +32,7 @@ from ..agreement import PairMatrix, contingency
 from ..core.columns import Column
 from ..core.errors import CallError
 from ..core.labels import VOID
-from ..core.tally import Tally
+from ..core.tally import Tally, presence_groups
 from ..core.undefined import Undefined, divide
 from ..fusion import Staple, staple
 from ..fusion.staple import Prior
@@ -220,9 +220,8 @@ def _compare(table: Tally, truth: Values) -> dict[str, Values]:
     """Observed and expected share, excess and correlation of every two raters."""
     pairs = contingency(table)
     both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
-    marks, rated = (table.patterns[:, table.raters] == 1, table.patterns[:, table.raters] != VOID)
-    true, p = _pair_rates(marks, rated, table.counts * truth)
-    _, q = _pair_rates(rated & ~marks, rated, table.counts * (1 - truth))
+    true, p = _pair_rates(table, 1, table.counts * truth)
+    _, q = _pair_rates(table, 0, table.counts * (1 - truth))
     hit, spared = p * (1 - p), q * (1 - q)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         observed, share = both / items, true / items
@@ -235,11 +234,21 @@ def _compare(table: Tally, truth: Values) -> dict[str, Values]:
     return {"observed": observed, "expected": expected, "excess": excess, "correlation": correlation}
 
 
-def _pair_rates(right: NDArray[np.bool_], rated: NDArray[np.bool_], weight: Values) -> tuple[Values, Values]:
-    """For every two raters the weight of the items that both rated, and the share of it that the first got right."""
-    here = rated.astype(np.float64)
-    total = (here * weight[:, None]).T @ here
-    return total, divide((right * weight[:, None]).T @ here, total)
+def _pair_rates(table: Tally, right: int, weight: Values) -> tuple[Values, Values]:
+    """For every two raters the weight of the items that both rated, and the share to which the first gave ``right``."""
+    where = np.asarray(table.raters, np.intp)
+    total, hits = np.zeros((2, len(where), len(where)))
+    for rows, here in presence_groups(table.patterns, where):
+        given, at = table.patterns[np.ix_(rows, where[here])], np.ix_(here, here)
+        rated = given != VOID
+        if rated.all():  # whoever is compared, the items are the same
+            total[at] += weight[rows].sum()
+            hits[at] += (weight[rows] @ (given == right))[:, None]
+        else:
+            there = rated.astype(np.float64)
+            total[at] += (there * weight[rows, None]).T @ there
+            hits[at] += ((given == right) * weight[rows, None]).T @ there
+    return total, divide(hits, total)
 
 
 def _resolve_zero_by_zero(pairs: Values, expected: Values, correlation: Values) -> Values:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,26 @@ def performance_tables(tally: Tally, against: str | Column = "consensus") -> tup
     """The raters, and (raters, 2, 2) items by what each of them and the consensus decided."""
     check_named_raters(tally, "performance")
     _check_one_label(tally, "performance")
+    parts = [_performance_tables(part, against) for part in _blocks(tally)]
+    return parts[0][0], np.sum([tables for _, tables in parts], axis=0)
+
+
+_MOST_CELLS = 500_000
+"""Patterns times raters that are looked at together."""
+
+
+def _blocks(tally: Tally) -> list[Tally]:
+    """The tally in parts, so that no array of all patterns and raters is made where there are many."""
+    step = max(1, _MOST_CELLS // max(1, len(tally.columns)))
+    if len(tally.counts) <= step:
+        return [tally]
+    return [
+        replace(tally, patterns=tally.patterns[at : at + step], counts=tally.counts[at : at + step])
+        for at in range(0, len(tally.counts), step)
+    ]
+
+
+def _performance_tables(tally: Tally, against: str | Column) -> tuple[tuple[str, ...], Values]:
     judged = list(range(len(tally.raters)))
     if against == "consensus":
         truth, known = _repeat_for_raters(_majority(tally), tally.rated > 0, len(judged))
@@ -216,15 +236,19 @@ def rater_tendency(tally: Tally) -> RaterTendency:
     """
     check_named_raters(tally, "tendency")
     _check_one_label(tally, "tendency")
+    area, others, missed, agreed, alone = np.sum([_tendency_sums(part) for part in _blocks(tally)], axis=0)
+    return RaterTendency(tally.rater_names, divide(area, others), divide(missed, agreed), divide(alone, area))
+
+
+def _tendency_sums(tally: Tally) -> Values:
+    """Of each rater: what they marked, what each of the others did, what others agree on that they left, all of that,
+    and what they marked alone."""
     rows = tally.patterns[:, tally.raters]
     share = others_share(tally)
     counted = (rows != VOID) & ~np.isnan(share)
     marked = counted & np.isin(rows, tally.labels.marks)
     consensus = counted & (share >= 0.5)
-    area = tally.counts @ marked
-    return RaterTendency(
-        tally.rater_names,
-        divide(area, tally.counts @ np.where(counted, share, 0)),
-        divide(tally.counts @ (consensus & ~marked), tally.counts @ consensus),
-        divide(tally.counts @ (marked & (share == 0)), area),
-    )
+    sums = (
+        marked, np.where(counted, share, 0), consensus & ~marked, consensus, marked & (share == 0),
+    )  # fmt: skip
+    return np.array([tally.counts @ each for each in sums], np.float64)

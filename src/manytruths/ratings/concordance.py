@@ -237,6 +237,9 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
     """Sum pair by pair, so that memory does not grow with pairs × cases."""
     if partial != "none" and ratings.kind == "nominal":
         raise CallError("partial agreement is for ordinal and numeric labels; these are nominal")
+    if len(ratings.raters) > MANY_RATERS and (correct := _pair_correctness(ratings, accuracy)) is not None:
+        known = genuine if accuracy is None else np.where(np.isnan(accuracy), np.nan, genuine)
+        return _means_by_products(name, ratings, known, correct, partial, weighted=accuracy is not None)
     closeness, items = label_closeness(ratings.numbers, partial), ratings.items
     count, size, labels = len(ratings.raters), len(ratings.cases), len(ratings.labels)
     total, met = np.zeros(size), np.zeros(size, np.int64)
@@ -268,6 +271,65 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
     by_rater = divide(np.nansum(pairs, axis=1), (~np.isnan(pairs)).sum(axis=1))
     means = by_case, by_rater, divide(by_label, label_met), pairs
     return Concordance(name, ratings.raters, ratings.labels, whole, *means, n, undefined)
+
+
+MANY_RATERS = 20
+"""Concordances of more raters are sums of matrix products, instead of sums over pairs of raters."""
+_ROWS = 4096
+"""Cases that a product takes at once."""
+
+
+def _pair_correctness(ratings: Ratings, accuracy: Values | None) -> Values | None:
+    """(raters, raters) probability that two who agree are right, 0 on the diagonal.
+
+    None where it differs from case to case, or cannot be said of some pair.
+    """
+    if accuracy is None:
+        return np.asarray(1 - np.eye(len(ratings.raters)))
+    if accuracy.ndim > 1:
+        return None
+    correct = both_correct_probability(accuracy[:, None], accuracy, len(ratings.labels))
+    np.fill_diagonal(correct, 0.0)
+    unknown = np.isnan(accuracy)
+    correct[unknown] = correct[:, unknown] = 0.0
+    return None if np.isnan(correct).any() else correct
+
+
+def _means_by_products(
+    name: str, ratings: Ratings, genuine: Values, correct: Values, partial: Partial, *, weighted: bool
+) -> Concordance:
+    """The same means, over blocks of cases instead of pairs of raters; not ``weighted``, all pairs count alike."""
+    closeness, items = label_closeness(ratings.numbers, partial), ratings.items
+    count, size, labels = len(ratings.raters), len(ratings.cases), len(ratings.labels)
+    total, met = np.zeros(size), np.zeros(size, np.int64)
+    sums, weights = np.zeros((2, count, count))
+    by_label, label_met = np.zeros(labels), np.zeros(labels)
+    for start in range(0, size, _ROWS):
+        at = slice(start, start + _ROWS)
+        here = ~np.isnan(genuine[at])
+        given = here[..., None] & (ratings.codes[at][..., None] == np.arange(labels))
+        sure = np.where(given, np.nan_to_num(genuine[at])[..., None], 0.0)
+        close = sure @ closeness
+        present = here.sum(axis=1)
+        for label in range(labels):
+            other = close[..., label]
+            others = other @ correct if weighted else other.sum(axis=1, keepdims=True) - other
+            mine = sure[..., label] * others
+            total[at] += mine.sum(axis=1) / 2
+            by_label[label] += items[at] @ mine.sum(axis=1)
+            label_met[label] += items[at] @ (given[..., label].sum(axis=1) * (present - 1))
+            sums += (items[at, None] * sure[..., label]).T @ other
+        met[at] = present * (present - 1) // 2
+        there = here.astype(np.float64)
+        weights += (items[at, None] * there).T @ there
+    np.fill_diagonal(weights, 0.0)
+    by_case, known = divide(total, met), met > 0
+    n = int(items[known].sum())
+    whole = float(items[known] @ by_case[known] / n) if n else Undefined(ALONE)
+    pairs = divide(sums * correct, weights)
+    by_rater = divide(np.nansum(pairs, axis=1), (~np.isnan(pairs)).sum(axis=1))
+    means = by_case, by_rater, divide(by_label, label_met), pairs
+    return Concordance(name, ratings.raters, ratings.labels, whole, *means, n)
 
 
 _BLOCK = 1 << 22

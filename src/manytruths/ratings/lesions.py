@@ -36,6 +36,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined, divide
 from ..lesions import LesionMatch, match_lesions
 from .accuracy import most_frequent
+from .concordance import MANY_RATERS
 from .masks import first_readings
 from .ratings import MISSING, Ratings, Values
 
@@ -508,6 +509,8 @@ def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count:
 
 def _mean_dice(owner: NDArray[Any], marks: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
     """Mean over every two raters who found a component of their Dice within it, over the pixels that both rated."""
+    if len(marks) > MANY_RATERS:
+        return _mean_dice_of_many(owner, marks, known, found)
     total, pairs = np.zeros(marked.shape[1]), np.zeros(marked.shape[1], np.int64)
     for i, j in combinations(range(len(marks)), 2):
         both = np.bincount(owner[marks[i] & marks[j]], minlength=len(total))
@@ -519,3 +522,27 @@ def _mean_dice(owner: NDArray[Any], marks: Flags, known: Flags | None, marked: W
         total[met] += 2 * both[met] / either[met]
         pairs += met
     return divide(total, pairs)
+
+
+_PIXELS = 8192
+"""That a product takes at once."""
+
+
+def _mean_dice_of_many(owner: NDArray[Any], marks: Flags, known: Flags | None, found: Flags) -> Values:
+    """The same, all pairs of a component at once."""
+    means = np.full(found.shape[1], np.nan)
+    order = np.argsort(owner, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(owner, minlength=found.shape[1]))[:-1])
+    for component, pixels in enumerate(parts):
+        who = np.flatnonzero(found[:, component])
+        both, rated = np.zeros((2, len(who), len(who)))
+        for start in range(0, len(pixels), _PIXELS):
+            at = np.ix_(who, pixels[start : start + _PIXELS])
+            mine = marks[at].astype(np.float64)
+            both += mine @ mine.T
+            rated += mine.sum(axis=1)[:, None] if known is None else mine @ known[at].T.astype(np.float64)
+        one, other = np.triu_indices(len(who), 1)
+        either = rated[one, other] + rated[other, one]
+        dice = divide(2 * both[one, other], either)[either > 0]
+        means[component] = dice.mean() if dice.size else np.nan
+    return means

@@ -393,11 +393,17 @@ def rank_algorithms(evaluation: Evaluation, *, seed: int = 0, resamples: int = 1
     return tabulate_ranking(ranking, rank_settings, resampled=bool(evaluation.moved.cases), copies=copies)
 
 
+MOST_PLANNED = 40
+"""Raters from which on nothing is said about larger panels."""
+
+
 def _plan_more_raters(agreement: Agreement, *, seed: int, resamples: int) -> Plan | None:
     """What larger panels would decide, with the masks as a pilot; None where that is impossible."""
     try:
         pilot = agreement.tallies
         raters = max(len(table.raters) for table in pilot.values())
+        if raters > MOST_PLANNED:
+            return None
         wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=seed, resamples=resamples)
         doubt = doubt_masks(agreement.suspicions, pilot)
         return compute_plan(wish, pilot, moved=agreement.moved, doubt=doubt, item=agreement.pixel_word)

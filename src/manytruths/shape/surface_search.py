@@ -67,6 +67,50 @@ def _by_transform(of: Cells, to: Cells, shape: Sequence[int], spacing: Values) -
     return _squares(of - nearest[(slice(None), *of.T)].T, spacing)
 
 
+MANY = 20
+"""Fewer sets of cells are compared two by two."""
+CLOSE = 10
+"""A transform for each of many sets is quicker than trees where the box has fewer than this many places a cell."""
+
+
+@dataclass(frozen=True)
+class NearestMaps:
+    """Many sets of cells in one box, each of which is compared with all others."""
+
+    cells: Sequence[Cells]
+    """In the box."""
+    shape: tuple[int, ...]
+    spacing: Values
+
+    @classmethod
+    def over(cls, cells: Sequence[Cells], spacing: Values) -> NearestMaps | None:
+        """Of sets that are not empty; None where they are few, or too far apart."""
+        if len(cells) < MANY:
+            return None
+        low = np.min([each.min(axis=0) for each in cells], axis=0)
+        shape = np.max([each.max(axis=0) for each in cells], axis=0) - low + 1
+        if np.prod(shape, dtype=np.float64) > CLOSE * sum(map(len, cells)):
+            return None
+        return cls([each - low for each in cells], tuple(shape.tolist()), spacing)
+
+    @property
+    def whole(self) -> bool:
+        """Whether squared distances are whole numbers."""
+        return bool((self.spacing == 1).all())
+
+    def squared_distances(self, to: int) -> list[Values]:
+        """The squared distances of the cells of each set to the nearest of one of them."""
+        from scipy import ndimage
+
+        free = np.ones(self.shape, bool)
+        free[tuple(self.cells[to].T)] = False
+        nearest = ndimage.distance_transform_edt(free, self.spacing, return_distances=False, return_indices=True)
+        places = np.arange(free.size)
+        steps = np.stack(np.unravel_index(places, self.shape), axis=1) - nearest.reshape(len(self.shape), -1).T
+        squares = _squares(steps, self.spacing).reshape(self.shape)
+        return [squares[tuple(of.T)] for of in self.cells]
+
+
 def _squares(steps: NDArray[Any], spacing: Values) -> Values:
     # in the order in which columns add up, so that equal steps give equal numbers whoever found them
     squares = (steps * spacing) ** 2

@@ -19,7 +19,8 @@ With d the distance of an element of one surface to the nearest element of the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -30,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, GridError, LabelError
 from ..core.undefined import Undefined
 from .surface_elements import element_sizes
-from .surface_search import Cells, Values, squared_distances
+from .surface_search import Cells, NearestMaps, Values, squared_distances
 
 Definition = Literal["elements", "pixels"]
 
@@ -299,7 +300,23 @@ def surface_dice(
 
 def _directed(of: Surface, to: Surface) -> DirectedDistances:
     squares = squared_distances(of.cells, to.cells, of.sides, lambda: to.tree)
-    squared = sum_by_distance(squares, of.sizes)
+    return _in_units(sum_by_distance(squares, of.sizes), of)
+
+
+def _sum_each(squares: Sequence[Values], sizes: Sequence[Values], whole: bool) -> list[DirectedDistances]:
+    """Elements of several surfaces put together by distance; squared distances that are ``whole`` numbers at once."""
+    most = int(max(each.max() for each in squares)) + 1 if whole else 0
+    if not whole or most * len(squares) > 4 * sum(map(len, squares)):
+        return [sum_by_distance(each, size) for each, size in zip(squares, sizes, strict=True)]
+    owner = np.repeat(np.arange(len(squares)), [len(each) for each in squares])
+    keys = owner * most + np.concatenate(squares).astype(np.intp)
+    sums: Values = np.bincount(keys, np.concatenate(sizes), len(squares) * most).astype(np.float64, copy=False)
+    sums = sums.reshape(len(squares), most)
+    found = [np.flatnonzero(row) for row in sums]
+    return [DirectedDistances(at.astype(np.float64), row[at]) for at, row in zip(found, sums, strict=True)]
+
+
+def _in_units(squared: DirectedDistances, of: Surface) -> DirectedDistances:
     return DirectedDistances(np.sqrt(squared.distances) * of.spacing[0], squared.sizes)
 
 
@@ -517,6 +534,56 @@ def sum_by_distance(distances: Values, sizes: Values) -> DirectedDistances:
     distinct = distinct[np.append(True, np.diff(distinct) > TIE * distinct[1:])]
     where = np.searchsorted(distinct, distances, side="right") - 1
     return DirectedDistances(distinct, np.asarray(np.bincount(where, sizes), np.float64))
+
+
+class AllDistances:
+    """The distances between every two of many surfaces on one grid, packed into a few arrays.
+
+    Where the surfaces lie close together, one distance transform per surface serves all that are compared with it.
+
+    Parameters
+    ----------
+    surfaces : sequence of Surface
+        Those to compare; ``distances[i, j]`` are the distances of two of them.
+    """
+
+    def __init__(self, surfaces: Sequence[Surface]) -> None:
+        for surface in surfaces[1:]:
+            _check_comparable(surfaces[0], surface)
+        there = [i for i, surface in enumerate(surfaces) if len(surface)]
+        self._slot = {i: slot for slot, i in enumerate(there)}
+        known: dict[float, int] = {}
+        places, sizes, ends = array("I"), array("d"), array("Q", [0])
+        for side in _all_directed([surfaces[i] for i in there]):
+            places.extend([known.setdefault(value, len(known)) for value in side.distances.tolist()])
+            sizes.frombytes(side.sizes.tobytes())
+            ends.append(len(sizes))
+        self._known = np.array(list(known), np.float64)
+        self._places = np.array(places, np.uint16 if len(known) <= 2**16 else np.uint32)
+        self._sizes, self._ends = np.array(sizes), np.array(ends, np.int64)
+
+    def __getitem__(self, pair: tuple[int, int]) -> SurfaceDistances:
+        i, j = (self._slot.get(place) for place in pair)
+        if i is None or j is None:
+            nothing = no_distances(NOTHING if i is None and j is None else ONE_NOTHING)
+            return SurfaceDistances(nothing, nothing)
+        return SurfaceDistances(self._side(i, j), self._side(j, i))
+
+    def _side(self, of: int, to: int) -> DirectedDistances:
+        number = to * len(self._slot) + of
+        low, high = self._ends[number : number + 2].tolist()
+        return DirectedDistances(self._known[self._places[low:high]], self._sizes[low:high])
+
+
+def _all_directed(surfaces: Sequence[Surface]) -> Iterator[DirectedDistances]:
+    """From each surface to the first, from each to the second, and so on."""
+    maps = NearestMaps.over([surface.cells for surface in surfaces], surfaces[0].sides) if surfaces else None
+    for place, to in enumerate(surfaces):
+        if maps is None:
+            yield from (_directed(of, to) for of in surfaces)
+        else:
+            found = _sum_each(maps.squared_distances(place), [of.sizes for of in surfaces], maps.whole)
+            yield from (_in_units(each, of) for each, of in zip(found, surfaces, strict=True))
 
 
 def no_distances(code: str) -> DirectedDistances:

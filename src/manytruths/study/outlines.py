@@ -6,7 +6,9 @@ with it these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..shape import Surface, SurfaceDistances, extract_surface, surface_distances
-from ..shape.surfaces import Definition, no_distances
+from ..shape.surface_search import MANY
+from ..shape.surfaces import AllDistances, Definition, no_distances
 from .consensus import binary_mask
 
 if TYPE_CHECKING:
@@ -23,6 +26,29 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
 """The distances of a mask that is not there."""
+
+
+Distances = Mapping[tuple[Column, Column], SurfaceDistances]
+
+
+class PackedPairs(Mapping[tuple[Column, Column], SurfaceDistances]):
+    """Distances of every two of many masks, packed, by the masks."""
+
+    def __init__(self, columns: tuple[Column, ...], distances: AllDistances) -> None:
+        self._place = {column: i for i, column in enumerate(columns)}
+        self._distances = distances
+
+    def __getitem__(self, pair: tuple[Column, Column]) -> SurfaceDistances:
+        i, j = self._place[pair[0]], self._place[pair[1]]
+        if i >= j:
+            raise KeyError(pair)
+        return self._distances[i, j]
+
+    def __iter__(self) -> Iterator[tuple[Column, Column]]:
+        return combinations(self._place, 2)
+
+    def __len__(self) -> int:
+        return len(self._place) * (len(self._place) - 1) // 2
 
 
 @dataclass(frozen=True)
@@ -40,6 +66,7 @@ class Outlines:
     reading: Reading
     _made: dict[tuple[Column, int | None, Definition], Outline] = field(default_factory=dict)
     _measured: dict[tuple[Column, Column, int | None, Definition], SurfaceDistances] = field(default_factory=dict)
+    _packed: dict[tuple[tuple[Column, ...], int | None], PackedPairs] = field(default_factory=dict)
 
     def __contains__(self, column: Column) -> bool:
         return column in self.reading.masks or column in self.reading.case.references
@@ -61,6 +88,17 @@ class Outlines:
             array = reading.masks[column] if column in reading.masks else reading.references[column]
             self._made[key] = self.make(binary_mask(array, value, reading.case.options.void), definition)
         return self._made[key]
+
+    def distances_of_all(self, columns: Sequence[Column], value: int | None = None) -> Distances:
+        """Of every two of some masks that are there; of many, at once and packed."""
+        there = [column for column in columns if column in self]
+        if len(there) < MANY:
+            return {(a, b): self.distances(a, b, value) for a, b in combinations(there, 2)}
+        key = (tuple(there), value)
+        if key not in self._packed:
+            surfaces = [self.of(column, value).surface for column in there]
+            self._packed[key] = PackedPairs(tuple(there), AllDistances(surfaces))
+        return self._packed[key]
 
     def distances(
         self, a: Column, b: Column, value: int | None = None, definition: Definition = "elements"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -323,12 +323,12 @@ class Study:
             raise CallError(f"no case {name!r}; there are {', '.join(list(self._cases)[:8])}, …")
         return self._cases[name]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Every rater in every session."""
         return tuple(sorted({c for case in self for c in case.masks}, key=lambda c: c.order))
 
-    @property
+    @cached_property
     def rater_names(self) -> tuple[str, ...]:
         """The raters, in natural order."""
         return tuple(sorted({c.name for c in self.columns}, key=natural_key))
@@ -336,8 +336,10 @@ class Study:
     @property
     def sessions(self) -> dict[str, tuple[Column, ...]]:
         """The columns of raters who have several sessions, the first one first: it enters agreement and consensus."""
-        by_name = {name: tuple(c for c in self.columns if c.name == name) for name in self.rater_names}
-        return {name: columns for name, columns in by_name.items() if len(columns) > 1}
+        by_name: dict[str, list[Column]] = {name: [] for name in self.rater_names}
+        for column in self.columns:
+            by_name[column.name].append(column)
+        return {name: tuple(columns) for name, columns in by_name.items() if len(columns) > 1}
 
     @property
     def algorithms(self) -> tuple[Column, ...]:

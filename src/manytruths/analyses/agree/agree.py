@@ -29,6 +29,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
+from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
 from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
@@ -56,6 +57,7 @@ from .tables import (
     confusion_table,
     curve_table,
     features_table,
+    has_pair_cases,
     labels_left_out,
     pairs_table,
     raters_who_marked,
@@ -381,7 +383,8 @@ def tabulate_agreement(
     if not study.options.exchangeable:
         raters = _analyse_raters(study, cases, tallies, settings, suspicions)
         pairs = pairs_table(tallies, settings, distances)
-        pairs.add(raters.pair_rows)
+        shown = {row.extra for row in pairs.rows if row.scope == "pooled"}
+        pairs.add(raters.pair_rows(region_of(tallies), shown))
         tables += [pairs, raters.table]
     if next(iter(tallies.values())).labels.several:
         tables.append(confusion_table(tallies))
@@ -405,7 +408,13 @@ def tabulate_agreement(
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
     measured = (*size_notes(sizes), *change_notes(study, sizes), *lesion_notes(found))
-    others = (*flow_notes(study), *_notes(study, tallies, agreement), *measured, *_without_image(study, cases))
+    others = (
+        *flow_notes(study),
+        *_notes(study, tallies, agreement),
+        *_left_out(study),
+        *measured,
+        *_without_image(study, cases),
+    )
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
@@ -470,6 +479,25 @@ def _without_image(study: Study, cases: Mapping[str, CaseAgreement]) -> list[str
     if notes and not study.coded and not any(case.image is not None and has_file(case.image) for case in study):
         return [f"heatmaps are without images: no file is where {study.options.images!r} says"]
     return notes if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
+
+
+def _left_out(study: Study) -> Iterator[str]:
+    """What the tables of pairs leave out."""
+    pairs = pair_count(len(study.rater_names))
+    if study.options.exchangeable or len(study.rater_names) < 2:
+        return
+    shown = min(pairs, SHOWN_PAIRS) if many_raters(len(study.rater_names)) else pairs
+    if shown < pairs:
+        yield (
+            f"{len(study.rater_names)} raters make {pairs:,} pairs: pairs.csv has all numbers of the {shown} pairs "
+            "with the lowest mean Dice, and of the others the means of kappa, Dice, relative volume difference and "
+            "surface distance; size_agreement.csv and detection.csv have no numbers of pairs"
+        )
+    if not has_pair_cases(shown, len(study)):
+        yield (
+            f"pairs.csv has no rows of single cases: {counted(shown, 'pair')} of raters in {len(study):,} cases are "
+            f"more than {MOST_PAIR_CASES:,}"
+        )
 
 
 def _notes(study: Study, tallies: Tallies, table: Table) -> Iterator[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -24,6 +25,7 @@ from ...core.columns import Column
 from ...core.errors import CallError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined, code
+from ...inference.intervals import mean_intervals, subject_values
 from ...io.result_tables import Row
 from ...raters.broken_masks import pixel_name
 from ...shape import DirectedDistances, SurfaceDistances, rater_tolerance, surface_distances
@@ -144,12 +146,14 @@ def _measure(
 ) -> LabelDistances:
     outlines, given = reading.outlines, list(reading.references)
     sessions = [pair for pair in combinations(reading.masks, 2) if pair[0].name == pair[1].name]
-    between = list(combinations(first, 2))
-    pairs = {(a, b): outlines.distances(a, b, value) for a, b in (*between, *sessions)}
+    between = outlines.distances_of_all(first, value)
+    pairs = {(a, b): outlines.distances(a, b, value) for a, b in sessions}
     pairs |= {(a, b): outlines.distances(a, b, value) for a in first for b in given}
     size = (reading.grid.item_size or (1.0, ""))[0]
     widths = tuple(
-        outlines.of(a, value).items * size / pairs[a, b].a_to_b.size for a, b in between if not pairs[a, b].undefined
+        outlines.of(a, value).items * size / found.a_to_b.size
+        for (a, _), found in between.items()
+        if not found.undefined
     )
     others = {Column(name, "algorithm"): _outline(reading, array, value) for name, array in consensus.items()}
     for column, outline in others.items():
@@ -157,7 +161,9 @@ def _measure(
             found = surface_distances(outlines.of(other, value).surface, outline.surface)
             pair = (other, column) if other in first else (column, other)
             pairs[pair] = found if other in first else SurfaceDistances(found.b_to_a, found.a_to_b)
-    return LabelDistances(pairs, widths)
+    if isinstance(between, dict):
+        return LabelDistances(between | pairs, widths)
+    return LabelDistances(ChainMap(pairs, between), widths)  # type: ignore[arg-type]  # many pairs stay packed
 
 
 def _outline(reading: Reading, decided: NDArray[np.generic], value: int | None) -> Outline:
@@ -297,6 +303,8 @@ def pair_distance_rows(
     tallies: Tallies,
     pairs: Sequence[tuple[Key, tuple[object, ...]]],
     settings: Settings,
+    *,
+    by_case: bool = True,
 ) -> Iterator[Row]:
     """Of every pair, named as its rows are: by case, and means over subjects; of several labels, macro means too."""
     labels, region = _labels(tallies), region_of(tallies)
@@ -305,13 +313,41 @@ def pair_distance_rows(
     for (a, b), names in pairs:
         found = {label: [distances.values(case, label, a, b) for case in tallies] for label in labels}
         by_label = {label: _series(values, label, names) for label, values in found.items()}
+        each = by_case or names[-1] == "within"
         if len(labels) > 1:
-            yield from distances.with_units(macro_rows(by_label, tallies, settings))
+            rows = macro_rows(by_label, tallies, settings)
+            yield from distances.with_units(r for r in rows if each or r.scope not in ("case", "subject"))
         for label, series in by_label.items():
-            yield from distances.with_units(summarise(series, tallies, settings))
+            yield from distances.with_units(summarise(series, tallies, settings, by_case=each))
             codes = [code(values["hausdorff"]) for values in found[label]]
             n = sum(each != NOT_THERE.undefined for each in codes)
             yield Row("pooled", ONE_EMPTY, float(codes.count("one_empty")), "", "", label, region, names, n=n)
+
+
+def mean_pair_distances(
+    distances: StudyDistances,
+    tallies: Tallies,
+    pairs: Sequence[tuple[Key, tuple[object, ...]]],
+    settings: Settings,
+) -> Iterator[Row]:
+    """The mean surface distance of every pair that has one, mean over subjects; of one label, where units agree."""
+    if not distances.cases or len(_labels(tallies)) > 1 or not distances.unit:
+        return
+    found = np.full((len(tallies), len(pairs)), np.nan)
+    for row, case in zip(found, tallies, strict=True):
+        if case in distances.cases:
+            measured = distances.cases[case]
+            row[:] = [measured.find("", a, b).mean() for (a, b), _ in pairs]
+    means = mean_intervals(subject_values(tallies, found), "positive", level=settings.level)
+    region = region_of(tallies)
+    for (_, names), i in zip(pairs, means, strict=True):
+        if i.n:
+            low, high = (None, None) if isinstance(i.low, Undefined) else (i.low, i.high)
+            yield Row("mean", PAIR_DISTANCE, i.value, "", "", "", region, names, low, high, i.n, unit=distances.unit)
+
+
+PAIR_DISTANCE = "mean_surface_distance"
+"""Whose mean every pair has, however many there are."""
 
 
 def mean_distance_rows(distances: StudyDistances, tallies: Tallies, settings: Settings) -> Iterator[Row]:

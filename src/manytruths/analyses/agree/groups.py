@@ -34,6 +34,7 @@ from ...inference.rater_tests import PERMUTATIONS, holm
 from ...inference.scales import scale_of
 from ...io.result_tables import Row, Table
 from ...study import Study
+from ..many import many_raters
 from ..tables import Settings, region_of
 
 Values = NDArray[np.float64]
@@ -238,7 +239,7 @@ def _pair_distances(pairs: Table, cases: list[str], names: Sequence[str]) -> dic
     """Distances of every two raters, where they are in ``pairs.csv``."""
     place, where = {case: i for i, case in enumerate(cases)}, {name: i for i, name in enumerate(names)}
     found: dict[tuple[str, str], Values] = {}
-    known = _units(pairs)
+    known = {} if many_raters(len(names)) else _units(pairs)  # of many raters, not every pair has rows of cases
     for row in pairs.rows:
         if row.scope == "case" and row.statistic in known and row.label in ("", MACRO):
             if row["relation"] != "between":

@@ -6,7 +6,7 @@ subjects. Labels are never united. Of exchangeable raters there is nothing about
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isnan
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from ...measures.sizes import MM3_PER_ML, SizeUnits
 from ...study.case import Reading
 from ...study.lesions import lesion_masks, match_reading
 from ..label_rows import macro_rows
+from ..many import many_raters, without_absent
 from ..tables import Series, Settings, group_names, marked_rows, mean_rows, region_of, summarise
 
 ALL = ("", "")
@@ -40,6 +41,8 @@ COUNTED = ("lesions", "false_marks", "lesions_alone")
 """Numbers of lesions, of which a mean over labels says nothing."""
 MOST_PAIRS = 45
 """Of raters, whose curves are tabulated: those of ten raters."""
+OF_PAIRS = ("pq", "sq", "rq")
+"""Means over pairs, which are not followed over thresholds where there are many."""
 HEADER = (
     "case", "group", "label", "lesion", "found", "rated", "found_by", "missed_by", "not_rated_by", "sizes", "extent",
     "unit", "dice", "iou", "centroid", "split_by", "merged_by", "cut_by_border",
@@ -106,7 +109,7 @@ class CaseLesions:
         if label in self.by_label:
             return self.by_label[label]
         nothing = {r: None if r in self.absent else np.zeros((1, 1), bool) for r in self.raters}
-        numbers = detection_numbers(match_lesions(nothing))
+        numbers = detection_numbers(match_lesions(nothing), each_pair=not many_raters(len(self.raters)))
         return LabelLesions(curve=dict.fromkeys(self.thresholds, numbers), numbers=numbers)
 
 
@@ -138,15 +141,16 @@ def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:
         except TooManyLesions:
             by_label[table.labels.names[mark]] = LabelLesions(too_many=True)
             continue
-        over = match.over()
-        known = {match.signature: detection_numbers(match)}
+        over, many = match.over(), many_raters(len(columns))
+        numbers = detection_numbers(match, each_pair=not many)
+        known = {} if many else {match.signature: numbers}
         for found in over.values():
             if found.signature not in known:
-                known[found.signature] = detection_numbers(found)
+                known[found.signature] = detection_numbers(found, each_pair=not many, pairs=not many)
         by_label[table.labels.names[mark]] = LabelLesions(
             match.lesions,
             {threshold: known[found.signature] for threshold, found in over.items()},
-            known[match.signature],
+            numbers,
             {threshold: Finders.of(found) for threshold, found in over.items()},
             Finders.of(match),
         )
@@ -154,11 +158,11 @@ def measure_lesions(reading: Reading, table: Tally) -> CaseLesions | None:
     return CaseLesions(names, absent, SizeUnits.of(reading.grid).size, by_label, thresholds)
 
 
-def detection_numbers(match: LesionMatch) -> dict[Key, float]:
-    """All numbers of detection of one image and label."""
+def detection_numbers(match: LesionMatch, *, each_pair: bool = True, pairs: bool = True) -> dict[Key, float]:
+    """All numbers of detection of one image and label; of many raters without each pair, or without any of pairs."""
     numbers: dict[Key, float] = {}
     found, present = match.found, np.flatnonzero(~match.marks.absent).tolist()
-    count, pairs = len(match), match.pairs()
+    count, compared = len(match), match.pairs() if pairs else ()
     numbers[*ALL, "lesions"] = float(count)
     compared = found[(found >= 0).sum(axis=1) > 1]
     finders = np.bincount((compared == 1).sum(axis=1), minlength=len(match.raters) + 1)
@@ -166,12 +170,12 @@ def detection_numbers(match: LesionMatch) -> dict[Key, float]:
     for k in range(1, len(match.raters) + 1):
         numbers[*ALL, f"found_by_{k}"] = ratio(float(finders[k]), len(compared), why)
     numbers[*ALL, "positive_agreement"] = positive_agreement(found)
-    for name in ("pq", "sq", "rq"):
-        numbers[*ALL, name] = _mean([getattr(pair, name) for pair in pairs])
+    for name in ("pq", "sq", "rq") if pairs else ():
+        numbers[*ALL, name] = _mean([getattr(pair, name) for pair in compared])
     numbers[*ALL, "matched_dice"] = match.dice
     for i, rater in enumerate(match.raters):
         numbers |= {(rater, OTHERS, name): value for name, value in _rater_numbers(match, i, len(present) > 1).items()}
-    for pair in pairs:
+    for pair in compared if each_pair else ():
         both = found[:, [match.raters.index(pair.rater_a), match.raters.index(pair.rater_b)]]
         agreed = positive_agreement(both[(both == 1).any(axis=1) & (both >= 0).all(axis=1)])
         values = {"positive_agreement": agreed, "pq": pair.pq, "sq": pair.sq, "rq": pair.rq, "matched_dice": pair.dice}
@@ -227,10 +231,13 @@ def lesion_tables(
         by_case = parts[name]
         keys = _keys(by_case, exchangeable)
         series = _series(keys, {c: f.numbers for c, f in by_case.items()}, cases, label)
-        detection.add(_counted(summarise(series, tallies, settings), by_case))
+        read = without_absent(summarise(series, tallies, settings), len(next(iter(cases.values())).raters))
+        detection.add(_counted(read, by_case))
         detection.add(_pooled_rows(by_case, cases, label, region_of(tallies)))
         if sum(key[2] == "pq" for key in keys) > MOST_PAIRS + 1:
             keys = [key for key in keys if key[1] in ("", OTHERS)]
+        if many_raters(len(next(iter(cases.values())).raters)):
+            keys = [key for key in keys if key[2] not in OF_PAIRS]
         for threshold in next(iter(cases.values())).thresholds:
             at = {c: f.curve.get(threshold, {}) for c, f in by_case.items()}
             series = _series(keys, at, cases, label, (threshold,))
@@ -296,7 +303,7 @@ def _value(numbers: Numbers, key: Key, case: CaseLesions) -> float:
     return Undefined("no_case_rated_by_so_many" if key[:2] == ALL else "one_absent")
 
 
-def _counted(rows: Sequence[Row], by_case: Mapping[str, LabelLesions]) -> Iterator[Row]:
+def _counted(rows: Iterable[Row], by_case: Mapping[str, LabelLesions]) -> Iterator[Row]:
     """Rows of cases say of how many lesions they are."""
     for row in rows:
         if row.scope == "case":

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...charts import curve, dendrogram, matrix, strip
 from ...charts.curves import line_chart
+from ...charts.pairs import MANY
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.claim import Claims
 from ...claims.masks import IDS, KINDS
@@ -22,6 +23,7 @@ from ...core.labels import MACRO
 from ...core.undefined import code, code_of, reason
 from ...inference.intervals import MIN_SUBJECTS
 from ...io.result_tables import Row, Table
+from ...raters import RaterDifferences
 from ..printing import grid, print_parts, with_interval
 from ..tables import region_of
 from .group_charts import group_charts
@@ -211,7 +213,9 @@ def _raters(result: Agreement) -> Any:
     digits = {f"{name}_against_others": places for name, places in digits.items()}
     digits |= ({} if label else {"relative_area": 2}) | {"mean_difference": 3}
     outliers = {claim.about for claim in result.claims.of("raters.outlier").made}
-    for rater in result.raters.differences.raters:
+    differences = result.raters.differences
+    names = most_distant(differences)
+    for rater in names:
         cells = [number(table.find(s, "pooled", rater=rater, label=label).value, d) for s, d in digits.items()]
         rows.append([rater, *cells, "outlier" if rater in outliers else ""])
     header = ["", "sens.", "spec.", "PPV", "kappa", *([] if label else ["area"]), "Dice distance", ""]
@@ -221,7 +225,23 @@ def _raters(result: Agreement) -> Any:
         shared = f"over the {counted(facts.shared, 'case')} that all have" if facts.shared else "over different cases"
         explained.append(f"Dice distance {shared}, the other columns over each rater's own, so that they give no order")
     whom = "the other" if len(rows) == 2 else "the vote of the others"
+    if len(names) < len(differences.raters):
+        every = len(differences.raters)
+        explained.append(f"the {len(names)} of {every} with the largest Dice distance; all are in raters.csv")
     return grid(f"Raters, against {whom}, pooled ({'; '.join(explained)})", header, rows)
+
+
+MOST_LISTED = 20
+"""Of many raters, so many have a row on a page or terminal."""
+
+
+def most_distant(differences: RaterDifferences) -> tuple[str, ...]:
+    """All raters or, of many, those who are farthest from the others, the farthest first."""
+    names = differences.raters
+    if len(names) <= MANY:
+        return names
+    apart = dict(zip(names, np.nan_to_num(differences.mean_difference, nan=-1.0).tolist(), strict=True))
+    return tuple(sorted(names, key=lambda name: -apart[name])[:MOST_LISTED])
 
 
 def _within(result: Agreement) -> Any:
@@ -288,8 +308,12 @@ def charts(result: Agreement) -> dict[str, str]:
     facts = result.raters.facts
     shared = "all" if facts.shared == facts.cases else facts.shared or "common"
     title = f"Dice between raters, {shared} cases pooled"
-    svg["dice-between-raters"] = matrix(1 - differences.pairs.values, differences.raters, title)
-    svg |= _distance_matrix(result, differences.raters)
+    # of many raters, blocks of those who draw alike are seen where the matrix has the order of the tree
+    ordered = (*tree.order, *(name for name in differences.raters if name not in set(tree.order)))
+    names = ordered if len(ordered) > MANY else differences.raters
+    where = [differences.raters.index(name) for name in names]
+    svg["dice-between-raters"] = matrix(1 - differences.pairs.values[np.ix_(where, where)], names, title)
+    svg |= _distance_matrix(result, names)
     if len(tree.raters) > 1:
         svg["dendrogram"] = dendrogram(
             tree.linkage,

@@ -7,7 +7,7 @@ macro mean are means over labels. Raters are compared on the cases that they sha
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,10 +32,11 @@ from ...inference.rater_tests import (
     rater_size_tests,
 )
 from ...io.result_tables import Row, Table
-from ...raters.dependence import average_dependence
+from ...raters.dependence import COPY, average_dependence
 from ...raters.performance import BINARY, performance_tables
 from ..label_rows import macro_rows
-from ..tables import Series, Settings, mean_rows, region_of, summarise
+from ..many import without_absent
+from ..tables import Series, Settings, mean_rows, summarise
 
 PERFORMANCE: tuple[PairStatistic, ...] = (
     agreement.sensitivity, agreement.specificity, agreement.ppv, agreement.npv, agreement.cohen_kappa, agreement.dice,
@@ -55,8 +56,12 @@ class RaterAnalysis:
     tests: RaterTests
     facts: RaterFacts
     whole: Tally
-    pair_rows: tuple[Row, ...]
-    """Rows of every two raters, for the table ``pairs``."""
+
+    def pair_rows(self, region: str, shown: Container[tuple[object, ...]]) -> Iterator[Row]:
+        """Rows of every two raters, for the table ``pairs``; of pairs that are not shown, what claims may rest on."""
+        for row in _pair_rows(self.tests, self.dependence, region, shown):
+            if row.extra in shown or (row.value > COPY if row.statistic == "same_label" else not math.isnan(row.value)):
+                yield row
 
     @property
     def clustering(self) -> raters.RaterClustering:
@@ -97,8 +102,7 @@ def raters_analysis(
         tests.raters, tests, dependence, raters.connected_raters(whole), len(shared), len(tallies),
         missing, main, _most_frequent(whole), tuple(against or {}), own,
     )  # fmt: skip
-    rows = tuple(_pair_rows(tests, dependence, region_of(tallies)))
-    return RaterAnalysis(table, differences, dependence, tests, facts, whole, rows)
+    return RaterAnalysis(table, differences, dependence, tests, facts, whole)
 
 
 def _labels(tallies: Tallies) -> list[str]:
@@ -239,14 +243,18 @@ def _too_few(tests: RaterTests, n: int | None, where: str, *, tested: bool) -> U
     return Undefined("too_few_shared_subjects" if tested else "too_few_subjects", detail)
 
 
-def _pair_rows(tests: RaterTests, dependence: raters.RaterDependence, region: str) -> Iterator[Row]:
-    """How often two raters gave the same label, and how their sizes compare, for the table ``pairs``."""
+def _pair_rows(
+    tests: RaterTests, dependence: raters.RaterDependence, region: str, shown: Container[tuple[object, ...]]
+) -> Iterator[Row]:
+    """How often two raters gave the same label, and how their sizes compare; of pairs not shown, what was tested."""
     sizes, names = tests.sizes, tests.raters
     for p, (i, j) in enumerate(zip(sizes.first.tolist(), sizes.second.tolist(), strict=True)):
         extra = (names[i], names[j], "between")
-        same = or_undefined(dependence.same[names[i], names[j]], "no_item_rated_by_both")
+        same = or_undefined(float(dependence.same.values[i, j]), "no_item_rated_by_both")
         yield Row("pooled", "same_label", same, "", "", "", region, extra)
         for k, label in enumerate(tests.labels):
+            if math.isnan(sizes.p_holm[k, p]) and extra not in shown:
+                continue
             n, gone = int(sizes.n[k, p]), int(sizes.n_undefined[k, p])
             few = Undefined("too_few_subjects", f"{there_are(n)} in which both marked something")
             row = Row("mean", "log_size_ratio", 0.0, "", "", label, region, extra, n=n, n_undefined=gone)
@@ -272,7 +280,7 @@ def _label_rows(label: str, tallies: Tallies, settings: Settings) -> Iterator[Ro
         if label or against == "others":
             yield from mean_rows(series, tallies, list(tallies), "", settings)
         else:
-            yield from summarise(series, tallies, settings)
+            yield from without_absent(summarise(series, tallies, settings), len(whole.raters))
     for name, (values, code) in _tendencies(whole).items():
         yield from _each(name, whole.rater_names, values, code, whole.region, label)
 
@@ -289,7 +297,7 @@ def _performance_series(tallies: Tallies, against: str, label: str) -> list[Seri
     names = next(iter(tallies.values())).rater_names
     tables = np.stack([_in_order(names, *performance_tables(t, against)) for t in tallies.values()])
     return [
-        Series(s.__name__ + AGAINST[against], _case_values(s, tables[:, i]), label, (rater,))
+        Series(s.__name__ + AGAINST[against], s.values(tables[:, i], BINARY), label, (rater,))
         for i, rater in enumerate(names)
         for s in PERFORMANCE
     ]
@@ -298,12 +306,6 @@ def _performance_series(tallies: Tallies, against: str, label: str) -> list[Seri
 def _in_order(names: Sequence[str], raters: Sequence[str], tables: NDArray[np.float64]) -> NDArray[np.float64]:
     """The tables of the raters in the order of the names: who is absent from a case stands last in its tally."""
     return tables[[raters.index(name) for name in names]]
-
-
-def _case_values(statistic: PairStatistic, tables: NDArray[np.float64]) -> list[float]:
-    """The statistic of each table, with the reason where it is undefined."""
-    values = statistic.of(tables, BINARY).tolist()
-    return [statistic.value(t, BINARY) if math.isnan(v) else v for t, v in zip(tables, values, strict=True)]
 
 
 def _tendencies(whole: Tally) -> dict[str, tuple[NDArray[np.float64], str]]:

@@ -30,6 +30,7 @@ from ...measures.bland_altman import bland_altman, limits_with_mean, repeatabili
 from ...measures.intraclass import LIMIT, icc_of_model
 from ...measures.variance_components import SizeModel, fit_sizes
 from ...study import Study
+from ..many import many_raters
 from ..tables import Settings
 
 Values = NDArray[np.float64]
@@ -130,7 +131,8 @@ def agreement_rows(readings: SizeReadings, settings: Settings, *, exchangeable: 
     yield from _all_raters(readings, settings, exchangeable)
     if exchangeable:
         return
-    for a, b in combinations(range(len(readings.raters)), 2):
+    every = range(len(readings.raters))
+    for a, b in combinations(every, 2) if not many_raters(len(every)) else ():
         names = readings.raters[a], readings.raters[b]
         yield from pair_rows(readings, names, readings.first[:, a], readings.first[:, b], settings)
     if readings.sessions.shape[2] > 1:

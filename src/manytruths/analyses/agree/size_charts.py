@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...charts import bland_altman_chart, size_strips, slope_chart
+from ...charts.pairs import MANY
 from ...claims.sentences import label_words
 from ...io import safe_name
 from ...io.result_tables import Row, Table
@@ -48,7 +49,7 @@ def _charts_of(
     of = f" of {label_words(readings.label)}" if readings.label else ""
     what, words = f"{readings.size}, {readings.unit}", f"{readings.size.capitalize()}{of}"
     svg = {}
-    if (~np.isnan(first)).any() and not exchangeable:
+    if (~np.isnan(first)).any() and not exchangeable and len(raters) <= MANY:
         columns = {rater: first[:, j].tolist() for j, rater in enumerate(raters)}
         svg["sizes-by-rater"] = size_strips(columns, what, f"{words} by rater", log=True, names=readings.cases)
         if len(raters) > 1:
@@ -116,7 +117,8 @@ def _mean_chart(
         middle[i], first[used][i, j] / middle[i],
         lower=(1 / value, 1 / high, 1 / low), upper=(value, low, high), log=True,
         names=[f"{cases[a]}, {readings.raters[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)],
-        groups=None if exchangeable else [readings.raters[b] for b in j.tolist()], colours=colours,
+        groups=None if exchangeable or len(readings.raters) > MANY else [readings.raters[b] for b in j.tolist()],
+        colours=colours,
         xlabel=f"geometric mean of all raters, {what}", ylabel="rater / mean of all raters",
         title=f"{words}: limits of agreement with the mean",
     )  # fmt: skip

@@ -6,7 +6,7 @@ The pooled rows of ``raters.csv`` hold what Lampert's tables show.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,15 @@ from ...core.columns import Column
 from ...core.errors import InputError
 from ...core.labels import MACRO, Labels
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import Undefined
-from ...inference.intervals import confidence_interval
+from ...core.undefined import Undefined, divide
+from ...inference.intervals import confidence_interval, mean_intervals, subject_values
+from ...inference.scales import scale_of
 from ...io.result_tables import Row, Table
+from ...raters import label_dice
 from ..label_rows import label_users, macro_rows, pooled_label_rows, pooled_macro_rows
+from ..many import MOST_PAIR_CASES, MOST_PAIRS, SHOWN_PAIRS
 from ..tables import Series, Settings, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise
-from .distances import StudyDistances, pair_distance_rows
+from .distances import StudyDistances, mean_pair_distances, pair_distance_rows
 from .populations import macro_over_both, over_both
 
 if TYPE_CHECKING:
@@ -303,7 +306,8 @@ def pairs_table(tallies: Tallies, settings: Settings, distances: StudyDistances 
     """Pair statistics by case, pooled, mean and deviation; between raters, and within one between sessions.
 
     Of several labels, Dice and its relatives are macro means; those of each label are pooled, and means over subjects.
-    Distances between outlines have no pooled rows.
+    Distances between outlines have no pooled rows. Of many raters, the most different pairs have all of these rows, and
+    the others some of their means.
     """
     table = Table("pairs", ("rater_a", "rater_b", "relation"))
     whole, region = pool(tallies, mixed=True), region_of(tallies)
@@ -311,22 +315,99 @@ def pairs_table(tallies: Tallies, settings: Settings, distances: StudyDistances 
     united = whole.labels.background is not None and not several
     chosen = [s for s in OF_PAIRS if united or s is agreement.cohen_kappa]
     counts = np.stack([_pair_counts(t, pairs) for t in tallies.values()])
-    each = [(s, k, _pair_names(pair)) for k, pair in enumerate(pairs) for s in chosen]
-    series = [Series(s.__name__, _values(s, counts[:, k], whole.labels), extra=names) for s, k, names in each]
-    table.add(summarise(series, tallies, settings))
+    shown = _pairs_in_full(pairs, counts, whole.labels, tallies)
+    by_case = has_pair_cases(len(shown), len(tallies))
+    each = [(s, k, _pair_names(pairs[k])) for k in shown for s in chosen]
+    series = [Series(s.__name__, s.values(counts[:, k], whole.labels), extra=names) for s, k, names in each]
+    table.add(_by_case(series, tallies, settings, by_case))
     total = counts.sum(axis=0)
     for s, k, names in each:
         value = s.value(total[k], whole.labels)
         table.append(Row("pooled", s.__name__, value, region=region, extra=names, n=int(total[k].sum())))
     if several:
         of_labels = [s for s in OF_PAIRS if s is not agreement.cohen_kappa]
-        for k, pair in enumerate(pairs):
+        for k in shown:
             for s in of_labels:
-                table.add(_label_pair_rows(s, counts[:, k], whole.labels, _pair_names(pair), tallies, settings))
+                names = _pair_names(pairs[k])
+                rows = _label_pair_rows(s, counts[:, k], whole.labels, names, tallies, settings)
+                table.add(r for r in rows if by_case or names[2] == "within" or r.scope not in ("case", "subject"))
     if distances is not None:
-        named = [(pair, _pair_names(pair)) for pair in pairs]
-        table.add(pair_distance_rows(distances, tallies, named, settings))
+        named = [(pairs[k], _pair_names(pairs[k])) for k in shown]
+        table.add(pair_distance_rows(distances, tallies, named, settings, by_case=by_case))
+    others = np.setdiff1d(np.arange(len(pairs)), shown)
+    named = [(pairs[k], _pair_names(pairs[k])) for k in others.tolist()]
+    table.add(_pair_means([names for _, names in named], counts[:, others], whole.labels, tallies, settings))
+    if distances is not None and named:
+        table.add(mean_pair_distances(distances, tallies, named, settings))
     return table
+
+
+def has_pair_cases(pairs: int, cases: int) -> bool:
+    """Whether so many pairs have rows of single cases."""
+    return pairs * cases <= MOST_PAIR_CASES
+
+
+def _by_case(series: Sequence[Series], tallies: Tallies, settings: Settings, by_case: bool) -> list[Row]:
+    """All rows but the pooled ones; readings of one rater have those of single cases in any case."""
+    if by_case:
+        return summarise(series, tallies, settings)
+    between, within = ([s for s in series if (s.extra[2] == "within") == same] for same in (False, True))
+    return summarise(between, tallies, settings, by_case=False) + summarise(within, tallies, settings)
+
+
+def _pairs_in_full(
+    pairs: Sequence[tuple[Column, Column]], counts: NDArray[np.float64], labels: Labels, tallies: Tallies
+) -> list[int]:
+    """The pairs that have all of their rows: every one or, of many raters, the most different and all of sessions."""
+    between = [k for k, (a, b) in enumerate(pairs) if a.name != b.name]
+    if len(between) <= MOST_PAIRS:
+        return list(range(len(pairs)))
+    alike = label_dice if labels.marks else agreement.cohen_kappa
+    values = subject_values(tallies, alike.of(counts[:, between], labels))
+    known = ~np.isnan(values)
+    means = divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0))
+    order = np.argsort(means, kind="stable")  # undefined ones last
+    first = order[: min(SHOWN_PAIRS, int((~np.isnan(means)).sum()))]
+    return sorted([between[k] for k in first.tolist()] + [k for k, (a, b) in enumerate(pairs) if a.name == b.name])
+
+
+OF_EVERY_PAIR: tuple[PairStatistic, ...] = (agreement.cohen_kappa, agreement.dice, agreement.volume_difference)
+"""Whose means every pair has, however many there are."""
+
+
+def _pair_means(
+    names: Sequence[tuple[object, ...]], counts: NDArray[np.float64], labels: Labels, tallies: Tallies,
+    settings: Settings,
+) -> Iterator[Row]:  # fmt: skip
+    """Means over subjects of pairs that share a case, with intervals where there are any."""
+    region = region_of(tallies)
+    for s in OF_EVERY_PAIR if names else ():
+        overlap = s is not agreement.cohen_kappa
+        if overlap and labels.background is None and not labels.several:
+            continue
+        if overlap and labels.several:
+            parts = [_subject_means(s.of(agreement.one_label_tables(counts, m), agreement.ONE_LABEL), tallies)
+                     for m in labels.marks]  # fmt: skip
+            values, n = np.stack([mean for mean, _ in parts]), np.stack([n for _, n in parts]).max(axis=0)
+            known = ~np.isnan(values)
+            means = divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0))
+            for extra, mean, count in zip(names, means.tolist(), n.tolist(), strict=True):
+                if count:
+                    yield Row("mean", s.__name__, mean, "", "", MACRO, region, extra, n=count)
+            continue
+        values = subject_values(tallies, s.of(counts, labels))
+        found = mean_intervals(values, scale_of(s.__name__), level=settings.level)
+        for extra, i in zip(names, found, strict=True):
+            if i.n:
+                low, high = (None, None) if isinstance(i.low, Undefined) else (i.low, i.high)
+                yield Row("mean", s.__name__, i.value, "", "", "", region, extra, low, high, i.n)
+
+
+def _subject_means(by_case: NDArray[np.float64], tallies: Tallies) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Means over subjects of (cases, pairs) values, and over how many."""
+    values = subject_values(tallies, by_case)
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0)
 
 
 def _label_pair_rows(
@@ -337,8 +418,7 @@ def _label_pair_rows(
     name, region, n = statistic.__name__, region_of(tallies), int(tables.sum())
     parts = {labels.names[code]: agreement.one_label_tables(tables, code) for code in labels.marks}
     by_label = {
-        label: Series(name, _values(statistic, part, agreement.ONE_LABEL), label, names)
-        for label, part in parts.items()
+        label: Series(name, statistic.values(part, agreement.ONE_LABEL), label, names) for label, part in parts.items()
     }
     pooled = {label: statistic.value(part.sum(axis=0), agreement.ONE_LABEL) for label, part in parts.items()}
     yield from macro_rows({label: [series] for label, series in by_label.items()}, tallies, settings)
@@ -361,12 +441,9 @@ def _pair_names(pair: tuple[Column, Column]) -> tuple[object, ...]:
 
 
 def _pair_counts(tally: Tally, pairs: list[tuple[Column, Column]]) -> NDArray[np.float64]:
+    if tally.raters == tuple(range(len(tally.columns))):
+        tables = tally.contingency
+    else:
+        tables = agreement.contingency(tally, range(len(tally.columns)))
     where = {column: i for i, column in enumerate(tally.columns)}
-    tables = agreement.contingency(tally, range(len(tally.columns)))
-    return np.stack([tables[where[a], where[b]] for a, b in pairs])
-
-
-def _values(statistic: PairStatistic, tables: NDArray[np.float64], labels: Labels) -> list[float]:
-    """The statistic of each table, with the reason where it is undefined."""
-    values = statistic.of(tables, labels).tolist()
-    return [statistic.value(t, labels) if np.isnan(v) else v for t, v in zip(tables, values, strict=True)]
+    return np.asarray(tables[[where[a] for a, _ in pairs], [where[b] for _, b in pairs]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -53,6 +54,7 @@ from ...study.outlines import NOT_THERE
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
+from ..many import many_raters, without_absent
 from ..paper_tables.formats import parse_formats
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import (
@@ -451,7 +453,7 @@ def _performance(
         for label, series in by_label.items():
             soft = [] if whole.exchangeable or label else _soft_series(cases, method, whole.rater_names)
             rows = summarise([*series, *_without_unjudged(soft, judged)], tallies, settings)
-            table.add(distances.with_units(rows))
+            table.add(distances.with_units(without_absent(rows, len(whole.raters))))
             table.add(_pooled_performance({label: parts[label]}, method, judged))
     if "staple" in methods and not whole.exchangeable:
         table.add(_dependence(first_readings(whole)))
@@ -747,6 +749,16 @@ def _correlation(esm: Series, overlap: Series, tallies: Tallies) -> Row:
 def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[str]:
     """Raters without a mask of some cases, whose means are over other cases than those of the others."""
     named = () if study.options.exchangeable else study.rater_names
+    if many_raters(len(named)):
+        there = Counter(name for tally in tallies.values() for name in _readers(tally))
+        counts = sorted(there[name] for name in named if there[name] < len(tallies))
+        if counts:
+            yield Note(
+                "absent_rater",
+                f"{len(counts)} of {len(named)} raters have no mask of some cases: they read {counts[0]} to "
+                f"{counts[-1]} of {len(tallies)}, and each rater's means are over the cases that the rater read",
+            )
+        return
     # of raters with several sessions this is said with their sessions
     for name in (name for name in named if name not in study.sessions):
         gaps = [case for case, tally in tallies.items() if not _rated(tally, name)]
@@ -754,6 +766,12 @@ def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[st
             read = f"they read {len(tallies) - len(gaps)} of {counted(len(tallies), 'case')}"
             over = _mean_counts(study, performance, name)
             yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {read}{over}")
+
+
+def _readers(tally: Tally) -> set[str]:
+    """The raters who rated anything, in their first session."""
+    rated = (tally.patterns[tally.counts > 0][:, list(tally.raters)] != VOID).any(axis=0)
+    return {name for name, there in zip(tally.rater_names, rated.tolist(), strict=True) if there}
 
 
 def _mean_counts(study: Study, performance: Table, rater: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...analyses.agree.flow import not_evaluable_cases
+from ...charts.pairs import MANY
 from ...claims.numbers import TableIndex, is_defined, telling_digits
 from ...claims.sentences import (
     Cell,
@@ -319,6 +320,10 @@ def _edits_sentence(findings: Findings) -> Sentence:
     return (f"{start}{'is' if single else 'are'} left out; what was changed is in agree/edits.csv.",)
 
 
+MOST_ABSENT = 12
+"""Raters whose absence is told one by one."""
+
+
 def _presence_sentence(findings: Findings) -> Sentence:
     study = findings.study
     if study.options.exchangeable:
@@ -330,6 +335,12 @@ def _presence_sentence(findings: Findings) -> Sentence:
         without = {str(c): [case.name for case in study if c not in case.masks] for c in study.columns}
         lacking = [f"{column} has none of {join_names(cases, 4)}" for column, cases in without.items() if cases]
         return (f"{every}, but not of every session: {', '.join(lacking)}." if lacking else f"{every}.",)
+    if len(absent) > MOST_ABSENT:
+        counts = sorted(map(len, absent.values()))
+        span = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else f"{counts[0]}"
+        who = f"{len(absent)} of {len(study.rater_names)} raters"
+        return (f"{who} are absent from some cases, each from {span} of {len(study)}; votes and pairs are of fewer "
+                "raters there.",)  # fmt: skip
     parts: list[Sentence] = [
         (rater_cell(findings, rater), f" is absent from {spell_count(len(gaps), 'case')}")
         for rater, gaps in absent.items()
@@ -358,7 +369,8 @@ def coverage_table(findings: Findings) -> PageTable | None:
     """Who marked how many cases; None where raters are exchangeable."""
     if findings.study.options.exchangeable:
         return None
-    study, tallies = findings.study, findings.agreement.tallies.values()
+    study = findings.study
+    found = [marked_anything(table) for table in findings.agreement.tallies.values()]
 
     def readings(rater: str) -> list[int]:
         return [sum(column.name == rater for column in case.masks) for case in study]
@@ -368,7 +380,7 @@ def coverage_table(findings: Findings) -> PageTable | None:
         (text_column("Cases read", "Cases with a mask of the rater, if only an empty one."),
          lambda rater: text_cell(f"{sum(map(bool, readings(rater)))} of {len(study)}")),
         (Column("Empty masks", "Cases in which the rater marked nothing (in the first reading)."),
-         lambda rater: text_cell(sum(marked_anything(table).get(rater) is False for table in tallies))),
+         lambda rater: text_cell(sum(marked.get(rater) is False for marked in found))),
         (Column("Second readings", "Cases that the rater marked twice or more."),
          lambda rater: text_cell(sum(count > 1 for count in readings(rater)))),
         (text_column("Absent from"), lambda rater: text_cell(join_names(_absent_cases(findings, rater), 4))),
@@ -377,4 +389,5 @@ def coverage_table(findings: Findings) -> PageTable | None:
         judged = text_column("Not evaluable", "Cases that the rater read, and of which nothing could be said.")
         columns.append((judged, lambda rater: text_cell(join_names(_not_evaluable(findings, rater), 4))))
     note = plain_text(coverage_sentence(findings))
-    return make_table("coverage", "Who marked what", study.rater_names, columns, note)
+    many = len(study.rater_names) > MANY
+    return make_table("coverage", "Who marked what", study.rater_names, columns, note, filter=many, closed=many)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...analyses.agree.presentation import charts, pooled_cases, repeated_cases
+from ...analyses.agree.presentation import charts, most_distant, pooled_cases, repeated_cases
+from ...analyses.many import many_raters, pair_count
 from ...claims.masks import describe_doubts
 from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
 from ...claims.raters import COMPARISONS, TESTS, describe_tests, size_ratio
@@ -106,6 +107,7 @@ def _charts(findings: Findings) -> Iterator[Block]:
 
 def _tables(findings: Findings) -> Iterator[Block]:
     table = findings.table("agree/raters")
+    yield from _spread_table(findings, table)
     yield _tendency_table(findings, table)
     if len(_rater_names(findings)) > 2:  # with two raters the vote is the union
         yield from _performance_tables(findings, table)
@@ -117,6 +119,61 @@ def _tables(findings: Findings) -> Iterator[Block]:
 def _rater_names(findings: Findings) -> tuple[str, ...]:
     assert findings.agreement.raters is not None
     return findings.agreement.raters.differences.raters
+
+
+def _listed(findings: Findings) -> tuple[str, ...]:
+    """The raters who have rows: all of them or, of many, those farthest from the others."""
+    assert findings.agreement.raters is not None
+    return most_distant(findings.agreement.raters.differences)
+
+
+def _listed_note(findings: Findings) -> str:
+    count, every = len(_listed(findings)), len(_rater_names(findings))
+    if count == every:
+        return ""
+    return f" The {count} of {every} raters with the largest Dice distance to the others; all are in agree/raters.csv."
+
+
+def _spread_table(findings: Findings, table: TableIndex) -> Iterator[PageTable]:
+    """Of many raters, the values of some of them in the order of each statistic; also by group."""
+    assert findings.agreement.raters is not None
+    names, label = _rater_names(findings), findings.agreement.raters.facts.label
+    if len(_listed(findings)) == len(names):
+        return
+    known = findings.study.properties
+    first = next((name for properties in known.values() for name in properties), "")
+    groups = {"all raters": list(names)}
+    for name in names if first else ():
+        groups.setdefault(f"{first}: {known.get(name, {}).get(first, '') or 'not said'}", []).append(name)
+    rows: list[tuple[str, str, list[Row]]] = []
+    for statistic, title in SPREAD.items():
+        for group, members in groups.items():
+            found = [table.row(statistic, "pooled", rater, label=label) for rater in members]
+            values = sorted((row for row in found if is_defined(row)), key=lambda row: row.value)
+            rows += [(title, group, values)] if values else []
+
+    def at(share: float) -> Callable[[tuple[str, str, list[Row]]], Cell]:
+        return lambda item: table.quote(item[2][round(share * (len(item[2]) - 1))], 3)
+
+    columns: list[ColumnOf[tuple[str, str, list[Row]]]] = [
+        (text_column("Number"), lambda item: text_cell(item[0])),
+        (text_column("Raters"), lambda item: text_cell(f"{item[1]} ({len(item[2])})")),
+        *((Column(title, "The value of the rater at this place in the order."), at(share))
+          for title, share in ORDER.items()),
+    ]  # fmt: skip
+    note = f"Each number is that of one rater, pooled over all cases: so {len(names)} raters need no row each."
+    yield make_table("rater-spread", "How much raters differ", rows, columns, note)
+
+
+SPREAD = {
+    "mean_difference": "Dice distance to others",
+    "sensitivity_against_others": "Sensitivity, against the vote of the others",
+    "ppv_against_others": "PPV, against the vote of the others",
+    "misses": "Misses",
+    "extra": "Alone",
+}
+ORDER = {"Lowest": 0.0, "A quarter": 0.25, "Middle": 0.5, "Three quarters": 0.75, "Highest": 1.0}
+"""Places in the order of raters."""
 
 
 def _name_columns(findings: Findings) -> list[ColumnOf[str]]:
@@ -200,7 +257,7 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     if facts.shared < facts.cases:
         note += UNEQUAL_HERE.format(pooled_cases(facts))
     note += UNADJUSTED.format(findings.interval_name, findings.subject_word) if _is_tested(findings) else ""
-    return make_table("rater-tendencies", title, _rater_names(findings), columns, note)
+    return make_table("rater-tendencies", title, _listed(findings), columns, note + _listed_note(findings))
 
 
 def _is_copied(findings: Findings) -> bool:
@@ -249,13 +306,13 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
     def performance(who: str, suffix: str, title: str = "") -> dict[str, tuple[str, str]]:
         return {f"{s}{suffix}": (f"{name}{title}", help.format(who)) for s, (name, help) in PERFORMANCE.items()}
 
-    names, head = _rater_names(findings), _name_columns(findings)
+    names, head = _listed(findings), _name_columns(findings)
     others = performance("the other raters", "_against_others")
     means = [(Column(*titles), value(statistic, "mean")) for statistic, titles in others.items()]
     shown = any(has_interval(table.row(s, "mean", r, label=facts.label)) for s in others for r in names)
     note = f"Mean over {findings.subject_word}s" + f", with its {findings.interval_name}" * shown + "."
     note += " Means over labels." if facts.label else ""
-    note += UNEQUAL if facts.shared < facts.cases else ""
+    note += (UNEQUAL if facts.shared < facts.cases else "") + _listed_note(findings)
     yield make_table("rater-performance", "Each rater against the vote of the others", names, [*head, *means], note)
     pooled = performance("the other raters", "_against_others", ", others") | performance("the raters", "", ", all")
     rates = [(Column(*titles), value(statistic, "pooled")) for statistic, titles in pooled.items()]
@@ -267,7 +324,7 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
         "STAPLE's truth hold each rater's own marks, so that these numbers are not independent of the rater; mostly "
         "that flatters."
     )
-    note += UNEQUAL if facts.shared < facts.cases else ""
+    note += (UNEQUAL if facts.shared < facts.cases else "") + _listed_note(findings)
     pooled_title = "Each rater against the vote of the others, of all raters, and STAPLE: all cases pooled"
     yield make_table("rater-performance-pooled", pooled_title, names, [*head, *rates], note, closed=True)
 
@@ -277,14 +334,17 @@ UNEQUAL = " Raters read different cases, so that their numbers are no order of r
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
     """Every pair of raters."""
-    few = len(_rater_names(findings)) <= MANY_RATERS
-    shown = rows if few else _most_and_least_alike(table, rows)
+    count = len(_rater_names(findings))
+    few, cut = count <= MANY_RATERS, many_raters(count)
+    shown = rows if few or cut else _most_and_least_alike(table, rows)
     columns = _pair_columns(findings, table, "Rater")
     title = "Pairs of raters" if few else f"The {ENDS} pairs most and least alike"
+    title = f"The {len(rows)} most different pairs" if cut else title
     interval = f", with {findings.interval_name}" * findings.resampled
     pixels = f"all {findings.pixel_word}s of the cases that both read"
     note = f"Means are over {findings.subject_word}s{interval}, pooled numbers over {pixels}."
-    note += "" if few else f" All {len(rows):,} pairs are in agree/pairs.csv."
+    note += "" if few or cut else f" All {len(rows):,} pairs are in agree/pairs.csv."
+    note += f" By mean Dice, of {pair_count(count):,} pairs in all; means of the others are in agree/pairs.csv." * cut
     return make_table("rater-pairs", title, shown, columns, note, closed=not few or len(rows) > MANY_PAIRS)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...analyses.fuse.case import consensus_column, on_modified_background
 from ...analyses.fuse.fuse import COMPLEXITY, UNJUDGED
 from ...analyses.fuse.presentation import charts
+from ...charts.pairs import MANY
 from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
 from ...claims.sentences import (
     Cell,
@@ -322,6 +323,11 @@ def _rate_table(
           for s, (name, help) in rates.items() if any(r.statistic == s for r in rows)),
     ]  # fmt: skip
     pairs = list(dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows))
+    if len(findings.study.rater_names) > MANY:
+        pairs = [pair for pair in pairs if not pair[1]]
+        note = f"{note} The numbers of each rater are in fuse/performance.csv.".strip()
+    if not pairs:
+        return
     yield make_table(*titles, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)
 
 
