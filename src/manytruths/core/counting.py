@@ -21,13 +21,14 @@ from .mask_arrays import (
     Coder,
     Inputs,
     Masks,
-    fill_masked,
     flat_blocks,
     gather_inputs,
+    read_tiles,
     region_mask,
     run_starts,
 )
 from .tally import REGIONS, Counts, Rows, Tally, merge_rows
+from .tiles import LazyArray
 
 MAX_DENSE_COLUMNS = 6
 """All subsets of this many are looked at: beyond it, runs are faster."""
@@ -41,9 +42,9 @@ def tally(
     *,
     raters: Sequence[str] | str | None = None,
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
-    predictions: Mapping[Any, ArrayLike | None] | None = None,
-    references: Mapping[Any, ArrayLike | None] | None = None,
-    region: str | ArrayLike = "whole",
+    predictions: Mapping[Any, ArrayLike | LazyArray | None] | None = None,
+    references: Mapping[Any, ArrayLike | LazyArray | None] | None = None,
+    region: str | ArrayLike | LazyArray = "whole",
     unit: Unit | tuple[float, str] | None = None,
     void: int | None = None,
     foreground: str | None = None,
@@ -55,7 +56,8 @@ def tally(
     masks : dict, sequence or numpy.ndarray
         One array per rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
         ``{(rater, session): mask}`` for repeated readings. None stands for a rater who was absent.
-        Where a masked array is masked, the rater did not rate.
+        Where a masked array is masked, the rater did not rate. Arrays that are not in memory (Zarr, HDF5, Dask,
+        anything with a shape, a dtype and slices) are read tile by tile, along their chunks.
     raters : sequence of str or "exchangeable", optional
         Names, in the order of the masks; or ``"exchangeable"`` where slots are not people.
     labels : Labels, dict or iterable of int, optional
@@ -88,7 +90,7 @@ def tally(
     """
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
-    inputs = gather_inputs(masks, raters, predictions, references)
+    inputs = gather_inputs(masks, raters, predictions, references, lazy=True)
     if len([c for c in inputs.columns if c.role == "rater"]) < 1:
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
@@ -104,22 +106,21 @@ def tally(
     return table.restrict(region)
 
 
-def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
+def _region_mask(region: str | ArrayLike | LazyArray, inputs: Inputs) -> Array | None:
     if isinstance(region, str):
         if region not in REGIONS:
             raise CallError(f"region is one of {', '.join(REGIONS)}, or a mask; got {region!r}")
         return None
-    mask = region_mask(region, inputs.shape)
-    if not mask.any():
-        raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
-    return mask
+    return region_mask(region, inputs.shape, lazy=True)
 
 
 def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[Rows, Counts, Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
-    arrays = [fill_masked(inputs.arrays[i]) for i in present]
-    parts = list(_count_batches(arrays + ([region] if region is not None else []), len(present), coder))
+    arrays = [array for array in inputs.arrays if array is not None]
+    parts = list(_count_batches(arrays, region, coder))
+    if region is not None and not any(counts.size for _, counts in parts):
+        raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
     counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
     labels = coder.labels()
@@ -128,14 +129,13 @@ def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[Rows, Co
     return rows, counts, labels
 
 
-def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[Rows, Counts]]:
+def _count_batches(arrays: Sequence[Array], region: Array | None, coder: Coder) -> Iterator[tuple[Rows, Counts]]:
     """Rows, a batch of blocks at a time; all but the last batch merged, since the tally merges again."""
     codes: list[Rows] = []
     lengths: list[Counts] = []
     waiting = 0
-    for block in flat_blocks(arrays):
-        values, length = dense_patterns(block) or _run_patterns(block)
-        if len(arrays) > columns:
+    for values, length in _patterns([*arrays, *([] if region is None else [region])]):
+        if region is not None:
             inside = values[-1].astype(bool)
             values, length = [v[inside] for v in values[:-1]], length[inside]
         codes.append(coder.encode(values))
@@ -146,6 +146,16 @@ def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[
             codes, lengths, waiting = [], [], 0
     if waiting:
         yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
+
+
+def _patterns(arrays: Sequence[Array]) -> Iterator[tuple[list[Array], Counts]]:
+    """Values by column and how many items show them, block by block."""
+    for tile in read_tiles(arrays):
+        if tile.is_constant:
+            yield [value.reshape(1) for value in tile.arrays], np.array([tile.items])
+            continue
+        for block in flat_blocks(tile.arrays):
+            yield dense_patterns(block) or _run_patterns(block)
 
 
 def _run_patterns(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
