@@ -33,6 +33,9 @@ from .tiles import LazyArray
 MAX_DENSE_COLUMNS = 6
 """All subsets of this many are looked at: beyond it, runs are faster."""
 
+_PIECE = 1 << 18
+"""Bytes that are looked at and packed in one go; a multiple of 64."""
+
 _PENDING = 1 << 19
 """Runs that may wait before they are merged: bounds the memory of noisy masks."""
 
@@ -167,35 +170,58 @@ def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int6
     """Values of every pattern by column, and how often it occurs; None where this way does not apply."""
     if len(block) > MAX_DENSE_COLUMNS or any(a.dtype not in (np.uint8, np.bool_) for a in block):
         return None
-    pages = [a.view(np.uint8) for a in block]
-    tops = [_only_value(a) for a in pages]
-    if None in tops:
-        return None
-    counts = _pattern_counts(_intersections(pages))
+    items = len(block[0])
+    words = -(-items // 64)
+    tops, sets, varying = [], [], []
+    for array in block:
+        bits = np.zeros(words * 8, np.uint8)
+        top = _pack(array.view(np.uint8), bits)
+        if top is None:
+            return None
+        marked = int(np.bitwise_count(bits.view(np.uint64)).sum(dtype=np.int64)) if top else 0
+        # a mask that is one value here parts no pattern in two
+        varying.append(0 < marked < items)
+        sets += [bits.view(np.uint64)] if varying[-1] else []
+        tops.append(np.uint8(top))
+    counts = _pattern_counts(_intersections(sets, items))
     patterns = np.flatnonzero(counts)
-    values = [((patterns >> j) & 1).astype(np.uint8) * np.uint8(top or 0) for j, top in enumerate(tops)]
+    positions = iter(range(len(sets)))
+    values = [
+        ((patterns >> next(positions)) & 1).astype(np.uint8) * top if varies else np.full(len(patterns), top)
+        for varies, top in zip(varying, tops, strict=True)
+    ]
     return values, counts[patterns]
 
 
-def _only_value(page: NDArray[np.uint8]) -> int | None:
-    """The one value that is not 0 (0 where there is none); None where there are several."""
-    top = int(page.max())
-    return top if top <= 1 or 256 - int(np.negative(page).max()) == top else None
+def _pack(page: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int | None:
+    """Pack what is not 0 into bits; the one value that is not 0 (0 where there is none), None where there are several.
+
+    Values are looked at while a piece of the page is in the cache.
+    """
+    only = 0
+    for start in range(0, len(page), _PIECE):
+        piece = page[start : start + _PIECE]
+        top = int(piece.max())
+        if not top:
+            continue
+        if only not in (0, top) or (top > 1 and 256 - int(np.negative(piece).max()) != top):
+            return None
+        only = top
+        packed = np.packbits(piece)
+        bits[start // 8 : start // 8 + len(packed)] = packed
+    return only
 
 
-def _intersections(pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.int64]:
+def _intersections(sets: Sequence[NDArray[np.uint64]], items: int) -> NDArray[np.int64]:
     """For every subset of the masks, how many items all of them mark."""
-    items = len(pages[0])
-    words = -(-items // 64)
-    sets = np.empty((1 << len(pages), words), np.uint64)
-    sets[0] = ~np.uint64(0)
-    for j, page in enumerate(pages):
-        bits = np.zeros(words * 8, np.uint8)
-        bits[: -(-items // 8)] = np.packbits(page)
-        np.bitwise_and(sets[: 1 << j], bits.view(np.uint64), out=sets[1 << j : 2 << j])
-    counts = np.bitwise_count(sets).sum(axis=1, dtype=np.uint32).astype(np.int64)
+    every = np.empty((1 << len(sets), len(sets[0]) if sets else 0), np.uint64)
+    for j, bits in enumerate(sets):
+        every[1 << j] = bits
+        np.bitwise_and(every[1 : 1 << j], bits, out=every[(1 << j) + 1 : 2 << j])
+    counts = np.empty(len(every), np.int64)
     counts[0] = items
-    return np.asarray(counts)
+    counts[1:] = np.bitwise_count(every[1:]).sum(axis=1, dtype=np.uint32)
+    return counts
 
 
 def _pattern_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
