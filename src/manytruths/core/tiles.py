@@ -103,6 +103,28 @@ def unstack(array: LazyArray) -> list[View]:
     return [View(array, (index, *rest)) for index in range(array.shape[0])]
 
 
+def sample(array: Array | LazyArray, items: int) -> Array:
+    """About so many items of an array, flat; of one that is not in memory, those of tiles that lie evenly in it."""
+    if not is_lazy(array):
+        step = max(1, round((array.size / items) ** (1 / array.ndim)))
+        return np.asarray(array[(slice(None, None, step),) * array.ndim]).ravel()
+    places = list(tile_slices([array]))
+    size = math.prod(part.stop - part.start for part in places[0])
+    chosen = places[:: max(1, len(places) * size // items)]
+    return np.concatenate([load(array, where).ravel()[: max(1, items // len(chosen))] for where in chosen])
+
+
+def distinct_values(array: Array | LazyArray) -> list[Any]:
+    """The values of an array, in rising order."""
+    if not is_lazy(array):
+        return np.unique(array).tolist()
+    values = set[Any]()
+    for where in tile_slices([array]):
+        known = known_value(array, where)
+        values |= {known} if known is not None else set(np.unique(load(array, where)).tolist())
+    return sorted(values)
+
+
 # -- where tiles lie ----------------------------------------------------------------------------------
 
 

@@ -50,6 +50,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.consensus import default_methods
 from ...study.outlines import NOT_THERE
+from ..agree.case import large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
@@ -402,7 +403,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     more = [table for table in (left_out, scores) if table.rows]
     tables = Tables([performance, differences, complexity, *more, convergence])
     notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,
-             *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies))  # fmt: skip
+             *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies),
+             *large_notes({name: case.left_out for name, case in cases.items()}))  # fmt: skip
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 
