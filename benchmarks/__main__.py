@@ -16,6 +16,7 @@ from . import (
     ranking,
     reliability,
     report,
+    scaling,
     sizes,
     surfaces,
 )
@@ -34,6 +35,7 @@ JOBS = (
     | report.JOBS
     | learning.JOBS
     | polygons.JOBS
+    | scaling.JOBS
 )
 
 

@@ -233,3 +233,21 @@ def test_maps_of_volumes(tmp_path, small_tiles):
         "type": "space",
         "unit": "millimeter",
     }
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("zarr", "tiff"), ("tif", "ome-zarr")])
+def test_maps_in_the_format_that_is_wanted(tmp_path, small_tiles, kind, wanted):
+    root = write(tmp_path, {"p0": masks_of(0)})
+    whole = mt.consensus(opened(root, "png"), "vote:any")["p0"].values
+    small_tiles()
+    mt.fuse(opened(root, kind), consensus="vote:any", out=root / "out", large_maps=wanted)
+    path = root / "out/fuse/consensus/vote-any/p0"
+    if wanted == "tiff":
+        with tifffile.TiffFile(path.with_suffix(".tif")) as file:
+            assert file.is_bigtiff
+            assert file.pages[0].is_tiled
+            np.testing.assert_array_equal(file.asarray(), whole)
+    else:
+        np.testing.assert_array_equal(zarr.open_array(path.with_suffix(".zarr") / "0")[...], whole)
+    with pytest.raises(mt.CallError, match="large_maps is one of"):
+        mt.fuse(opened(root, kind), large_maps="png")

@@ -105,7 +105,7 @@ def unstack(array: LazyArray) -> list[View]:
 
 def sample(array: Array | LazyArray, items: int) -> Array:
     """About so many items of an array, flat; of one that is not in memory, those of tiles that lie evenly in it."""
-    if not is_lazy(array):
+    if isinstance(array, np.ndarray):
         step = max(1, round((array.size / items) ** (1 / array.ndim)))
         return np.asarray(array[(slice(None, None, step),) * array.ndim]).ravel()
     places = list(tile_slices([array]))
@@ -116,8 +116,8 @@ def sample(array: Array | LazyArray, items: int) -> Array:
 
 def distinct_values(array: Array | LazyArray) -> list[Any]:
     """The values of an array, in rising order."""
-    if not is_lazy(array):
-        return np.unique(array).tolist()
+    if isinstance(array, np.ndarray):
+        return list(np.unique(array).tolist())
     values = set[Any]()
     for where in tile_slices([array]):
         known = known_value(array, where)

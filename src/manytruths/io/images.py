@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,8 @@ def read_mask(location: Location | Path | str) -> Mask:
         return Mask(empty, grid, "empty")
     content = _content(location, "mask")
     if is_lazy(content.array):  # its values are looked at when it is counted
-        return Mask(content.array, content.grid, content.format, _largest(np.dtype(content.array.dtype)))
+        largest = _largest(np.dtype(content.array.dtype))
+        return Mask(cast(NDArray[Any], content.array), content.grid, content.format, largest)
     with format_errors(location):
         return Mask(whole_numbers(content.array, location), content.grid, content.format, _largest(content.array.dtype))
 

@@ -111,8 +111,8 @@ def open_large(location: Location) -> TiledImage | None:
         if len(full) != 1 or len(page.shape) != 2 or page.size < files.LARGE:
             return None
         _check_levels(location, file)
-        if page.photometric == 0 or page.samplesperpixel != 1 or page.dtype is None or page.dtype.kind not in "buif":
-            raise FormatError(f"{location}: is no plain mask of one channel; save it with black for 0")
+        if page.samplesperpixel != 1 or page.dtype is None or page.dtype.kind not in "buif":
+            raise FormatError(f"{location}: is no mask of one channel; save one of its channels")
         if "JPEG" in page.compression.name:
             raise FormatError(f"{location}: is JPEG-compressed, which changes labels; export it again without loss")
         chunks = page.chunks if len(page.chunks) == 2 else page.chunks[:2]

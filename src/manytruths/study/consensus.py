@@ -256,7 +256,7 @@ class FirstReadings:
         if isinstance(region, str):
             table = first_readings(reading.tally("whole", judged=False))
             return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it
-        region = region if is_lazy(region) else region.astype(bool)
+        region = region.astype(bool) if isinstance(region, np.ndarray) else region
         return cls(reading, region, first_readings(reading.tally(region, judged=False)))
 
     def one_label(self, value: int | None) -> FirstReadings:

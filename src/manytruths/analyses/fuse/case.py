@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
 
 Array = NDArray[Any]
+LargeMaps = Literal["same", "ome-zarr", "tiff"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class FusePlan:
     """Of surface Dice; by default from the raters' own distances."""
     lesions: bool = True
     """Whether to match lesions with those of given references."""
+    large_maps: LargeMaps = "same"
+    """Format of maps that are written by tile."""
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ from ..tables import (
     subject_word,
     summarise,
 )
-from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
+from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, fuse_case, on_modified_background, rater_table
 from .same_masks import count_present, find_same_masks
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
@@ -271,6 +271,7 @@ def fuse(
     lesions: bool = True,
     pictures: bool = True,
     tables: str | Sequence[str] = (),
+    large_maps: LargeMaps = "same",
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -314,6 +315,9 @@ def fuse(
     tables : str or sequence of str
         Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
         ``redcap``; by default none.
+    large_maps : {"same", "ome-zarr", "tiff"}
+        Format of the maps of images from 16384 × 16384 pixels on, which are written by tile. ``"same"`` is OME-Zarr
+        where the masks are Zarr, else BigTIFF.
     seed : int
         Seed of k-means, which groups the cases by complexity.
     jobs : int
@@ -345,13 +349,15 @@ def fuse(
     )  # fmt: skip
     if rates not in ("case", "pooled"):
         raise CallError(f"rates is 'case' or 'pooled'; got {rates!r}")
+    if large_maps not in get_args(LargeMaps):
+        raise CallError(f"large_maps is one of {', '.join(get_args(LargeMaps))}; got {large_maps!r}")
     check_tolerance(tolerance)
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
-        measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions}
+        measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions, "large_maps": large_maps}
         plan = FusePlan(methods, options, folder, pictures, earlier, **measures)  # type: ignore[arg-type]
         result = compute_fusion(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=progress)
         if folder is not None:

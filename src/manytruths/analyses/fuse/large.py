@@ -7,13 +7,14 @@ one more column of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import CallError
+from ...core.errors import CallError, InputError
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally, find_rows
 from ...fusion import Consensus
@@ -24,7 +25,7 @@ from ...io.zarr_store import MapWriter
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
 from ..agree.case import name_left_out
-from .case import CaseFusion, FusePlan, consensus_column, of_table
+from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, of_table
 
 Array = NDArray[Any]
 
@@ -37,7 +38,7 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
         for method in plan.methods
     }
     joint = _joint(readings, estimates)
-    files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan.folder))
+    files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
     references = bool(reading.case.references)
     left_out = name_left_out({
@@ -85,11 +86,13 @@ def _values_in(table: Tally, estimated: Consensus) -> NDArray[np.int64]:
 
 
 def _write_maps(
-    readings: FirstReadings, estimates: Mapping[str, Consensus], joint: Tally, folder: Path
+    readings: FirstReadings, estimates: Mapping[str, Consensus], joint: Tally, plan: FusePlan
 ) -> Iterator[Path]:
     """The hard consensus and the probability of every method, as fuse names them."""
+    folder = plan.folder
+    assert folder is not None
     case, grid = readings.reading.case, readings.reading.grid
-    suffix = large_suffix(readings.reading)
+    suffix = large_suffix(readings.reading, plan.large_maps)
     maps: list[tuple[Consensus, Array, Path, bool]] = []
     for method, estimated in estimates.items():
         values, chance = decided_values(estimated)
@@ -103,7 +106,7 @@ def _write_maps(
             maps.append((estimated, table, path, kind == "consensus"))
     if suffix == ".tif":
         for estimated, table, path, _ in maps:
-            write_tiles(path, grid, table.dtype, lambda out, e=estimated, t=table: readings.paint_tiles([e], [t], out))
+            write_tiles(path, grid, table.dtype, partial(readings.paint_tiles, [estimated], [table]))
             yield path
         return
     by_table: dict[int, list[tuple[Consensus, Array, Path, bool]]] = {}
@@ -129,8 +132,15 @@ def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Pa
             writer.discard()
 
 
-def large_suffix(reading: Reading) -> str:
-    """OME-Zarr of what was Zarr, or was given as arrays, or has three axes; BigTIFF of all else."""
+def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
+    """The format wanted, else OME-Zarr of Zarr, of arrays and of volumes, and BigTIFF of the rest."""
     source = next(iter(next(iter(reading.case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".zarr"
-    return ".zarr" if suffix == ".zarr" or len(reading.grid.shape) == 3 else ".tif"
+    volume = len(reading.grid.shape) == 3
+    if wanted == "tiff" and volume:
+        raise InputError(
+            f"case {reading.case.name}: a volume of this size is written as OME-Zarr; leave out large_maps"
+        )
+    if wanted != "same":
+        return ".tif" if wanted == "tiff" else ".zarr"
+    return ".zarr" if suffix == ".zarr" or volume else ".tif"
