@@ -6,6 +6,7 @@ Of a pyramid the first level is read, which has full resolution. What is small i
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -484,11 +485,11 @@ class _Doubled:
 
 def _means(piece: NDArray[Any]) -> NDArray[Any]:
     """Of each 2 × 2 (× 2) pixels, or of those that there are at the edge."""
-    means = piece.astype(np.float64)
-    for axis in range(means.ndim):
-        pairs = np.moveaxis(means, axis, 0)
-        second = pairs[1::2]
-        pairs = pairs[::2].copy()
-        pairs[: len(second)] = (pairs[: len(second)] + second) / 2
-        means = np.moveaxis(pairs, 0, axis)
-    return means.astype(piece.dtype)
+    if any(n % 2 for n in piece.shape):
+        piece = np.pad(piece, [(0, n % 2) for n in piece.shape], mode="edge")
+    first, *others = itertools.product((0, 1), repeat=piece.ndim)
+    total = piece[tuple(slice(start, None, 2) for start in first)].copy()
+    for starts in others:
+        total += piece[tuple(slice(start, None, 2) for start in starts)]
+    total /= 2**piece.ndim
+    return total
