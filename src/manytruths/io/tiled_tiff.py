@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from ..core.tiles import Where
+from ..core.tiles import LARGEST_TILE, Where
 from ..shape.grid import Grid, times
 from . import files
 from .files import Location, import_extra, raise_damaged
@@ -115,7 +116,12 @@ def open_large(location: Location) -> TiledImage | None:
             raise FormatError(f"{location}: is no mask of one channel; save one of its channels")
         if "JPEG" in page.compression.name:
             raise FormatError(f"{location}: is JPEG-compressed, which changes labels; export it again without loss")
-        chunks = page.chunks if len(page.chunks) == 2 else page.chunks[:2]
+        chunks = page.chunks[:2]
+        if math.prod(chunks) > LARGEST_TILE:
+            return None  # one strip: there are no pieces to read
+        wanted = math.prod(-(-n // step) for n, step in zip(page.shape, chunks, strict=True))
+        if len(page.dataoffsets) != wanted:
+            raise_damaged(location, f"{len(page.dataoffsets)} tiles or strips where its size needs {wanted}")
         return TiledImage(location, tuple(page.shape), page.dtype.str, tuple(chunks))
 
 
