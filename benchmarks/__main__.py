@@ -18,6 +18,7 @@ from . import (
     ranking,
     reliability,
     report,
+    scaling,
     sizes,
     surfaces,
 )
@@ -38,6 +39,7 @@ JOBS = (
     | polygons.JOBS
     | engine.JOBS
     | many.JOBS
+    | scaling.JOBS
 )
 
 

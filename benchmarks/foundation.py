@@ -41,8 +41,8 @@ def table(name: str, masks: Masks, limit: float) -> Iterator[Result]:
 
 
 def tables() -> Iterator[Result]:
-    yield from table("smooth", smooth(5, 4096), 3)
-    yield from table("noise", noise(5, 4096), 3)
+    yield from table("smooth", smooth(5, 4096), 2.5)
+    yield from table("noise", noise(5, 4096), 2.5)
     yield from table("smooth", smooth(13, 4096), 8)
     yield from table("smooth", smooth(47, 4096), 10)
 

@@ -283,6 +283,8 @@ def coverage_table(result: Check) -> Table:
             if here and items is not None:
                 mark = RESAMPLED if ("mask", str(column), "resampled") in moved else ""
                 table.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
+            if here and (absent := checked.absent_chunks.get(str(column))) is not None:
+                table.append(Row("case", "absent_chunks", float(absent), case.name, group, extra=extra))
     return table
 
 

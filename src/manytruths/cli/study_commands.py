@@ -215,6 +215,7 @@ def fuse(
     lesions: Lesions = True,
     pictures: Pictures = True,
     tables: Tables = None,
+    large_maps: Annotated[Literal["same", "ome-zarr", "tiff"], in_output] = "same",
     seed: Seed = 0,
 ) -> int:
     """Estimate a consensus of the raters.
@@ -232,6 +233,8 @@ def fuse(
         Beta prior of STAPLE's rates: a,b or a_p,b_p,a_q,b_q.
     smoothing
         Strength of Potts smoothing of STAPLE's map; 0 is none.
+    large_maps
+        Format of the maps of images from 16384 × 16384 pixels on: OME-Zarr or BigTIFF; by default that of the masks.
     seed
         Seed of k-means, which groups the cases by complexity.
     """
@@ -243,8 +246,8 @@ def fuse(
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
             map_prior=parse_beta(map_prior), smoothing=smoothing, distances=distances, tolerance=tolerance,
-            lesions=lesions, pictures=pictures, tables=tables or (), seed=seed,
-            jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
+            lesions=lesions, pictures=pictures, tables=tables or (), large_maps=large_maps,
+            seed=seed, jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0

@@ -21,16 +21,20 @@ from .mask_arrays import (
     Coder,
     Inputs,
     Masks,
-    fill_masked,
     flat_blocks,
     gather_inputs,
+    read_tiles,
     region_mask,
     run_starts,
 )
 from .tally import REGIONS, Counts, Rows, Tally, merge_rows
+from .tiles import LazyArray
 
 MAX_DENSE_COLUMNS = 6
 """All subsets of this many are looked at: beyond it, runs are faster."""
+
+_PIECE = 1 << 18
+"""Bytes that are looked at and packed in one go; a multiple of 64."""
 
 _PENDING = 1 << 19
 """Runs that may wait before they are merged: bounds the memory of noisy masks."""
@@ -41,9 +45,9 @@ def tally(
     *,
     raters: Sequence[str] | str | None = None,
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
-    predictions: Mapping[Any, ArrayLike | None] | None = None,
-    references: Mapping[Any, ArrayLike | None] | None = None,
-    region: str | ArrayLike = "whole",
+    predictions: Mapping[Any, ArrayLike | LazyArray | None] | None = None,
+    references: Mapping[Any, ArrayLike | LazyArray | None] | None = None,
+    region: str | ArrayLike | LazyArray = "whole",
     unit: Unit | tuple[float, str] | None = None,
     void: int | None = None,
     foreground: str | None = None,
@@ -55,7 +59,8 @@ def tally(
     masks : dict, sequence or numpy.ndarray
         One array per rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
         ``{(rater, session): mask}`` for repeated readings. None stands for a rater who was absent.
-        Where a masked array is masked, the rater did not rate.
+        Where a masked array is masked, the rater did not rate. Arrays that are not in memory (Zarr, HDF5, Dask,
+        anything with a shape, a dtype and slices) are read tile by tile, along their chunks.
     raters : sequence of str or "exchangeable", optional
         Names, in the order of the masks; or ``"exchangeable"`` where slots are not people.
     labels : Labels, dict or iterable of int, optional
@@ -88,7 +93,7 @@ def tally(
     """
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
-    inputs = gather_inputs(masks, raters, predictions, references)
+    inputs = gather_inputs(masks, raters, predictions, references, lazy=True)
     if len([c for c in inputs.columns if c.role == "rater"]) < 1:
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
@@ -104,22 +109,21 @@ def tally(
     return table.restrict(region)
 
 
-def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
+def _region_mask(region: str | ArrayLike | LazyArray, inputs: Inputs) -> Array | None:
     if isinstance(region, str):
         if region not in REGIONS:
             raise CallError(f"region is one of {', '.join(REGIONS)}, or a mask; got {region!r}")
         return None
-    mask = region_mask(region, inputs.shape)
-    if not mask.any():
-        raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
-    return mask
+    return region_mask(region, inputs.shape, lazy=True)
 
 
 def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[Rows, Counts, Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
-    arrays = [fill_masked(inputs.arrays[i]) for i in present]
-    parts = list(_count_batches(arrays + ([region] if region is not None else []), len(present), coder))
+    arrays = [array for array in inputs.arrays if array is not None]
+    parts = list(_count_batches(arrays, region, coder))
+    if region is not None and not any(counts.size for _, counts in parts):
+        raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
     counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
     labels = coder.labels()
@@ -128,14 +132,13 @@ def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[Rows, Co
     return rows, counts, labels
 
 
-def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[Rows, Counts]]:
+def _count_batches(arrays: Sequence[Array], region: Array | None, coder: Coder) -> Iterator[tuple[Rows, Counts]]:
     """Rows, a batch of blocks at a time; all but the last batch merged, since the tally merges again."""
     codes: list[Rows] = []
     lengths: list[Counts] = []
     waiting = 0
-    for block in flat_blocks(arrays):
-        values, length = dense_patterns(block) or _run_patterns(block)
-        if len(arrays) > columns:
+    for values, length in _patterns([*arrays, *([] if region is None else [region])]):
+        if region is not None:
             inside = values[-1].astype(bool)
             values, length = [v[inside] for v in values[:-1]], length[inside]
         codes.append(coder.encode(values))
@@ -148,6 +151,16 @@ def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[
         yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
 
 
+def _patterns(arrays: Sequence[Array]) -> Iterator[tuple[list[Array], Counts]]:
+    """Values by column and how many items show them, block by block."""
+    for tile in read_tiles(arrays):
+        if tile.is_constant:
+            yield [value.reshape(1) for value in tile.arrays], np.array([tile.items])
+            continue
+        for block in flat_blocks(tile.arrays):
+            yield dense_patterns(block) or _run_patterns(block)
+
+
 def _run_patterns(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
     starts = run_starts(block)
     return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
@@ -157,35 +170,58 @@ def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int6
     """Values of every pattern by column, and how often it occurs; None where this way does not apply."""
     if len(block) > MAX_DENSE_COLUMNS or any(a.dtype not in (np.uint8, np.bool_) for a in block):
         return None
-    pages = [a.view(np.uint8) for a in block]
-    tops = [_only_value(a) for a in pages]
-    if None in tops:
-        return None
-    counts = _pattern_counts(_intersections(pages))
+    items = len(block[0])
+    words = -(-items // 64)
+    tops, sets, varying = [], [], []
+    for array in block:
+        bits = np.zeros(words * 8, np.uint8)
+        top = _pack(array.view(np.uint8), bits)
+        if top is None:
+            return None
+        marked = int(np.bitwise_count(bits.view(np.uint64)).sum(dtype=np.int64)) if top else 0
+        # a mask that is one value here parts no pattern in two
+        varying.append(0 < marked < items)
+        sets += [bits.view(np.uint64)] if varying[-1] else []
+        tops.append(np.uint8(top))
+    counts = _pattern_counts(_intersections(sets, items))
     patterns = np.flatnonzero(counts)
-    values = [((patterns >> j) & 1).astype(np.uint8) * np.uint8(top or 0) for j, top in enumerate(tops)]
+    positions = iter(range(len(sets)))
+    values = [
+        ((patterns >> next(positions)) & 1).astype(np.uint8) * top if varies else np.full(len(patterns), top)
+        for varies, top in zip(varying, tops, strict=True)
+    ]
     return values, counts[patterns]
 
 
-def _only_value(page: NDArray[np.uint8]) -> int | None:
-    """The one value that is not 0 (0 where there is none); None where there are several."""
-    top = int(page.max())
-    return top if top <= 1 or 256 - int(np.negative(page).max()) == top else None
+def _pack(page: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int | None:
+    """Pack what is not 0 into bits; the one value that is not 0 (0 where there is none), None where there are several.
+
+    Values are looked at while a piece of the page is in the cache.
+    """
+    only = 0
+    for start in range(0, len(page), _PIECE):
+        piece = page[start : start + _PIECE]
+        top = int(piece.max())
+        if not top:
+            continue
+        if only not in (0, top) or (top > 1 and 256 - int(np.negative(piece).max()) != top):
+            return None
+        only = top
+        packed = np.packbits(piece)
+        bits[start // 8 : start // 8 + len(packed)] = packed
+    return only
 
 
-def _intersections(pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.int64]:
+def _intersections(sets: Sequence[NDArray[np.uint64]], items: int) -> NDArray[np.int64]:
     """For every subset of the masks, how many items all of them mark."""
-    items = len(pages[0])
-    words = -(-items // 64)
-    sets = np.empty((1 << len(pages), words), np.uint64)
-    sets[0] = ~np.uint64(0)
-    for j, page in enumerate(pages):
-        bits = np.zeros(words * 8, np.uint8)
-        bits[: -(-items // 8)] = np.packbits(page)
-        np.bitwise_and(sets[: 1 << j], bits.view(np.uint64), out=sets[1 << j : 2 << j])
-    counts = np.bitwise_count(sets).sum(axis=1, dtype=np.uint32).astype(np.int64)
+    every = np.empty((1 << len(sets), len(sets[0]) if sets else 0), np.uint64)
+    for j, bits in enumerate(sets):
+        every[1 << j] = bits
+        np.bitwise_and(every[1 : 1 << j], bits, out=every[(1 << j) + 1 : 2 << j])
+    counts = np.empty(len(every), np.int64)
     counts[0] = items
-    return np.asarray(counts)
+    counts[1:] = np.bitwise_count(every[1:]).sum(axis=1, dtype=np.uint32)
+    return counts
 
 
 def _pattern_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ after the other, each case from a new byte on, and packed to bits; all intersect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -106,8 +106,9 @@ class _Stack(NamedTuple):
 
 def _stack(masks: Masks) -> _Stack | None:
     """Masks that can be counted beside those of other cases, if they are such."""
-    named = isinstance(masks, Mapping)
-    names: list[Any] = list(masks) if named else list(map(str, range(1, len(masks) + 1)))
+    if not isinstance(masks, Mapping | Sequence | np.ndarray):
+        return None
+    names: list[Any] = list(masks) if isinstance(masks, Mapping) else list(map(str, range(1, len(masks) + 1)))
     arrays = tuple(masks.values()) if isinstance(masks, Mapping) else tuple(masks)
     if not 1 <= len(arrays) <= MAX_DENSE_COLUMNS or not all(type(name) is str for name in names):
         return None

@@ -6,9 +6,10 @@ pieces that fit the cache, and a :class:`Coder` turns their values into codes of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from .columns import Column, Role
 from .errors import CallError, GridError, LabelError
 from .labels import MAX_LABELS, VOID, Labels
+from .tiles import LazyArray, Where, is_lazy, known_value, load, tile_slices, unstack
 
 Array = NDArray[Any]
-MaskInput = ArrayLike | None
-Masks = Mapping[Any, MaskInput] | Sequence[MaskInput] | Array
+MaskInput = ArrayLike | LazyArray | None
+Masks = Mapping[Any, MaskInput] | Sequence[MaskInput] | Array | LazyArray
 """Masks by rater (``{"A": mask}``, ``{("A", "2"): mask}``), in a list, or stacked along the first axis."""
 
 
@@ -39,10 +41,15 @@ class Inputs:
         return next(a.shape for a in self.arrays if a is not None)
 
 
-def gather_inputs(masks: Masks, raters: object, predictions: object, references: object) -> Inputs:
-    """Columns in the order given: raters, algorithms, references; their arrays must have one shape."""
+def gather_inputs(
+    masks: Masks, raters: object, predictions: object, references: object, *, lazy: bool = False
+) -> Inputs:
+    """Columns in the order given: raters, algorithms, references; their arrays must have one shape.
+
+    Arrays that are not in memory are read whole, unless ``lazy`` leaves them as they are, for :func:`read_tiles`.
+    """
     pairs = [*_name_masks(masks, raters), *_by_name(predictions, "algorithm"), *_by_name(references, "reference")]
-    columns, arrays = tuple(c for c, _ in pairs), tuple(_array(c, a) for c, a in pairs)
+    columns, arrays = tuple(c for c, _ in pairs), tuple(_array(c, a, lazy) for c, a in pairs)
     inputs = Inputs(columns, arrays)
     if not inputs.present:
         raise CallError("there is no mask: every column is absent")
@@ -57,9 +64,9 @@ def _name_masks(masks: Masks, raters: object) -> list[tuple[Column, MaskInput]]:
         return [(_column(key, "rater"), mask) for key, mask in masks.items()]
     if isinstance(raters, str) and raters != "exchangeable":
         raise CallError(f"raters= is a list of names, or 'exchangeable'; got {raters!r}")
-    if not isinstance(masks, Iterable) or getattr(masks, "ndim", 1) == 0:
+    if not (is_lazy(masks) or isinstance(masks, Iterable)) or getattr(masks, "ndim", 1) == 0:
         raise CallError(f"masks come as a list, a stack or {{rater: mask}}; got {masks!r}")
-    stack = list(masks)
+    stack: list[MaskInput] = list(unstack(masks)) if is_lazy(masks) else list(cast(Sequence[MaskInput], masks))
     names = list(raters) if isinstance(raters, Iterable) and raters != "exchangeable" else range(1, len(stack) + 1)
     if len(names) != len(stack):
         raise CallError(f"raters= names {len(names)} but there are {len(stack)} masks")
@@ -82,9 +89,11 @@ def _column(key: object, role: Role) -> Column:
     return Column(str(key), role)
 
 
-def _array(column: Column, mask: MaskInput) -> Array | None:
+def _array(column: Column, mask: MaskInput, lazy: bool) -> Array | None:
     if mask is None:
         return None
+    if is_lazy(mask) and mask.shape:
+        return cast(Array, mask) if lazy else load(mask)
     try:
         array = mask if isinstance(mask, np.ndarray) else np.asarray(mask)
     except ValueError:
@@ -127,12 +136,51 @@ BLOCK = 1 << 20
 """Items a block: what is made of it stays in the cache, and the overhead of a block is small beside it."""
 
 
-def region_mask(region: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def region_mask(region: ArrayLike | LazyArray, shape: tuple[int, ...], *, lazy: bool = False) -> NDArray[np.bool_]:
     """A region as a mask; GridError where its shape is not that of the masks."""
-    mask = np.asarray(region).astype(bool)
+    mask = cast(Array, region) if lazy and is_lazy(region) else np.asarray(region).astype(bool)
     if mask.shape != shape:
         raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
     return mask
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The same part of every array, in memory; one item that stands for all where it is constant in each of them."""
+
+    where: Where | None
+    """None stands for everything."""
+    arrays: list[Array]
+    items: int
+    """How many items it stands for."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing was decoded."""
+        return self.arrays[0].ndim == 0
+
+
+def read_tiles(arrays: Sequence[Array | LazyArray], out: object = None) -> Iterator[Tile]:
+    """Arrays of one shape tile by tile; as a single tile, without a copy, where all of them are in memory.
+
+    ``out`` is what will be written by tile, so that its chunks are respected.
+    """
+    if out is None and not any(is_lazy(array) for array in arrays):
+        yield Tile(None, [fill_masked(load(array)) for array in arrays], math.prod(arrays[0].shape))
+        return
+    for where in tile_slices(arrays, out):
+        shape = tuple(part.stop - part.start for part in where)
+        known = [known_value(array, where) for array in arrays]
+        dtypes = [np.dtype(array.dtype) for array in arrays]
+        if None not in known:
+            constant = [np.array(value, dtype) for value, dtype in zip(known, dtypes, strict=True)]
+            yield Tile(where, constant, math.prod(shape))
+            continue
+        parts = [
+            fill_masked(load(array, where)) if value is None else np.full(shape, value, dtype)
+            for array, value, dtype in zip(arrays, known, dtypes, strict=True)
+        ]
+        yield Tile(where, parts, math.prod(shape))
 
 
 def flat_blocks(arrays: Sequence[Array]) -> Iterator[list[Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import CallError, InputError
 from .labels import VOID
-from .mask_arrays import Coder, Masks, fill_masked, flat_blocks, gather_inputs, run_starts
+from .mask_arrays import Coder, Masks, flat_blocks, gather_inputs, read_tiles, run_starts
 from .tally import Tally, find_rows
+from .tiles import Where
 
 
 class PatternValues(np.ndarray[Any, Any]):
@@ -53,6 +55,7 @@ def paint(
     void: int | None = None,
     fill: float | None = None,
     foreground: str | None = None,
+    out: Any = None,
 ) -> NDArray[Any]:
     """Make the map whose every pixel shows the value of its pattern.
 
@@ -73,11 +76,14 @@ def paint(
         What to paint where a pattern is not in the table (outside its region); by default that is an error.
     foreground : "any", optional
         As given to :func:`tally`.
+    out : array, optional
+        Where to paint: anything of the masks' shape that takes values by slices, such as a Zarr array or a memory map.
+        It is written tile by tile, so that neither the masks nor the map have to fit into memory.
 
     Returns
     -------
     numpy.ndarray
-        The map, of the masks' shape.
+        The map, of the masks' shape; ``out`` where it is given.
 
     Examples
     --------
@@ -92,25 +98,81 @@ def paint(
     tally = tally or getattr(values, "tally", None)
     if tally is None:
         raise CallError("these values do not know their tally; give tally=, whose patterns they belong to")
-    table = np.asarray(values)
-    if table.shape != (len(tally.counts),):
-        raise CallError(f"values needs one value per pattern, {len(tally.counts)} in all; got shape {table.shape}")
+    options = {"raters": raters, "void": void, "foreground": foreground, "fill": fill}
+    painted = paint_tiles([values], masks, tally, out=out, **options)  # type: ignore[arg-type]
+    if out is not None:
+        _check_out(out, masks, raters)
+        for where, (tile,) in painted:
+            out[where] = tile
+        return out  # type: ignore[no-any-return]
+    array = None
+    for where, (tile,) in painted:
+        if where is None:
+            return tile
+        if array is None:
+            array = np.empty(gather_inputs(masks, raters, None, None, lazy=True).shape, tile.dtype)
+        array[where] = tile
+    return (
+        np.empty(gather_inputs(masks, raters, None, None, lazy=True).shape, np.asarray(values).dtype)
+        if array is None
+        else array
+    )
+
+
+def _check_out(out: Any, masks: Masks, raters: object) -> None:
+    shape = gather_inputs(masks, raters, None, None, lazy=True).shape
+    if tuple(getattr(out, "shape", ())) != shape or not hasattr(out, "__setitem__"):
+        got = getattr(out, "shape", type(out).__name__)
+        raise CallError(f"out needs to be an array of the masks' shape, {shape}, that can be written to; got {got}")
+
+
+def paint_tiles(
+    values: Sequence[ArrayLike],
+    masks: Masks,
+    tally: Tally,
+    *,
+    raters: object = None,
+    void: int | None = None,
+    fill: float | None = None,
+    foreground: str | None = None,
+    out: object = None,
+) -> Iterator[tuple[Where | None, list[NDArray[Any]]]]:
+    """Several maps at once, tile by tile: where a tile lies, and its part of each map.
+
+    Everything is one tile, at None, where all masks are in memory and ``out``, whose chunks tiles follow, is not given.
+    A tile that is one value in every mask comes as one value a map.
+    """
+    tables = [np.asarray(table) for table in values]
+    for table in tables:
+        if table.shape != (len(tally.counts),):
+            raise CallError(f"values needs one value per pattern, {len(tally.counts)} in all; got shape {table.shape}")
     if foreground and tally.labels.values != (0, 1):
         raise CallError("foreground='any' needs a tally that was counted so; this one has other labels")
-    inputs = gather_inputs(masks, raters, None, None)
-    where = [tally.position(inputs.columns[i]) for i in inputs.present]
-    arrays = [fill_masked(inputs.arrays[i]) for i in inputs.present]
-    coder = Coder([str(inputs.columns[i]) for i in inputs.present], tally.labels, void, foreground == "any")
-    order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
     if fill is not None:
-        table = table.astype(np.result_type(table, np.min_scalar_type(fill)))
-    out = np.empty(inputs.shape, table.dtype, order)
-    for *block, target in flat_blocks([*arrays, out]):
-        starts = run_starts(block)
-        rows = np.full((len(starts), len(tally.columns)), VOID, np.uint8)
-        rows[:, where] = coder.encode([a[starts] for a in block]).T
-        target[:] = np.repeat(_look_up(table, find_rows(tally, rows), fill), np.diff(starts, append=len(target)))
-    return out
+        tables = [table.astype(np.result_type(table, np.min_scalar_type(fill))) for table in tables]
+    inputs = gather_inputs(masks, raters, None, None, lazy=True)
+    columns = [tally.position(inputs.columns[i]) for i in inputs.present]
+    coder = Coder([str(inputs.columns[i]) for i in inputs.present], tally.labels, void, foreground == "any")
+
+    def rows_of(block: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+        rows = np.full((len(block[0]), len(tally.columns)), VOID, np.uint8)
+        rows[:, columns] = coder.encode(block).T
+        return find_rows(tally, rows)
+
+    for tile in read_tiles([array for array in inputs.arrays if array is not None], out):
+        if tile.is_constant:
+            row = rows_of([value.reshape(1) for value in tile.arrays])
+            yield tile.where, [_look_up(table, row, fill)[0] for table in tables]
+            continue
+        order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in tile.arrays) else "C"
+        maps = [np.empty(tile.arrays[0].shape, table.dtype, order) for table in tables]
+        for pieces in flat_blocks([*tile.arrays, *maps]):
+            block, targets = pieces[: len(tile.arrays)], pieces[len(tile.arrays) :]
+            starts = run_starts(block)
+            lengths, rows = np.diff(starts, append=len(block[0])), rows_of([a[starts] for a in block])
+            for table, target in zip(tables, targets, strict=True):
+                target[:] = np.repeat(_look_up(table, rows, fill), lengths)
+        yield tile.where, maps
 
 
 def _look_up(table: NDArray[Any], rows: NDArray[np.intp], fill: float | None) -> NDArray[Any]:

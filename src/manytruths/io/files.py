@@ -24,14 +24,20 @@ from ..shape.grid import MAX_ITEMS, Grid
 
 SUFFIXES = (
     ".png", ".bmp", ".gif", ".jpg", ".jpeg", ".tif", ".tiff", ".npy", ".npz", ".nii", ".nii.gz", ".nrrd",
-    ".mha", ".mhd",
+    ".mha", ".mhd", ".zarr",
 )  # fmt: skip
 """Endings of the files that can be read."""
+
+LARGE = 2**28
+"""Pixels from which on a case is not looked at as a whole, but by tile, and its masks stay on disk where they can."""
 
 Use = Literal["mask", "picture", "probability"]
 """What a file is read for: labels as stored; an image to look at; or numbers such as probabilities, as stored."""
 
-_LOCATION = re.compile(r"(?P<path>.*?\.npz(?=/)|.*?)(?:(?<=\.npz)/(?P<member>.+?))?(?:\[(?P<index>\d+)\])?", re.DOTALL)
+_LOCATION = re.compile(
+    r"(?P<path>.*?\.(?:npz|zarr)(?=/)|.*?)(?:(?:(?<=\.npz)|(?<=\.zarr))/(?P<member>.+?))?(?:\[(?P<index>\d+)\])?",
+    re.DOTALL,
+)
 _STREAMS = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 """What a shell passes in place of a file; it can be read once at most, and by one process only."""
 _SPECIAL_FILES = (
@@ -98,8 +104,12 @@ class Reader(Protocol):
 
 
 def check_file(location: Location) -> None:
-    """Refuse a path that is not a regular, non-empty file with a known suffix."""
+    """Refuse a path that is not a regular, non-empty file with a known suffix, or a folder ending in ``.zarr``."""
     path = location.path
+    if suffix_of(path.name) == ".zarr" and os.path.exists(path):
+        if not os.path.isdir(path):
+            raise FormatError(f"{location}: is a file, but a Zarr store is a folder; unpack it")
+        return
     size = check_regular_file(path, str(location))
     if suffix_of(path.name) not in SUFFIXES:
         known = " ".join(SUFFIXES)

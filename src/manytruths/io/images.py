@@ -10,14 +10,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, LabelError
+from ..core.tiles import View, is_lazy
 from ..shape.grid import Grid
-from . import arrays, metaimage, nifti, nrrd, pillow, tiff
+from . import arrays, files, metaimage, nifti, nrrd, pillow, tiff, zarr_store
 from .files import Content, Location, Reader, Use, check_file, format_errors, import_extra, muted_stderr, suffix_of
 from .writing import atomic
 
@@ -28,7 +29,7 @@ _READERS: dict[str, Reader] = {
     ".png": pillow, ".bmp": pillow, ".gif": pillow, ".jpg": pillow, ".jpeg": pillow,
     ".tif": tiff, ".tiff": tiff, ".npy": arrays, ".npz": arrays,
     ".nii": nifti, ".nii.gz": nifti, ".nrrd": nrrd,
-    ".mha": metaimage, ".mhd": metaimage,
+    ".mha": metaimage, ".mhd": metaimage, ".zarr": zarr_store,
 }  # fmt: skip
 _NEAR = 40
 """How far from 0 and 255 JPEG moves most pixels of a two-valued mask."""
@@ -42,7 +43,8 @@ class Mask:
     array: NDArray[Any]
     grid: Grid
     format: str
-    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd`` or ``metaimage``."""
+    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd``, ``metaimage``, ``zarr`` or
+    ``ome-zarr``."""
     largest: float = math.inf
     """The largest value that the file's data type can hold."""
 
@@ -61,8 +63,13 @@ def read_mask(location: Location | Path | str) -> Mask:
     location = Location.of(location)
     if location.blank:  # an empty mask on the grid of another mask or of the image, which may be in colour
         grid = probe(location) if location.blank == "mask" else _content(location, "picture").grid
-        return Mask(np.zeros(grid.shape, np.uint8), grid, "empty")
+        large = math.prod(grid.shape) >= files.LARGE
+        empty = np.broadcast_to(np.uint8(0), grid.shape) if large else np.zeros(grid.shape, np.uint8)
+        return Mask(empty, grid, "empty")
     content = _content(location, "mask")
+    if is_lazy(content.array):  # its values are looked at when it is counted
+        largest = _largest(np.dtype(content.array.dtype))
+        return Mask(cast(NDArray[Any], content.array), content.grid, content.format, largest)
     with format_errors(location):
         return Mask(whole_numbers(content.array, location), content.grid, content.format, _largest(content.array.dtype))
 
@@ -79,6 +86,8 @@ def read_probability(location: Location | Path | str) -> Picture:
 
 def _picture(location: Location, use: Use) -> Picture:
     content = _content(location, use)
+    if is_lazy(content.array):
+        raise FormatError(f"{location}: has {content.grid.shape} pixels, too many to be shown or read as probabilities")
     array = content.array.astype(content.array.dtype.newbyteorder("="), copy=False)
     return Picture(zeros_and_ones(array) if array.dtype.kind == "b" else array, content.grid, content.format)
 
@@ -105,7 +114,11 @@ def _content(location: Location, use: Use) -> Content:
         check_file(location)
         content = _READERS[suffix_of(location.path.name)].read(location, use)
     grid = _check_axes(_indexed_grid(content.grid, location), location)
-    array = content.array if location.index is None else content.array[location.index]
+    array = content.array
+    if location.index is not None and is_lazy(array):
+        array = View(array, (location.index, *[None] * len(grid.shape)))  # type: ignore[assignment]
+    elif location.index is not None:
+        array = array[location.index]
     return Content(array, grid, content.format, content.colour)
 
 

@@ -19,6 +19,7 @@ from ..core.errors import StudyError, find_name_fault, one_line, raise_error
 from .arrays import array_names
 from .files import SUFFIXES, Location, check_file, format_errors
 from .images import first_axis_length
+from .zarr_store import is_store, member_names
 
 FIELDS = ("rater", "case", "subject", "label", "session", "algorithm", "reference")
 """Placeholders that a template may hold."""
@@ -31,7 +32,7 @@ MOST_STATES = 10_000
 _MOST_COMPARED = 1000
 _TOKENS = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<star>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
 _INDEX = re.compile(r"(?P<rest>.+)\[(?:\{(?P<field>\w+)\}|(?P<number>\d+))\]", re.DOTALL)
-_ARCHIVE = re.compile(r"(?P<path>.*?\.npz)/(?P<member>.+)", re.DOTALL)
+_ARCHIVE = re.compile(r"(?P<path>.*?\.(?:npz|zarr))/(?P<member>.+)", re.DOTALL)
 Complain = Callable[[StudyError], None]
 """Takes a problem that does not keep the other files from being found: raises it, or collects it."""
 
@@ -48,6 +49,7 @@ class Template:
     """A path with placeholders.
 
     ``masks/{rater}/{case}.png`` names files, ``masks.npz/{case}`` arrays of an archive,
+    ``slides/{case}.zarr/labels/{rater}`` those of a Zarr store,
     ``masks/{case}.npy[{rater}]`` indices along the first axis of an array. ``*`` stands for anything within a
     name, and a final ``.*`` for any ending that can be read.
 
@@ -155,7 +157,7 @@ class Template:
     def _inside(self, places: list[Place], complain: Complain) -> Iterable[tuple[Location, dict[str, str]]]:
         inside = [pair for place in places for pair in self._arrays(place, complain)]
         if not inside:
-            shown = array_names(places[0].path)[:3]
+            shown = _names_inside(places[0].path)[:3]
             raise StudyError(
                 f"template {self.text!r} matches nothing: {places[0].path} holds no array like "
                 f"{self._member.text if self._member else ''!r}, but {', '.join(shown) or 'none at all'}"
@@ -171,7 +173,7 @@ class Template:
         archive = Location(place.path)
         with format_errors(archive):
             check_file(archive)
-            names = array_names(place.path)
+            names = _names_inside(place.path)
         return [
             (Location(place.path, name), fields)
             for name in names
@@ -217,13 +219,18 @@ class Template:
         if name.ends_in_suffix and all(segment.is_known(fields) for segment in folders):
             stem = self._root.joinpath(*(segment.fill(fields) for segment in folders), name.fill(fields)[:-1])
             paths = [stem.with_name(stem.name + suffix) for suffix in SUFFIXES]
-            paths = [path for path in paths if os.path.isfile(path)]
+            paths = [path for path in paths if os.path.isfile(path) or is_store(path)]
         else:
             paths = []
         paths = paths or list(dict.fromkeys(place.path for place in self._walk(fields)))
         if len(paths) > 1:
             raise self._same_thing(paths[0], paths[1])
         return paths[0]
+
+
+def _names_inside(path: Path) -> tuple[str, ...]:
+    """The arrays of an archive, or the arrays and images of a Zarr store."""
+    return member_names(path) if is_store(path) else array_names(path)
 
 
 def _as_index(name: str, fields: Mapping[str, str]) -> int:
@@ -447,6 +454,8 @@ def _fits(path: Path, last: bool, complain: Complain, *, listed: bool) -> bool:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except OSError as error:
         return _fits_unreadable(path, last, complain, listed, error)
+    if last and is_folder and is_store(path):
+        return True
     if last and is_folder:
         what = "is a folder where the template wants a file"
         complain(StudyError(f"{path}: {what}; move it away or correct the template"))

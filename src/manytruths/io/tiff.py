@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError
 from ..shape.grid import Grid
-from . import pillow
+from . import files, pillow, tiled_tiff
 from .files import (
     Content,
     Location,
@@ -56,6 +56,8 @@ _PIECE = 1 << 22
 
 def probe(location: Location) -> Grid:
     check_directories(location)
+    if (large := _open_large(location)) is not None:
+        return make_grid(location, large.shape)
     try:
         with pillow.open_image(location) as image:
             sizes = [(page.height, page.width) for page in _pages(image, location)]
@@ -65,6 +67,9 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, use: Use) -> Content:
+    if use == "mask" and (large := _open_large(location)) is not None:
+        check_directories(location)
+        return Content(large, make_grid(location, large.shape), "tiff")  # type: ignore[arg-type]
     check_directories(location, decode=True)
     try:
         with pillow.open_image(location, decode=True) as image, muted_stderr:
@@ -72,6 +77,25 @@ def read(location: Location, use: Use) -> Content:
     except pillow.UnknownKind as error:
         shape, array = _read_by_tifffile(location, error, decode=True, turn=use == "picture")
         return Content(array, make_grid(location, shape), "tiff")
+
+
+def _open_large(location: Location) -> tiled_tiff.TiledImage | None:
+    """The one image of a file, where it is so large that it stays on disk; by its first directory alone where not."""
+    with open(location.path, "rb") as stream:
+        start = stream.read(8)
+        order = _ORDERS.get(start[:2])
+        if order is None:
+            return None
+        version = int.from_bytes(start[2:4], order)
+        if version not in (_CLASSIC, _BIG):
+            return None
+        tiff = _Directories(stream, order, version == _BIG, location)
+        try:
+            entries = next(tiff.read(), {})
+            pixels = tiff.first_number(entries, _WIDTH) * tiff.first_number(entries, _HEIGHT)
+        except (ValueError, LookupError):
+            return None  # what is wrong with it is said where it is read
+    return tiled_tiff.open_large(location) if pixels >= files.LARGE else None
 
 
 def _read_pages(image: Image.Image, location: Location, use: Use) -> Content:

@@ -59,7 +59,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
             yield temporary
             temporary.replace(path)
-            _log_written(path)
+            log_written(path)
         finally:
             with suppress(OSError):  # if the folder itself could not be made, there is nothing to remove
                 temporary.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def _describe_write_error(path: Path, error: OSError) -> str:
     return f"{path}: cannot be written: {error.strerror or error}; {advice}"
 
 
-def _log_written(path: Path) -> None:
+def log_written(path: Path) -> None:
     """Add a file to the list of the incomplete folder that it belongs to, if there is one."""
     for folder in path.parents:
         if folder.name.startswith(PART):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +17,10 @@ from ..core.errors import GridError, InputError, LabelError, ManytruthsError, St
 from ..core.labels import Labels
 from ..core.painting import paint
 from ..core.tally import Tally
-from ..io import Location, Mask, read_image, read_mask, read_probability
+from ..core.tiles import is_lazy, load
+from ..io import Location, Mask, files, read_image, read_mask, read_probability
 from ..shape.alignment import Alignment, bounding_grid
-from ..shape.grid import Grid
+from ..shape.grid import Grid, times
 from ..shape.regions import combine_labels
 from .grids import Placed, Target, combine_alignments, find_target, place
 from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_strange, values_found
@@ -114,7 +116,7 @@ class Case:
         Tally
             The table of the case.
         """
-        return self.read().tally(region)
+        return self.read(by_tile=True).tally(region)
 
     def paint(self, values: ArrayLike, table: Tally | None = None, fill: float | None = None) -> Array:
         """The map of a value per pattern; see :func:`manytruths.paint`.
@@ -133,10 +135,13 @@ class Case:
         ndarray
             A map of the size of the masks.
         """
-        return self.read().paint(values, table, fill)
+        return self.read(by_tile=True).paint(values, table, fill)
 
-    def read(self) -> Reading:
-        """Read every rater's mask onto one grid: the image's, or one that holds them all."""
+    def read(self, *, by_tile: bool = False) -> Reading:
+        """Read every rater's mask onto one grid: the image's, or one that holds them all.
+
+        Masks that stay on disk for their size are refused, unless they are to be read ``by_tile``.
+        """
         with about(f"case {self.name}"):
             target = find_target(self)
         masks: dict[Column, Placed] = {}
@@ -145,6 +150,11 @@ class Case:
             target = target or Target(masks[column].mask.grid, f"rater {column}'s")
         if target is None:
             raise StudyError(f"case {self.name}: nobody marked it")
+        if not by_tile and any(is_lazy(placed.mask.array) for placed in masks.values()):
+            size = times(target.grid.shape)
+            raise InputError(
+                f"case {self.name}: {size} pixels are read by tile, as check, agree and fuse do; crop them"
+            )
         done = {column: placed.done for column, placed in masks.items() if placed.done.how}
         return Reading(self, {column: placed.mask.array for column, placed in masks.items()}, target.grid, done)
 
@@ -162,6 +172,8 @@ class Case:
         unknown = [label for label in parts if label not in self.structures]
         if unknown:
             raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
+        if any(is_lazy(part.mask.array) for part in parts.values()):
+            raise InputError("structures in files of their own are too large to be put together; save them as one mask")
         values = [self.structures.index(label) + 1 for label in parts]
         array = combine_labels([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
         first = next(iter(parts.values())).mask
@@ -242,7 +254,7 @@ class Case:
         if self.roi is None:
             return self.options.region
         inside = self._beside("roi", self.roi, grid)
-        if not inside.any():
+        if not is_lazy(inside) and not inside.any():
             raise InputError(f"case {self.name}, roi: {self.roi} is empty, so that nothing is counted; draw it again")
         return inside
 
@@ -271,7 +283,8 @@ class Case:
         if isinstance(source, Location):
             mask = read_mask(source)
             return mask if self.options.spacing is None else Mask(mask.array, self._spaced(mask.grid), mask.format)
-        return Mask(source, self._spaced(Grid(source.shape)), "array")
+        small = is_lazy(source) and math.prod(source.shape) < files.LARGE
+        return Mask(load(source) if small else source, self._spaced(Grid(source.shape)), "array")
 
     def _spaced(self, grid: Grid) -> Grid:
         spacing = self.options.spacing
@@ -286,7 +299,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The masks of a case in memory."""
+    """The masks of a case, in memory or, where they are too large for it, on disk."""
 
     case: Case
     masks: Mapping[Column, Array]
@@ -306,6 +319,12 @@ class Reading:
             size = "×".join(map(str, image.shape[: len(shape)]))
             return None, f"it is {size}, unlike the masks"
         return image, ""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is looked at by tile alone: nothing that needs neighbours is measured."""
+        image = len(self.grid.shape) == 2 and math.prod(self.grid.shape) >= files.LARGE
+        return image or any(is_lazy(mask) for mask in self.masks.values())
 
     # Predictions, references and areas are read when first asked for, and once, whoever asks.
 

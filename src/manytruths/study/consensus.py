@@ -8,7 +8,7 @@ them, and the level sets, which draw one outline, refuse them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.columns import Column
-from ..core.errors import CallError, ManytruthsError
+from ..core.errors import CallError, InputError, ManytruthsError
 from ..core.labels import Labels
 from ..core.mask_arrays import Masks
-from ..core.painting import paint
+from ..core.painting import paint, paint_tiles
 from ..core.tally import Tally
+from ..core.tiles import Where, is_lazy, load, sample
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import Consensus, first_readings
+from ..shape.grid import times
 from .case import Case, Reading
 from .processes import Progress
 from .study import Study
@@ -70,8 +72,11 @@ def has_several_labels(study: Study) -> bool:
 
 def _mask_values(array: Array, void: int | None) -> set[int]:
     """The values of a mask but 0 and "not rated"."""
-    data = np.ma.compressed(array) if np.ma.isMaskedArray(array) else array
-    some = data.ravel(order="K")[:: max(1, data.size // LOOKED_AT)]
+    if is_lazy(array):
+        some = sample(array, LOOKED_AT)
+    else:
+        data = np.ma.compressed(array) if np.ma.isMaskedArray(array) else array
+        some = data.ravel(order="K")[:: max(1, data.size // LOOKED_AT)]
     if some.dtype == np.uint8:
         present = np.zeros(256, bool)
         present[some] = True
@@ -155,7 +160,7 @@ def _case_consensus(
     case: Case, method: str, label: int | str | None, options: Mapping[str, Any]
 ) -> tuple[CaseConsensus, Tally]:
     """The consensus of a case, and the table of its raters with labels as they are."""
-    readings = FirstReadings.of(case.read())
+    readings = FirstReadings.of(case.read(by_tile=True))
     chosen = readings if label is None else readings.one_label(_value(case, label))
     return CaseConsensus(case, chosen.estimate(method, options), label), readings.table
 
@@ -222,7 +227,7 @@ class CaseConsensus:
 
     @cached_property
     def _maps(self) -> tuple[Array, NDArray[np.float32]]:
-        readings = FirstReadings.of(self.case.read())
+        readings = FirstReadings.of(self.case.read(by_tile=self.label is None))
         if self.label is not None:
             readings = readings.one_label(_value(self.case, self.label))
         return readings.paint(self.estimate)
@@ -251,7 +256,7 @@ class FirstReadings:
         if isinstance(region, str):
             table = first_readings(reading.tally("whole", judged=False))
             return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it
-        region = region.astype(bool)
+        region = region.astype(bool) if isinstance(region, np.ndarray) else region
         return cls(reading, region, first_readings(reading.tally(region, judged=False)))
 
     def one_label(self, value: int | None) -> FirstReadings:
@@ -265,7 +270,7 @@ class FirstReadings:
     @cached_property
     def inside(self) -> Reading:
         """All readings, with masks that outside the region hold no value which they do not hold inside."""
-        if isinstance(self.region, str):
+        if isinstance(self.region, str) or self.reading.is_large:
             return self.reading
         # outside, a value of the inside: labels that occur there alone are none to decide
         masks = {column: mask.copy() for column, mask in self.reading.masks.items()}
@@ -294,6 +299,12 @@ class FirstReadings:
         chosen, own = estimator(method)
         options = {**own, **(options or {})}
         try:
+            if chosen.spatial and self.reading.is_large:
+                size = times(self.reading.grid.shape)
+                raise InputError(
+                    f"looks at neighbours, and {size} pixels are too many for that; take a method that decides pixel "
+                    "by pixel, such as vote:0.5, staple or plurality, or crop the masks"
+                )
             if chosen.spatial:
                 numbered = "instances" in chosen.settings and self.reading.case.options.instances
                 masks = self._instance_maps if numbered else self.masks
@@ -333,12 +344,8 @@ class FirstReadings:
 
         The estimate may come from another table that has this one's patterns: a pooled one, or one without a rater.
         """
-        values, chance = np.asarray(estimated.values), np.asarray(estimated.probability)
-        if chance.ndim > values.ndim:
-            ground = estimated.labels.background
-            marked = len(estimated.labels) <= 2 and ground is not None
-            chance = 1 - chance[..., ground] if marked else chance.max(axis=-1)
-        hard, soft = self.map_of(estimated, values), self.map_of(estimated, np.nan_to_num(chance))
+        values, chance = decided_values(estimated)
+        hard, soft = self.map_of(estimated, values), self.map_of(estimated, chance)
         hard = np.maximum(hard, 0)
         return hard.astype(np.min_scalar_type(int(hard.max(initial=0)))), soft.astype(np.float32)
 
@@ -352,7 +359,36 @@ class FirstReadings:
             options, single = self.reading.case.options, self.label is not None
             void, foreground = (None, None) if single else (options.void, options.foreground)
             values = paint(values, masks, estimated.tally, void=void, foreground=foreground, fill=0)
-        return values if everywhere or isinstance(self.region, str) else np.where(self.region, values, 0)
+        if everywhere or isinstance(self.region, str):
+            return values
+        return np.where(load(self.region).astype(bool) if is_lazy(self.region) else self.region, values, 0)
+
+    def paint_tiles(
+        self, estimates: Sequence[Consensus], values: Sequence[Array], out: object
+    ) -> Iterator[tuple[Where, list[Array]]]:
+        """The maps of several estimates from one table by tile, along the chunks of ``out``; 0 outside the region."""
+        table = estimates[0].tally
+        assert table is not None
+        options, masks = self.reading.case.options, self.reading.masks
+        own = {column: mask for column, mask in masks.items() if column in table.columns}
+        settings = {"void": options.void, "foreground": options.foreground, "fill": 0, "out": out}
+        for where, tiles in paint_tiles(values, own, table, **settings):  # type: ignore[arg-type]
+            assert where is not None
+            if isinstance(self.region, str):
+                yield where, tiles
+            else:
+                inside = load(self.region, where).astype(bool)
+                yield where, [np.where(inside, tile, 0).astype(tile.dtype) for tile in tiles]
+
+
+def decided_values(estimated: Consensus) -> tuple[Array, Array]:
+    """What an estimate decides, and the probability of that: for every pattern, or as maps."""
+    values, chance = np.asarray(estimated.values), np.asarray(estimated.probability)
+    if chance.ndim > values.ndim:
+        ground = estimated.labels.background
+        marked = len(estimated.labels) <= 2 and ground is not None
+        chance = 1 - chance[..., ground] if marked else chance.max(axis=-1)
+    return values, np.nan_to_num(chance)
 
 
 def binary_mask(array: Array, value: int | None, void: int | None) -> Array:

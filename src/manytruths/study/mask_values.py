@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..core.columns import Column, Role
 from ..core.errors import InputError, LabelError, ManytruthsError
 from ..core.tally import Tallies, Tally
+from ..core.tiles import distinct_values, sample
 from ..io import looks_compressed
 
 if TYPE_CHECKING:
@@ -64,15 +65,14 @@ def refuse_compressed(array: Array, where: str) -> None:
 
 
 def _compressed(array: Array) -> bool:
-    step = max(1, round((array.size / _LOOKED_AT) ** (1 / array.ndim)))
-    some = array[(slice(None, None, step),) * array.ndim]
+    some = sample(array, _LOOKED_AT)
     # numbered objects fill the range evenly; a compressed mask marks with what is near 255
     return looks_compressed(some) and bool(2 * np.count_nonzero(some > 214) >= np.count_nonzero(some > 40))
 
 
 def values_found(array: Array) -> str:
     """The values of a mask, and whether they look like those of a JPEG."""
-    values = np.unique(array).tolist()
+    values = distinct_values(array)
     shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
     again = "; it looks JPEG-compressed: export it again as PNG, without a JPEG on the way"
     return f"The mask holds {shown}{again if _compressed(array) else ''}"

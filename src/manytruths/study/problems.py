@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,9 +16,10 @@ from ..core.columns import Column, closest_name, natural_key
 from ..core.errors import InputError, LabelError, ManytruthsError, StudyError
 from ..core.tally import Tally
 from ..io import Location, Template, probe
+from ..io.zarr_store import find_absent, is_store
 from ..raters.broken_masks import MaskReview
 from ..shape.alignment import obstacle
-from ..shape.grid import Grid
+from ..shape.grid import Grid, times
 from .case import Case, Reading
 from .grids import IMAGE, Misplaced, Move, Placed, Target, advise_on_size, find_moves, find_target
 from .mask_values import find_wrong_predictions, find_wrong_references
@@ -54,6 +55,8 @@ class Checked:
     """Masks that are probably broken, and what is kept to compare cases."""
     copied: tuple[tuple[str, str, bool], ...] = ()
     """Given references that are a rater's mask, with the rater, and whether it marks anything."""
+    absent_chunks: Mapping[str, int] = field(default_factory=dict)
+    """Of masks in Zarr stores: how many chunks have no file."""
 
 
 def check_case(case: Case) -> Checked:
@@ -72,13 +75,16 @@ def check_case(case: Case) -> Checked:
             problems += _other_values(reading, table)
             whole = table if table.region == "whole" else reading.tally("whole", judged=False)
             review = review_reading(reading, whole)
-            copied = list(_copied_references(reading))
+            copied = [] if reading.is_large else list(_copied_references(reading))
+        if reading.is_large:
+            problems += _large(reading)
     marked = {str(c): _marked(table, c) for c in case.masks}
     problems += [
         Problem("warning", "empty", f"rater {c} marked nothing in case {case.name}", case.name, c)
         for c, items in marked.items()
         if items == 0
     ]
+    chunks = _absent_chunks(case, problems)
     moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
     moved += find_moves(case, target, masks=False)
     for move in moved:
@@ -87,7 +93,7 @@ def check_case(case: Case) -> Checked:
             message = f"case {case.name}: {what} is resampled, {move.done.detail}"
             problems.append(Problem("warning", "grid", message, case.name, move.name))
     problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
-    return Checked(grid, marked, table, tuple(problems), tuple(moved), review, tuple(copied))
+    return Checked(grid, marked, table, tuple(problems), tuple(moved), review, tuple(copied), chunks)
 
 
 def _without(case: Case, said: list[Problem]) -> Case:
@@ -183,9 +189,37 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     differs = grid.difference(target.grid) if grid.shape != target.grid.shape else ""
     if grid.placed and target.grid.placed:
         differs = obstacle(grid, target.grid)
+    elif is_store(case.image.path) and None not in (grid.spacing, target.grid.spacing):
+        differs = differs or grid.difference(Grid(grid.shape, target.grid.spacing))
     if differs:
         problem = f"{case.image} has {differs}, unlike the masks{advise_on_size(grid, target.grid)}"
         yield Problem("warning", "image", f"case {case.name}: image {problem}", case.name)
+
+
+def _large(reading: Reading) -> Iterator[Problem]:
+    """What is not looked at in large masks, and what their stores lack."""
+    case = reading.case
+    message = f"case {case.name}: {times(reading.grid.shape)} pixels are not searched for broken masks"
+    yield Problem("warning", "large", message, case.name)
+
+
+def _absent_chunks(case: Case, problems: list[Problem]) -> dict[str, int]:
+    """How many files of chunks the Zarr stores of a case lack; marks on both sides of one were probably lost in it."""
+    absent = dict[str, int]()
+    for column, by_label in case.masks.items():
+        for source in by_label.values():
+            if not isinstance(source, Location) or source.blank or not is_store(source.path):
+                continue
+            with suppress(ManytruthsError):  # said where it is read
+                lost = find_absent(source)
+                absent[str(column)] = absent.get(str(column), 0) + lost.absent
+                if lost.holes:
+                    message = (
+                        f"case {case.name}: rater {column} marks both sides of {lost.holes} absent chunks, the first "
+                        f"{lost.first}, which count as its fill value; were they lost in a copy?"
+                    )
+                    problems.append(Problem("warning", "chunks", message, case.name, str(column)))
+    return absent
 
 
 def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:

@@ -16,6 +16,7 @@ from ..core.columns import Column, Role, natural_key
 from ..core.errors import CallError, InputError, StudyError, raise_error
 from ..core.labels import Labels
 from ..core.tally import Tallies, Tally
+from ..core.tiles import is_lazy
 from ..io.tables import read_table
 from ..io.template import Complain
 from .case import Case
@@ -473,7 +474,12 @@ def _need_labels(options: Options, cases: Sequence[Case]) -> None:
 def _name_masks(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:
     by_rater = stack if isinstance(stack, Mapping) else dict(enumerate(stack, start=1))
     given = {key if isinstance(key, tuple) else (key, ""): mask for key, mask in by_rater.items() if mask is not None}
-    return {Column(str(name), "rater", str(session)): np.asanyarray(mask) for (name, session), mask in given.items()}
+    return {Column(str(name), "rater", str(session)): _as_array(mask) for (name, session), mask in given.items()}
+
+
+def _as_array(mask: Any) -> Any:
+    """In memory, or as it is where it can be read in pieces."""
+    return mask if is_lazy(mask) else np.asanyarray(mask)
 
 
 def _name_beside(
@@ -485,7 +491,7 @@ def _name_beside(
         if name not in names:
             raise CallError(f"{role}s are given for case {name!r}, which the study does not have")
     return {
-        case: {Column(str(name), role): np.asanyarray(mask) for name, mask in by_name.items() if mask is not None}
+        case: {Column(str(name), role): _as_array(mask) for name, mask in by_name.items() if mask is not None}
         for case, by_name in (arrays or {}).items()
     }
 

@@ -130,7 +130,9 @@ UNBROKEN = ("missing_marks", "identical_raters", "identical_sessions")
 
 
 def review_reading(reading: Reading, table: Tally) -> MaskReview:
-    """Look for broken masks of a case that is in memory; ``table`` holds the whole image."""
+    """Look for broken masks of a case; ``table`` holds the whole image. Large ones are not looked at."""
+    if reading.is_large:
+        return MaskReview()
     return review_masks(table, reading.masks, reading.case.options.void)
 
 

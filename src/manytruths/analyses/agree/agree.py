@@ -33,7 +33,7 @@ from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
 from ..paper_tables.formats import parse_formats
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, large_notes, parse_measures
 from .changes import change_notes
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
@@ -408,12 +408,14 @@ def tabulate_agreement(
     tables += [groups[0]] if groups is not None else []
     moved = mark_resampled(study, tables)
     measured = (*size_notes(sizes), *change_notes(study, sizes), *lesion_notes(found))
+    unmeasured = large_notes({name: case.left_out for name, case in cases.items()})
     others = (
         *flow_notes(study),
         *_notes(study, tallies, agreement),
         *_left_out(study),
         *measured,
         *_without_image(study, cases),
+        *unmeasured,
     )
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)

@@ -19,7 +19,7 @@ from ...agreement import (
     image_feature_correlations,
     ranking_heatmap,
 )
-from ...core.errors import CallError
+from ...core.errors import CallError, few
 from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
@@ -108,16 +108,20 @@ class CaseAgreement:
     """Which ones raters have in common; None where they are not measured."""
     reference_lesions: ReferenceLesions = field(default_factory=dict)
     """Scores of raters against given references, by label."""
+    left_out: str = ""
+    """What was not measured because the case is too large."""
 
 
 def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
     """One case, read once."""
-    return analyse_reading(case.read(), plan)
+    return analyse_reading(case.read(by_tile=True), plan)
 
 
 def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     """The same of a case whose masks are in memory."""
     case, table = reading.case, reading.tally(judged=False)
+    if reading.is_large:
+        return CaseAgreement(table, left_out=_left_out(reading, plan), axes=len(reading.grid.shape))
     edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     review, axes = review_reading(reading, whole), len(reading.grid.shape)
@@ -149,6 +153,30 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
     return replace(measured, regions=regions, features=features, ranking_score=score, note=note, files=files)
+
+
+def _left_out(reading: Reading, plan: MapOptions) -> str:
+    """What is not measured of a case that is read by tile."""
+    case = reading.case
+    return name_left_out({
+        **{name: name in plan.measure for name in MEASURES},
+        "heatmaps and regions": plan.looks, "ranks": bool(case.ranks), "edits": bool(case.edits),
+        "scores against references": bool(case.references), "the search for broken masks": True,
+    })  # fmt: skip
+
+
+def name_left_out(asked: Mapping[str, bool]) -> str:
+    """What was asked for and needs more than a tile."""
+    return ", ".join(name for name, wanted in asked.items() if wanted)
+
+
+def large_notes(cases: Mapping[str, str]) -> list[str]:
+    """Which cases were counted by tile, and what was left out for it."""
+    by_tile = [name for name, left_out in cases.items() if left_out]
+    if not by_tile:
+        return []
+    names, left_out = few(by_tile, 3), next(filter(None, cases.values()))
+    return [f"too large to be looked at as a whole, and counted by tile: {names}; left out there: {left_out}"]
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ KEPT_FORMAT = 2
 """Of finished cases; those in an earlier one are computed again."""
 
 Array = NDArray[Any]
+LargeMaps = Literal["same", "ome-zarr", "tiff"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class FusePlan:
     """Of surface Dice; by default from the raters' own distances."""
     lesions: bool = True
     """Whether to match lesions with those of given references."""
+    large_maps: LargeMaps = "same"
+    """Format of maps that are written by tile."""
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
@@ -128,6 +131,8 @@ class CaseFusion:
     """Between raters, consensuses (as algorithms) and given references; None where they are not measured."""
     lesions: ReferenceLesions = field(default_factory=dict)
     """Scores of raters and consensuses (as algorithms) against given references, by label."""
+    left_out: str = ""
+    """What was not measured because the case is too large."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,11 @@ def consensus_column(method: str) -> Column:
 
 def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
     """One case, or what an earlier run with the same settings found for the same masks."""
-    reading = case.read()
+    reading = case.read(by_tile=True)
+    if reading.is_large:
+        from .large import fuse_large_case
+
+        return fuse_large_case(reading, plan)
     if plan.folder is None:
         return estimate_case(reading, plan).kept
     files = [path for method in plan.methods for path in map_files(case, plan, method)]
@@ -185,7 +194,31 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         for method in plan.methods
     }
     maps = {method: readings.paint(estimated) for method, estimated in estimates.items()}
-    convergence, decided = [], {method: hard for method, (hard, _) in maps.items()}
+    decided = {method: hard for method, (hard, _) in maps.items()}
+    references = count_references(reading, table, decided)
+    named = label_values(reading, table) if references else None
+    lesions: ReferenceLesions = {}
+    if plan.lesions and references:
+        lesions = score_reference_lesions(reading, table, by_value(named or {}), decided)
+    kept = CaseFusion(
+        _joint(readings, decided), *of_table(readings, estimates, plan), references=references,
+        axes=len(reading.grid.shape),
+        distances=measure_distances(reading, table, decided, named) if plan.distances else None, lesions=lesions,
+    )  # fmt: skip
+    return CaseMaps(kept, readings.inside, estimates, maps, decided)
+
+
+def of_table(
+    readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan
+) -> tuple[
+    tuple[Convergence, ...],
+    tuple[tuple[str, str, str, float], ...],
+    tuple[tuple[str, float, float], ...],
+    Complexity,
+    dict[str, Complexity],
+]:
+    """What of a case is read off its table alone: convergence, soft measures, regions, complexity."""
+    table, convergence = readings.table, []
     for method, estimated in estimates.items():
         rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
         left_out = tuple(name for name in dropped_raters(estimated) if name in table.rater_names)
@@ -194,18 +227,7 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         convergence.append(Convergence(*ended))
     soft = tuple(row for method, estimated in estimates.items() for row in _soft_measures(table, method, estimated))
     regions = tuple(row for method in plan.methods for row in _regions(table, method, plan, estimates))
-    complexity, by_label = _complexity(readings)
-    references = count_references(reading, table, decided)
-    named = label_values(reading, table) if references else None
-    lesions: ReferenceLesions = {}
-    if plan.lesions and references:
-        lesions = score_reference_lesions(reading, table, by_value(named or {}), decided)
-    kept = CaseFusion(
-        _joint(readings, decided), tuple(convergence), soft, regions, complexity, by_label, references=references,
-        axes=len(reading.grid.shape),
-        distances=measure_distances(reading, table, decided, named) if plan.distances else None, lesions=lesions,
-    )  # fmt: skip
-    return CaseMaps(kept, readings.inside, estimates, maps, decided)
+    return tuple(convergence), soft, regions, *_complexity(readings)
 
 
 def dropped_raters(estimated: Consensus) -> tuple[str, ...]:
@@ -286,12 +308,12 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
 
 def rater_table(case: Case) -> Tally:
     """The table that a case's consensus is estimated from."""
-    return FirstReadings.of(case.read()).table
+    return FirstReadings.of(case.read(by_tile=True)).table
 
 
 def _complexity(readings: FirstReadings) -> tuple[Complexity, dict[str, Complexity]]:
     """Of the image, or of the part of it that counts, and of each of several labels; a union lacks the background."""
-    reading, whole = readings.inside, readings.table
+    reading, whole = readings.reading, readings.table
     if whole.region not in ("whole", "mask"):
         whole = first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None and not whole.labels.several:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.consensus import default_methods
 from ...study.outlines import NOT_THERE
+from ..agree.case import large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
@@ -70,7 +71,7 @@ from ..tables import (
     subject_word,
     summarise,
 )
-from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
+from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, fuse_case, on_modified_background, rater_table
 from .same_masks import count_present, find_same_masks
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
@@ -272,6 +273,7 @@ def fuse(
     lesions: bool = True,
     pictures: bool = True,
     tables: str | Sequence[str] = (),
+    large_maps: LargeMaps = "same",
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -315,6 +317,9 @@ def fuse(
     tables : str or sequence of str
         Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
         ``redcap``; by default none.
+    large_maps : {"same", "ome-zarr", "tiff"}
+        Format of the maps of images from 16384 × 16384 pixels on, which are written by tile. ``"same"`` is OME-Zarr
+        where the masks are Zarr, else BigTIFF.
     seed : int
         Seed of k-means, which groups the cases by complexity.
     jobs : int
@@ -346,13 +351,15 @@ def fuse(
     )  # fmt: skip
     if rates not in ("case", "pooled"):
         raise CallError(f"rates is 'case' or 'pooled'; got {rates!r}")
+    if large_maps not in get_args(LargeMaps):
+        raise CallError(f"large_maps is one of {', '.join(get_args(LargeMaps))}; got {large_maps!r}")
     check_tolerance(tolerance)
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
-        measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions}
+        measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions, "large_maps": large_maps}
         plan = FusePlan(methods, options, folder, pictures, earlier, **measures)  # type: ignore[arg-type]
         result = compute_fusion(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=progress)
         if folder is not None:
@@ -404,7 +411,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     more = [table for table in (left_out, scores) if table.rows]
     tables = Tables([performance, differences, complexity, *more, convergence])
     notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,
-             *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies))  # fmt: skip
+             *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies),
+             *large_notes({name: case.left_out for name, case in cases.items()}))  # fmt: skip
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 

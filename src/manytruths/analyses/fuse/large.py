@@ -1,0 +1,146 @@
+"""A case of ``fuse`` whose masks are too large for memory: what is decided by pattern is painted tile by tile.
+
+The table of raters and consensuses together needs no second look at the pixels: what a method decides for a pattern is
+one more column of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import CallError, InputError
+from ...core.labels import VOID, Labels
+from ...core.tally import Tally, find_rows
+from ...fusion import Consensus
+from ...io import Location, safe_name
+from ...io.files import suffix_of
+from ...io.tiled_tiff import write_tiles
+from ...io.zarr_store import MapWriter
+from ...study.case import Reading
+from ...study.consensus import FirstReadings, decided_values
+from ..agree.case import name_left_out
+from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, of_table
+
+Array = NDArray[Any]
+
+
+def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
+    """Estimate, write the maps by tile, and keep what the table says; nothing that needs neighbours is measured."""
+    readings = FirstReadings.of(reading)
+    estimates = {
+        method: plan.pooled[method] if method in plan.pooled else readings.estimate(method, plan.options_of(method))
+        for method in plan.methods
+    }
+    joint = _joint(readings, estimates)
+    files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
+    kept = of_table(readings, estimates, plan)
+    references = bool(reading.case.references)
+    left_out = name_left_out({
+        "distances": plan.distances, "pictures": plan.pictures and plan.folder is not None,
+        "scores against references": references,
+    })  # fmt: skip
+    return CaseFusion(joint, *kept, files=files, axes=len(reading.grid.shape), left_out=left_out)
+
+
+def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:
+    """Masks and consensuses in one table."""
+    reading, table = readings.reading, readings.table
+    several = len(reading.masks) > len([c for c in table.columns if c in reading.masks])
+    cut = table.region in ("union", "modified_background")
+    joint = table
+    if several or cut:
+        joint = reading.tally("whole" if isinstance(readings.region, str) else readings.region, judged=False)
+    for method, estimated in estimates.items():
+        values = _values_in(joint, estimated)
+        if missing := set(values.tolist()) - set(joint.labels.values):
+            joint = joint.relabel(joint.labels.union(Labels(tuple(sorted(missing)))))
+        codes = np.searchsorted(joint.labels.values, values)
+        joint = joint.append(consensus_column(method), codes)
+    try:
+        return joint.restrict(table.region) if cut else joint
+    except CallError:
+        return joint  # second readings part the background
+
+
+def _values_in(table: Tally, estimated: Consensus) -> NDArray[np.int64]:
+    """What a consensus decides for each pattern of a table with more columns or labels; 0 where it decides nothing."""
+    own = estimated.tally
+    assert own is not None
+    where = [table.columns.index(column) if column in table.columns else -1 for column in own.columns]
+    rows = np.full((len(table.counts), len(where)), VOID, np.uint8)
+    known = [i for i, column in enumerate(where) if column >= 0]
+    codes = np.full(256, VOID, np.uint8)
+    codes[: len(table.labels)] = [
+        own.labels.values.index(v) if v in own.labels.values else VOID for v in table.labels.values
+    ]
+    rows[:, known] = codes[table.patterns[:, [where[i] for i in known]]]
+    found = find_rows(own, rows)
+    values = np.maximum(decided_values(estimated)[0], 0).astype(np.int64)
+    return np.where(found < 0, 0, values[found] if len(values) else 0)
+
+
+def _write_maps(
+    readings: FirstReadings, estimates: Mapping[str, Consensus], joint: Tally, plan: FusePlan
+) -> Iterator[Path]:
+    """The hard consensus and the probability of every method, as fuse names them."""
+    folder = plan.folder
+    assert folder is not None
+    case, grid = readings.reading.case, readings.reading.grid
+    suffix = large_suffix(readings.reading, plan.large_maps)
+    maps: list[tuple[Consensus, Array, Path, bool]] = []
+    for method, estimated in estimates.items():
+        values, chance = decided_values(estimated)
+        column = joint.columns.index(consensus_column(method))
+        top = max(
+            (joint.labels.values[code] for code in np.unique(joint.patterns[:, column]) if code != VOID), default=0
+        )
+        hard = np.clip(values, 0, top).astype(np.min_scalar_type(top))
+        for kind, table in (("consensus", hard), ("probability", chance.astype(np.float32))):
+            path = folder / kind / method.replace(":", "-") / f"{safe_name(case.name)}{suffix}"
+            maps.append((estimated, table, path, kind == "consensus"))
+    if suffix == ".tif":
+        for estimated, table, path, _ in maps:
+            write_tiles(path, grid, table.dtype, partial(readings.paint_tiles, [estimated], [table]))
+            yield path
+        return
+    by_table: dict[int, list[tuple[Consensus, Array, Path, bool]]] = {}
+    for each in maps:
+        by_table.setdefault(id(each[0].tally), []).append(each)
+    for group in by_table.values():
+        yield from _write_stores(readings, group)
+
+
+def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Path, bool]]) -> Iterator[Path]:
+    """Maps from one table, all painted in one pass."""
+    grid = readings.reading.grid
+    writers = [MapWriter(path, grid.shape, table.dtype, grid, labels=hard) for _, table, path, hard in maps]
+    try:
+        estimates, values = [e for e, *_ in maps], [table for _, table, *_ in maps]
+        for where, tiles in readings.paint_tiles(estimates, values, writers[0]):
+            for writer, tile in zip(writers, tiles, strict=True):
+                writer[where] = tile
+        for writer in writers:
+            yield from writer.finish()
+    finally:
+        for writer in writers:
+            writer.discard()
+
+
+def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
+    """The format wanted, else OME-Zarr of Zarr, of arrays and of volumes, and BigTIFF of the rest."""
+    source = next(iter(next(iter(reading.case.masks.values())).values()))
+    suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".zarr"
+    volume = len(reading.grid.shape) == 3
+    if wanted == "tiff" and volume:
+        raise InputError(
+            f"case {reading.case.name}: a volume of this size is written as OME-Zarr; leave out large_maps"
+        )
+    if wanted != "same":
+        return ".tif" if wanted == "tiff" else ".zarr"
+    return ".zarr" if suffix == ".zarr" or volume else ".tif"
