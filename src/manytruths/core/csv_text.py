@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from typing import Any
@@ -21,6 +22,7 @@ from .tally import Counts, Rows, Tally
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+_COUNT = re.compile("[0-9]{1,18}")
 _SIGNED = re.compile(r"""[+-](?:(?<="[+-])|(?<=[,\n][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$)))""")
 
 
@@ -103,10 +105,15 @@ def _parse_rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple
     code = {str(v): c for c, v in enumerate(labels.values)} | {"": VOID}
     lines = list(csv.reader(io.StringIO(text)))[1:]
     for number, line in enumerate(lines, start=3):
-        if len(line) != len(columns) + 1 or any(cell not in code for cell in line[:-1]) or not line[-1].isdecimal():
+        if (
+            len(line) != len(columns) + 1
+            or not all(map(code.__contains__, line[:-1]))
+            or not _COUNT.fullmatch(line[-1])
+        ):
             raise FormatError(
                 f"line {number} of the tally: needs {len(columns)} labels of {', '.join(code)[:60]} and a count; "
                 f"got {','.join(line)[:80]!r}"
             )
-    rows = np.array([[code[cell] for cell in line[:-1]] for line in lines], np.uint8).reshape(-1, len(columns))
+    cells = itertools.chain.from_iterable(map(code.__getitem__, line[:-1]) for line in lines)
+    rows = np.fromiter(cells, np.uint8, len(lines) * len(columns)).reshape(-1, len(columns))
     return rows, np.array([int(line[-1]) for line in lines], np.int64)

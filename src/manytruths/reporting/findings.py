@@ -336,7 +336,7 @@ def _analyse_cases(
     progress: Progress | None,
 ) -> tuple[dict[str, CaseFindings], dict[str, View]]:
     """Analyse every case and make its view; views in files appear in ``folder`` when all of them are written."""
-    showing = _view_plan(study, plan) if plan.viewer else None
+    showing = _view_plan(study, plan) if plan.viewer and study.tallied is None else None
     numbers = {case.name: number for number, case in enumerate(study)}
     case_plan = CasePlan(plan.maps, fusing, evaluating, showing, None, numbers)
 

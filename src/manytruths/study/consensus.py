@@ -223,6 +223,7 @@ class CaseConsensus:
     @cached_property
     def _maps(self) -> tuple[Array, NDArray[np.float32]]:
         readings = FirstReadings.of(self.case.read())
+        readings.reading.need_pixels()
         if self.label is not None:
             readings = readings.one_label(_value(self.case, self.label))
         return readings.paint(self.estimate)
@@ -295,6 +296,7 @@ class FirstReadings:
         options = {**own, **(options or {})}
         try:
             if chosen.spatial:
+                self.reading.need_pixels()
                 numbered = "instances" in chosen.settings and self.reading.case.options.instances
                 masks = self._instance_maps if numbered else self.masks
                 return chosen.function(masks, **self._settings(chosen.settings), **options)

@@ -20,6 +20,7 @@ from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
 from ...claims.sentences import counted
 from ...claims.sessions import consider_sessions, session_notes
+from ...claims.sharing import tallied_notes
 from ...claims.sizes import SizeFacts, consider_sizes
 from ...core.tally import Tallies
 from ...core.undefined import Note
@@ -29,7 +30,7 @@ from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..paper_tables.formats import parse_formats
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..result import Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, parse_measures
 from .changes import change_notes
@@ -60,6 +61,9 @@ from .tables import (
     raters_who_marked,
     regions_table,
 )
+
+NEED_PIXELS = ("heatmaps", "distances", "lesions", "diameters", "disputed regions", "image features")
+"""What a study without pixels has none of."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +130,8 @@ class Agreement(Result):
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
         consider_distances(log, table, facts)
-        if "size_agreement" in self.tables:
+        # from a tally file nobody knows whether a mark is cut by the border
+        if "size_agreement" in self.tables and self.study.tallied is None:
             sizes, agreed = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("sizes", "size_agreement"))
             consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)
@@ -259,7 +264,7 @@ class Agreement(Result):
 
 
 def agree(
-    study: Study | str | Path,
+    study: StudySource,
     *,
     out: str | Path | None = None,
     kappa_scale: str = "landis_koch",
@@ -284,7 +289,7 @@ def agree(
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, str, Path or sequence of these
         A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
     out : str or Path, optional
         Folder for the results, written to ``out/agree/``; by default nothing is written. Heatmaps are written while
@@ -405,6 +410,7 @@ def tabulate_agreement(
     measured = (*size_notes(sizes), *change_notes(study, sizes))
     others = (*flow_notes(study), *_notes(study, tallies, agreement), *measured, *_without_image(study, cases))
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
+    notes = (*notes, *tallied_notes(study, NEED_PIXELS))
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
         study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,

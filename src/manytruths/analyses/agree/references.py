@@ -81,7 +81,7 @@ def count_references(
             marked(masks),
             raters="exchangeable" if case.options.exchangeable else None,
             predictions=marked(judged), references=marked(reading.references),
-            labels=Labels((0, 1)), region=region, unit=reading.grid.item_size,
+            labels=Labels((0, 1)), region=region, unit=reading.grid.item_size, counts=reading.counts,
         )  # fmt: skip
 
     named = label_values(reading, table)

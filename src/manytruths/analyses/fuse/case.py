@@ -153,7 +153,7 @@ def consensus_column(method: str) -> Column:
 def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
     """One case, or what an earlier run with the same settings found for the same masks."""
     reading = case.read()
-    if plan.folder is None:
+    if plan.folder is None or reading.counts is not None:
         return estimate_case(reading, plan).kept
     files = [path for method in plan.methods for path in map_files(case, plan, method)]
     files += [sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m)]
@@ -174,7 +174,9 @@ def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
 
 
 def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
-    """A case whose masks are in memory."""
+    """A case whose masks are in memory; of one without pixels, what is counted."""
+    if reading.counts is not None:
+        plan = replace(plan, distances=False, lesions=False)
     readings = FirstReadings.of(reading)
     table = readings.table
     estimates = {
@@ -312,6 +314,7 @@ def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
         unit=reading.grid.item_size,
         void=options.void,
         foreground=options.foreground,
+        counts=reading.counts,
     )
     try:
         return joint.restrict(table.region) if table.region in ("union", "modified_background") else joint
