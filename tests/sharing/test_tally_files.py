@@ -415,6 +415,23 @@ def test_merging_is_said_where_it_is_done_and_where_it_is_read(tmp_path, capsys)
     assert not any("merged" in n for n in mt.agree(mt.Study.open(share(tmp_path, {"b": study})[0])).notes)
 
 
+def test_masks_that_only_merging_made_equal_are_not_called_equal(tmp_path):
+    rng = np.random.default_rng(2)
+    cases, references = {}, {}
+    for k in range(4):
+        cases[f"p{k}"] = {r: disc(32, *rng.normal(0, 1, 2), radius=8) for r in ("anna", "ben", "cleo")}
+        references[f"p{k}"] = {"expert": cases[f"p{k}"]["anna"].copy()}
+        references[f"p{k}"]["expert"][0, 0] = 1
+    study = mt.Study.from_arrays(cases, references=references)
+    near = mt.Study.from_arrays(cases, references={c: {"expert": cases[c]["anna"]} for c in cases})
+    kinds = []
+    for name, shared, least in (("a", study, 1), ("b", near, 1), ("c", study, 5)):
+        path = mt.share_tallies(shared, tmp_path / f"{name}.tally", least=least).path
+        claims = mt.agree(mt.Study.open(path)).claims
+        kinds.append("reference.equals_rater" in {claim.kind.id for claim in claims.made})
+    assert kinds == [False, True, False]
+
+
 # -- reports and the command line -------------------------------------------------------------------
 
 

@@ -248,17 +248,13 @@ def _count_case(case: Case, least: int) -> _CountedCase:
     raise_first(find_wrong_references(case, raters, reading.references))
     before = list(_count_parts(reading))
     merged = [(part, *merge_rare_patterns(table, least)) for part, table in before]
-    edits, more = list[tuple[Column, Tally | None]](), 0
+    edits = list[tuple[Column, Tally | None]]()
     for column in case.edits:
         table = edit_tally(case, column)
-        changed = 0
-        if table is not None:
-            table, changed = merge_rare_patterns(table, least)
-        edits.append((column, table))
-        more += changed
+        edits.append((column, None if table is None else merge_rare_patterns(table, least)[0]))
     counted = _CountedCase(
         raters, tuple((part, table) for part, table, _ in merged), tuple(edits), reading.grid.shape,
-        reading.grid.spacing, review_reading(reading, raters), sum(changed for *_, changed in merged) + more,
+        reading.grid.spacing, review_reading(reading, raters), sum(changed for *_, changed in merged),
         sum(len(old.counts) - len(new.counts) for (_, old), (_, new, _) in zip(before, merged, strict=True)),
     )  # fmt: skip
     if not counted.merged:

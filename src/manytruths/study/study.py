@@ -331,6 +331,11 @@ class Study:
         return self._cases[name]
 
     @property
+    def exact(self) -> bool:
+        """Whether patterns are those of the masks; tally files may have rare ones merged."""
+        return self.tallied is None or not self.tallied.merged
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """Every rater in every session."""
         return tuple(sorted({c for case in self for c in case.masks}, key=lambda c: c.order))

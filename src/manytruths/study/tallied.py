@@ -60,6 +60,7 @@ class TalliedStudy:
     about: tuple[About, ...]
     merged: int
     """Pixels that were given another pattern."""
+    paths: tuple[str, ...]
 
 
 def read_tallied(paths: Sequence[str], given: Mapping[str, Any]) -> TalliedStudy:
@@ -87,7 +88,14 @@ def read_tallied(paths: Sequence[str], given: Mapping[str, Any]) -> TalliedStudy
     doubts = tuple(doubt for doubt in doubts if kept.issuperset(doubt.columns))
     merged = sum(case.record.merged for file in files for case in file.cases)
     return TalliedStudy(
-        _complete(cases), options, properties, (*unused, *gone), doubts, tuple(f.about for f in files), merged
+        _complete(cases),
+        options,
+        properties,
+        (*unused, *gone),
+        doubts,
+        tuple(f.about for f in files),
+        merged,
+        tuple(paths),
     )
 
 

@@ -130,8 +130,7 @@ class Agreement(Result):
             raters, pairs = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("raters", "pairs"))
             consider_raters(log, raters, pairs, self.raters.facts)
         consider_distances(log, table, facts)
-        # from a tally file nobody knows whether a mark is cut by the border
-        if "size_agreement" in self.tables and self.study.tallied is None:
+        if "size_agreement" in self.tables:
             sizes, agreed = (TableIndex(f"agree/{name}.csv", self.tables[name]) for name in ("sizes", "size_agreement"))
             consider_sizes(log, agreed, sizes, SizeFacts(facts, cut_cases(sizes.table), "mask" in facts.region))
         consider_given_references(log, self)

@@ -176,8 +176,9 @@ class Evaluation(Result):
             labels = [part.label for part in self.mask_scores.parts]
             lacks = {a.name: self._counts_missing(a) for a in self.mask_scores.parts[0].algorithms}
             consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
-        consider_equal_references(log, self.equal_references)
-        consider_voted_references(log, find_votes(self._beside_references))
+        if self.study.exact:
+            consider_equal_references(log, self.equal_references)
+            consider_voted_references(log, find_votes(self._beside_references))
         if self.sizes is not None:
             agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
             consider_reference_sizes(log, agreed, self._size_facts)

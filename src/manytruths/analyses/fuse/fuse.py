@@ -177,7 +177,7 @@ class Fusion(Result):
         differences = TableIndex("fuse/differences.csv", self.differences)
         consider_same_masks(log, differences, self.same_masks, self.methods)
         consider_left_out(log, TableIndex("fuse/left_out.csv", self.left_out), self.methods)
-        given = {name: case.references for name, case in self.cases.items()}
+        given = {name: case.references for name, case in self.cases.items()} if self.study.exact else {}
         for of in ("rater", "consensus"):
             equal = find_equal_masks(given, "algorithm" if of == "consensus" else "rater")
             consider_equal_references(log, equal, of=of)

@@ -163,6 +163,8 @@ def _material(findings: Findings) -> Iterator[str]:
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start}{gaps if counts.missing else ''}."
+    if findings.study.tallied is not None:
+        yield "Masks were counted where they are kept; their tables were shared, without images and masks."
     if exchangeable:
         yield "Raters were taken as exchangeable: no rater was followed from case to case."
     if counts.repeated and not exchangeable:
