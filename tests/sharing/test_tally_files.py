@@ -200,6 +200,9 @@ def replace_first(old, new):
         replace_first(b"\n0,0,", b"\n0,0,9"),
         replace_first(b"\n0,0,", b"\n0,0,99999999999999"),
         replace_first(b"anna,ben,count", b"anna,ben,coun"),
+        replace_first(b'"case":"p2"', b'"case":"\\u001b[2Jp2"'),
+        replace_first(b'"case":"p2"', b'"case":""'),
+        replace_first(b'["ben", "rater", ""]', b'["b\\nen", "rater", ""]'),
         lambda text: text[:40],
         lambda _: b"[]\n",
         lambda _: b"",
@@ -339,6 +342,25 @@ def test_what_tally_files_cannot_do(tmp_path, capsys, monkeypatch, command, argu
     done = run(capsys, *command.split(), path, *arguments)
     assert done.status == 1
     assert done.line
+
+
+def test_tally_files_without_predictions_cannot_be_evaluated(small, capsys):
+    done = run(capsys, "evaluate", small)
+    assert done.status == 1
+    assert "--predictions" in done.line
+
+
+def test_a_name_that_cannot_be_read_back_is_not_written(tmp_path):
+    study = mt.Study.from_arrays({"p1": {"an\nna": disc(16), "ben": disc(16, x=1)}})
+    with pytest.raises(StudyError, match="rename it"):
+        mt.share_tallies(study, tmp_path / "a.tally")
+
+
+def test_a_name_is_the_same_on_a_mac(tmp_path):
+    for case, name in (("p1", "Jürgen"), ("p2", "Ju\u0308rgen")):
+        study = mt.Study.from_arrays({case: {name: disc(16), "ben": disc(16, x=1)}})
+        mt.share_tallies(study, tmp_path / f"{case}.tally", names=True)
+    assert set(mt.Study.open(f"{tmp_path}/*.tally").rater_names) == {"ben", "Jürgen"}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ..agreement import MeanPairwise, dice
 from ..claims.masks import mask_notes
 from ..claims.sentences import counted
 from ..claims.sharing import sharing_notes
-from ..core.columns import Column, natural_key
+from ..core.columns import Column, compose_name, natural_key
 from ..core.counting import tally
 from ..core.errors import CallError, StudyError, find_name_fault
 from ..core.rare_patterns import merge_rare_patterns
@@ -169,6 +169,9 @@ def share_tallies(
     key = None if names else path.with_name(f"{path.stem}_key.csv")
     codes = None if key is None else Codes.of(study, read_key(key), CODED)
     rename = _Names.of(study, centre, codes)
+    for name in (*rename.cases.values(), *rename.subjects.values(), *map(str, _columns(study) - {Column("")})):
+        if fault := find_name_fault(name):
+            raise StudyError(f"the name {name[:40]!r} {fault}, so that it could not be read back; rename it")
     cases = [_tallied_case(case, found[case.name], rename, columns) for case in study]
     resampled = [mark_resampled(study, (), judged=judged).cases for judged in (False, True)]
     marked = {rename.cases[name]: tuple(name in which for which in resampled) for name in found}
@@ -344,7 +347,7 @@ class _Names:
 
     def column(self, column: Column) -> Column:
         """The column as the file names it."""
-        return replace(column, session=self.sessions[column.session])
+        return replace(column, name=compose_name(column.name), session=self.sessions[column.session])
 
 
 def _columns(study: Study) -> set[Column]:
@@ -411,6 +414,6 @@ def _about(
         None if labels is None else tuple(zip(labels.values, labels.names, strict=True)),
         options.background, options.foreground, options.void, options.region, options.exchangeable, options.edited,
         bool(study.algorithms) and not options.probability, any(case.references for case in study),
-        dict(options.trained_on), {rater: row for rater, row in rows.items() if row}, unused,
+        dict(options.trained_on), {compose_name(rater): row for rater, row in rows.items() if row}, unused,
         tuple(map(doubt_of, doubts)), tuple(stayed),
     )  # fmt: skip

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -103,8 +103,10 @@ def from_csv(text: str) -> Tally:
 
 def _parse_rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple[Rows, Counts]:
     code = {str(v): c for c, v in enumerate(labels.values)} | {"": VOID}
-    lines = list(csv.reader(io.StringIO(text)))[1:]
-    for number, line in enumerate(lines, start=3):
+    cells, counts = bytearray(), list[int]()
+    for number, line in enumerate(csv.reader(_lines(text)), start=2):
+        if number == 2:
+            continue  # the header
         if (
             len(line) != len(columns) + 1
             or not all(map(code.__contains__, line[:-1]))
@@ -114,6 +116,15 @@ def _parse_rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple
                 f"line {number} of the tally: needs {len(columns)} labels of {', '.join(code)[:60]} and a count; "
                 f"got {','.join(line)[:80]!r}"
             )
-    cells = itertools.chain.from_iterable(map(code.__getitem__, line[:-1]) for line in lines)
-    rows = np.fromiter(cells, np.uint8, len(lines) * len(columns)).reshape(-1, len(columns))
-    return rows, np.array([int(line[-1]) for line in lines], np.int64)
+        cells.extend(map(code.__getitem__, line[:-1]))
+        counts.append(int(line[-1]))
+    return np.frombuffer(cells, np.uint8).reshape(-1, len(columns)), np.array(counts, np.int64)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines one after another: a table may be large."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end

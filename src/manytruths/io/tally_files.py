@@ -11,14 +11,14 @@ import hashlib
 import math
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ..core.columns import ROLES, Role, natural_key
-from ..core.errors import CallError, FormatError, ManytruthsError, StudyError
+from ..core.errors import CallError, FormatError, ManytruthsError, StudyError, find_name_fault
 from ..core.tally import Tally
 from .files import check_regular_file
 from .writing import atomic
@@ -239,9 +239,20 @@ def read_tally_file(path: Path | str) -> tuple[About, list[TalliedCase]]:
         raise FormatError(f"{path}: its content does not fit its checksum: it was cut or altered; {_AGAIN}")
     try:
         about = msgspec.json.decode(first, type=About)
+        _check_names(_names(about))
         return about, list(_cases(text, len(first) + 1, about))
     except (msgspec.MsgspecError, ManytruthsError, ValueError) as error:
         raise FormatError(f"{path}: is no tally file that manytruths wrote: {error}; {_AGAIN}") from None
+
+
+def _names(about: About) -> Iterator[str]:
+    yield from (name for _, name in about.labels or ())
+    yield from about.trained_on
+    yield from about.trained_on.values()
+    yield from (text for rater, row in about.raters.items() for text in (rater, *row, *filter(None, row.values())))
+    yield from (text for each in about.unused for text in (each.case, each.who.name, each.why, each.reason or "-"))
+    yield from (text for each in about.doubts for text in (each.kind, each.item, *(who.name for who in each.whose)))
+    yield from filter(None, (*about.left_out, *(each.change for each in about.doubts), about.centre))
 
 
 _LAST = len(_SUM) + hashlib.sha256().digest_size * 2 + 1
@@ -312,8 +323,19 @@ def _cases(content: bytes, start: int, about: About) -> Iterator[TalliedCase]:
         raise FormatError("there is more than its cases")
 
 
+def _check_names(names: Iterable[str]) -> None:
+    """Refuse names that end lines or control a terminal: a file may come from anybody."""
+    for name in names:
+        if fault := "is empty" if not name else find_name_fault(name):
+            raise FormatError(f"the name {name[:40]!r} {fault}")
+
+
 def _check_case(case: TalliedCase) -> None:
-    """Refuse tables that contradict each other."""
+    """Refuse names that cannot be printed, and tables that contradict each other."""
+    record, columns = case.record, case.parts[0].columns if case.parts else ()
+    _check_names((record.case, record.subject, *record.groups, *record.properties, *record.properties.values()))
+    _check_names(str(column) for column in columns)
+    _check_names(who.name for edit in record.edits for who in (edit.who, edit.parent))
     name, parts = case.record.case, case.parts
     if not parts or any(part.columns != parts[0].columns for part in parts):
         raise FormatError(f"case {name}: its tables have different columns, or there is none")

@@ -535,6 +535,8 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
 
 
 def _check_study(study: Study, plan: EvaluatePlan) -> None:
+    if study.options.predictions is None and study.tallied is not None:
+        raise InputError("the tally files have no predictions; write them with --predictions unet/{case}.png")
     if study.options.predictions is None:
         raise CallError("evaluate needs predictions, as in --predictions unet/{case}.png")
     if not study.algorithms:
