@@ -32,18 +32,20 @@ def same_tables(tmp_path, masks, tallies, *, predictions=True, references=True):
         assert ("reference_scores.csv" in one) == (references and name in ("agree", "fuse"))
 
 
+SLOW = {"marks": pytest.mark.slow}
+
+
 @pytest.mark.parametrize(
     ("labels", "options"),
     [
-        (1, {}),
-        (2, {"labels": {1: "gland", 2: "tumour"}}),
-        (2, {"foreground": "any"}),
-        (1, {"region": "union"}),
-        (1, {"roi": True}),
-        (1, {"training": True, "trained_on": {"unet": "vote:0.5"}}),
-        (1, {"exclude_rater": ("anna",)}),
+        pytest.param(1, {}, id="plain"),
+        pytest.param(2, {"labels": {1: "gland", 2: "tumour"}}, id="labels", **SLOW),
+        pytest.param(2, {"foreground": "any"}, id="united", **SLOW),
+        pytest.param(1, {"region": "union"}, id="union", **SLOW),
+        pytest.param(1, {"roi": True}, id="roi", **SLOW),
+        pytest.param(1, {"training": True, "trained_on": {"unet": "vote:0.5"}}, id="training", **SLOW),
+        pytest.param(1, {"exclude_rater": ("anna",)}, id="two raters", **SLOW),
     ],
-    ids=["plain", "labels", "united", "union", "roi", "training", "two raters"],
 )
 def test_three_centres_are_the_pooled_study(tmp_path, labels, options):
     write_centres(tmp_path, labels=labels)
@@ -53,6 +55,7 @@ def test_three_centres_are_the_pooled_study(tmp_path, labels, options):
     same_tables(tmp_path, pooled, mt.Study.open(files))
 
 
+@pytest.mark.slow
 def test_options_may_be_given_when_the_files_are_opened(tmp_path):
     write_centres(tmp_path, cases=3, labels=2)
     files = share(tmp_path, {c: open_folder(tmp_path / c) for c in CENTRES}, names=True)
@@ -102,10 +105,10 @@ CASES = [f"p{k}" for k in range(1, 7)]
         {"void": 9},
         {"raters": "exchangeable"},
         {"spacing": (0.5, 0.25)},
-        {"labels": Labels((1, 2), ("grey", "white")), "background": "none", "void": 0},
+        pytest.param({"labels": Labels((1, 2), ("grey", "white")), "background": "none", "void": 0}, **SLOW),
         {"region": "modified_background"},
     ],
-    ids=lambda options: next(iter(options)),
+    ids=["void", "raters", "spacing", "labels", "region"],
 )
 def test_kinds_of_studies(tmp_path, options):
     more = {"void": {"v9": 0.1}, "labels": {"v2": 0.3, "v1": 0.4}}.get(next(iter(options)), {})
@@ -174,7 +177,6 @@ def test_structures_in_files_of_their_own(tmp_path):
                 write_png(tmp_path / centre / rater / "tumour" / f"{name}.png", disc(24, x=j, radius=3))
     studies = {c: mt.Study.open(f"{tmp_path}/{c}/{{rater}}/{{label}}/{{case}}.png") for c in ("one", "two", "all")}
     pooled = studies.pop("all")
-    # the first centre's names count from another case, so the discs differ
     tallied = mt.Study.open(share(tmp_path, studies, names=True))
     assert [t.labels for t in tallied.tally().values()] == [t.labels for t in pooled.tally().values()]
     assert tallied.tally()["p1"] == pooled.tally()["p1"]

@@ -161,10 +161,10 @@ def is_tally_file(path: object) -> bool:
 
 def list_tally_files(masks: str | Path | Sequence[str | Path], folder: Path | None = None) -> list[str] | None:
     """The tally files that are named, wildcards replaced by what they find; None where a template is named."""
-    alone = isinstance(masks, str | os.PathLike)
-    named: list[Any] = [masks] if alone else list(masks)  # type: ignore[arg-type]
+    named: list[Any] = list(masks) if isinstance(masks, list | tuple) else [masks]
     tallies = [is_tally_file(path) for path in named]
-    if alone and not any(tallies):
+    paths = all(isinstance(path, str | os.PathLike) for path in named)
+    if not paths or (not isinstance(masks, list | tuple) and not any(tallies)):
         return None
     if not named:
         raise CallError("masks is an empty list; name the tally files")
