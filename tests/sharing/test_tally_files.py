@@ -454,6 +454,23 @@ def test_masks_that_only_merging_made_equal_are_not_called_equal(tmp_path):
     assert kinds == [False, True, False]
 
 
+def test_files_can_be_joined(tmp_path):
+    write_centres(tmp_path, cases=2)
+    studies = {c: open_folder(tmp_path / c, roi=True, training=True) for c in CENTRES}
+    files = share(tmp_path, studies, least=3)
+    with pytest.raises(StudyError, match="--centre"):
+        mt.Study.open(files)
+    files = [mt.share_tallies(s, tmp_path / f"{c}.tally", centre=c, least=3).path for c, s in studies.items()]
+    apart = mt.Study.open(files)
+    joined = mt.Study.open(mt.share_tallies(apart, tmp_path / "all.tally", names=True).path)
+    assert joined.tally() == apart.tally()
+    assert joined.tallied.merged == apart.tallied.merged > 0
+    assert [c.read().region.tolist() for c in joined] == [c.read().region.tolist() for c in apart]
+    assert joined.tallied.about[0].least == 3
+    one, other = (mt.evaluate(study, sizes=False).tables["scores"].rows for study in (apart, joined))
+    assert [(row.extra, repr(row.value)) for row in one] == [(row.extra, repr(row.value)) for row in other]
+
+
 # -- reports and the command line -------------------------------------------------------------------
 
 

@@ -178,7 +178,8 @@ def share_tallies(
     cases = [replace_record(case, resampled=marked[case.record.case]) for case in cases]
     cases.sort(key=lambda case: natural_key(case.record.case))
     stayed = tuple(_stays(study))
-    about = _about(study, rename, centre, columns, least, stayed, suspicions)
+    before = max((about.least for about in study.tallied.about), default=1) if study.tallied else 1
+    about = _about(study, rename, centre, columns, max(least, before), stayed, suspicions)
     if key is not None and codes is not None:
         write_csv(key, codes.rows(), ("kind", "code", "name"))
     size = write_tally_file(path, about, cases)
@@ -219,6 +220,7 @@ def _stays(study: Study) -> Iterator[str]:
         yield "severity ranks"
     if any(case.lesions for case in study):
         yield "target lesions"
+    yield from sorted({what for about in (study.tallied.about if study.tallied else ()) for what in about.left_out})
 
 
 # -- one case ---------------------------------------------------------------------------------------
@@ -366,6 +368,7 @@ def _number_sessions(sessions: set[str]) -> dict[str, str]:
 def _tallied_case(case: Case, found: _CountedCase, names: _Names, keep: Sequence[str]) -> TalliedCase:
     properties = {column: value for column, value in case.properties.items() if column in keep}
     groups = {*properties.values(), *(f"{column}={value}" for column, value in properties.items())}
+    before = case.counted.merged if case.counted else 0
     edits = tuple(
         EditedRead(who_is(names.column(c)), who_is(names.column(case.edits[c].parent)), case.edits[c].step, None)
         for c, _ in found.edits
@@ -373,7 +376,7 @@ def _tallied_case(case: Case, found: _CountedCase, names: _Names, keep: Sequence
     record = Record(
         names.cases[case.name], names.subjects[case.subject], case.order,
         tuple(group for group in case.groups if group in groups), properties, found.shape, found.spacing,
-        bool(case.statuses), (False, False), found.merged, tuple(part for part, _ in found.parts), edits,
+        bool(case.statuses), (False, False), found.merged + before, tuple(part for part, _ in found.parts), edits,
     )  # fmt: skip
     parts = tuple(_renamed(table, names.column) for _, table in found.parts)
     both = [(who_is(names.column(case.edits[c].parent)), who_is(names.column(c)), table) for c, table in found.edits]

@@ -53,6 +53,8 @@ class Counted:
     """Whether a rater's mask was resampled before it was counted."""
     judged_resampled: bool = False
     """Whether a mask, a prediction or a given reference was."""
+    merged: int = 0
+    """Pixels that were given another pattern, so that rare ones are not shown."""
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def _case(case: TalliedCase, options: Options) -> Case:
         Column(name, "algorithm"): np.repeat([name in part.trained for part in record.parts], sizes) for name in trained
     }
     counts = np.concatenate([table.counts for table in case.parts])
-    counted = Counted(counts, Grid(record.shape, record.spacing), *record.resampled)
+    counted = Counted(counts, Grid(record.shape, record.spacing), *record.resampled, record.merged)
     masks = {column: {"": array} for column, array in by_role["rater"].items()}
     edits = {
         column_of(edit.who): Edit({}, column_of(edit.parent), None, edit.step, table)
