@@ -30,6 +30,10 @@ flag = Parameter(negative="")
 
 Template = Annotated[
     str,
+    Parameter(help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one."),
+]
+Source = Annotated[
+    str,
     Parameter(
         help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one; or tally "
         "files, one or several."

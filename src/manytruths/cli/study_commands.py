@@ -28,6 +28,7 @@ from .options import (
     ReferenceOptions,
     Resamples,
     Seed,
+    Source,
     Tables,
     Template,
     flag,
@@ -143,7 +144,7 @@ class MapOptions:
 
 
 def agree(
-    template: Template = ".",
+    template: Source = ".",
     /,
     *more: More,
     study: ReferenceOptions | None = None,
@@ -199,7 +200,7 @@ class EstimationOptions:
 
 
 def fuse(
-    template: Template = ".",
+    template: Source = ".",
     /,
     *more: More,
     study: ReferenceOptions | None = None,
@@ -286,7 +287,7 @@ class FurtherEvaluation:
 
 
 def evaluate(
-    template: Template = ".",
+    template: Source = ".",
     /,
     *more: More,
     study: PredictionOptions | None = None,
@@ -354,7 +355,7 @@ def evaluate(
 
 
 def tally(
-    template: Template = ".",
+    template: Source = ".",
     /,
     *more: More,
     study: PredictionOptions | None = None,
@@ -396,7 +397,7 @@ def tally(
 
 
 def report(
-    template: Template = ".",
+    template: Source = ".",
     /,
     *more: More,
     study: PredictionOptions | None = None,
