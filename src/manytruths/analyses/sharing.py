@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -146,10 +146,9 @@ def share_tallies(
     >>> import tempfile, numpy as np, manytruths as mt
     >>> a, b = np.zeros((8, 8), int), np.zeros((8, 8), int)
     >>> a[2:6, 2:6], b[2:6, 3:6] = 1, 1
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> mt.share_tallies(mt.Study.from_arrays({"p1": {"anna": a, "ben": b}}), f"{folder.name}/a.tally").cases
-    1
-    >>> result = mt.agree([f"{folder.name}/a.tally"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shared = mt.share_tallies(mt.Study.from_arrays({"p1": {"anna": a, "ben": b}}), f"{folder}/a.tally")
+    ...     result = mt.agree([shared.path])
     >>> print(f"{result.tables['pairs'].find('dice').value:.3f}")
     0.857
     """
@@ -172,10 +171,11 @@ def share_tallies(
     for name in (*rename.cases.values(), *rename.subjects.values(), *map(str, _columns(study) - {Column("")})):
         if fault := find_name_fault(name):
             raise StudyError(f"the name {name[:40]!r} {fault}, so that it could not be read back; rename it")
-    cases = [_tallied_case(case, found[case.name], rename, columns) for case in study]
-    resampled = [mark_resampled(study, (), judged=judged).cases for judged in (False, True)]
-    marked = {rename.cases[name]: tuple(name in which for which in resampled) for name in found}
-    cases = [replace_record(case, resampled=marked[case.record.case]) for case in cases]
+    masks, judged = (mark_resampled(study, (), judged=judged).cases for judged in (False, True))
+    cases = [
+        _tallied_case(case, found[case.name], rename, columns, (case.name in masks, case.name in judged))
+        for case in study
+    ]
     cases.sort(key=lambda case: natural_key(case.record.case))
     stayed = tuple(_stays(study))
     before = max((about.least for about in study.tallied.about), default=1) if study.tallied else 1
@@ -186,13 +186,6 @@ def share_tallies(
     notes = (*mask_notes(suspicions), *_merging_notes(found, least, stayed))
     merged = sum(case.merged for case in found.values())
     return SharedTallies(path, key, len(cases), len(study.rater_names), size, merged, notes)
-
-
-def replace_record(case: TalliedCase, **changes: Any) -> TalliedCase:
-    """The case with other entries in its record."""
-    import msgspec
-
-    return TalliedCase(msgspec.structs.replace(case.record, **changes), case.parts, case.edits)
 
 
 def _file_path(to: Path) -> Path:
@@ -365,34 +358,28 @@ def _number_sessions(sessions: set[str]) -> dict[str, str]:
     return {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
 
 
-def _tallied_case(case: Case, found: _CountedCase, names: _Names, keep: Sequence[str]) -> TalliedCase:
+def _tallied_case(
+    case: Case, found: _CountedCase, names: _Names, keep: Sequence[str], resampled: tuple[bool, bool]
+) -> TalliedCase:
     properties = {column: value for column, value in case.properties.items() if column in keep}
     groups = {*properties.values(), *(f"{column}={value}" for column, value in properties.items())}
     before = case.counted.merged if case.counted else 0
+    pairs = [(names.column(case.edits[c].parent), names.column(c)) for c, _ in found.edits]
+    steps = [case.edits[c].step for c, _ in found.edits]
     edits = tuple(
-        EditedRead(who_is(names.column(c)), who_is(names.column(case.edits[c].parent)), case.edits[c].step, None)
-        for c, _ in found.edits
+        EditedRead(who_is(c), who_is(parent), step, None) for (parent, c), step in zip(pairs, steps, strict=True)
     )
     record = Record(
         names.cases[case.name], names.subjects[case.subject], case.order,
         tuple(group for group in case.groups if group in groups), properties, found.shape, found.spacing,
-        bool(case.statuses), (False, False), found.merged + before, tuple(part for part, _ in found.parts), edits,
+        bool(case.statuses), resampled, found.merged + before, tuple(part for part, _ in found.parts), edits,
     )  # fmt: skip
-    parts = tuple(_renamed(table, names.column) for _, table in found.parts)
-    both = [(who_is(names.column(case.edits[c].parent)), who_is(names.column(c)), table) for c, table in found.edits]
+    parts = tuple(replace(t, columns=tuple(map(names.column, t.columns))) for _, t in found.parts)
     tables = tuple(
-        None if table is None else replace(table, columns=tuple(Column(_name(who)) for who in (parent, child)))
-        for parent, child, table in both
+        None if table is None else replace(table, columns=tuple(Column(str(column)) for column in pair))
+        for pair, (_, table) in zip(pairs, found.edits, strict=True)
     )
     return TalliedCase(record, parts, tables)
-
-
-def _name(who: Any) -> str:
-    return str(Column(who.name, who.role, who.session))
-
-
-def _renamed(table: Tally, name: Callable[[Column], Column]) -> Tally:
-    return replace(table, columns=tuple(map(name, table.columns)))
 
 
 def _about(

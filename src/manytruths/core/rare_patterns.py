@@ -41,7 +41,7 @@ def merge_rare_patterns(tally: Tally, least: int) -> tuple[Tally, int]:
     >>> table = mt.tally({"A": [1, 1, 1, 1, 0, 0, 0], "B": [1, 1, 1, 0, 0, 0, 0]})
     >>> merged, changed = merge_rare_patterns(table, 2)
     >>> merged.counts, changed
-    (array([3, 4]), 1)
+    (array([4, 3]), 1)
     """
     if least < 1:
         raise CallError(f"least is the smallest number of pixels of a pattern, 1 or more; got {least}")
