@@ -54,6 +54,9 @@ together = mt.pool(mt.Study.from_arrays(masks).tally())
 print(together == whole)
 
 # %%
+# ``manytruths tally`` (:func:`manytruths.share_tallies`) writes all cases of a study to one file, with codes for cases
+# and patients, which commands take in place of masks.
+#
 # Such a file does reveal the names of the raters (rename them before sharing if necessary), the size of the images,
 # and how much each rater marked. Distances, boundaries and maps need the masks and are computed at the site: a site
 # creates a map from the *pooled* result with its own masks.

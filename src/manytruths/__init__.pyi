@@ -53,6 +53,7 @@ from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
+from .analyses.sharing import SharedTallies, share_tallies
 from .analyses.sizes import Sizes, sizes
 from .complexity import (
     Complexity,
@@ -343,6 +344,7 @@ __all__ = [
     "Scores",
     "SecondLook",
     "SecondLookPlace",
+    "SharedTallies",
     "SigmaStatistic",
     "Simple",
     "Sizes",
@@ -489,6 +491,7 @@ __all__ = [
     "rho",
     "second_look",
     "sensitivity",
+    "share_tallies",
     "sigma",
     "simple",
     "simulate_echo",

@@ -23,7 +23,7 @@ PANELS = ["Arguments", "Options", "Study", "Method", "Second look, intensity cur
 FUNCTIONS = {
     "check": mt.check, "agree": mt.agree, "fuse": mt.fuse, "evaluate": mt.evaluate, "rank": mt.rank,
     "reliability": mt.reliability, "mrmc": mt.compare_modalities, "plan": mt.plan, "report": mt.report,
-    "import": mt.import_study,
+    "import": mt.import_study, "tally": mt.share_tallies,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
 }  # fmt: skip
 FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debug"}

@@ -29,7 +29,7 @@ from ..study.problems import Checked, Problem, check_case, find_unknown_cases, h
 from ..study.reading_log import name_reading
 from ..study.suspicions import Suspicion, find_suspicions
 from .printing import grid
-from .result import Result, Tables, console_or_stdout, results_folder
+from .result import Result, Tables, console_or_stdout, need_pixels, results_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -151,6 +151,7 @@ def check(
     """
     before = list(opening_errors)
     study = study if isinstance(study, Study) else Study.open(study, complain=before.append)
+    need_pixels(study, "check")
     if jobs < 1:
         raise CallError(f"jobs must be at least 1; got {jobs}")
     with results_folder(out, "check", jobs=jobs) as folder:

@@ -15,11 +15,12 @@ import manytruths
 
 from ..claims.catalogue import check_primary
 from ..claims.claim import Claims
-from ..core.errors import CallError, ManytruthsError, PredictionsError
+from ..core.errors import CallError, ManytruthsError, PredictionsError, StudyError
 from ..io.result_tables import DataTable, Table
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
 from ..study import Study
+from ..study.case import NO_PIXELS
 from .many import MOST_ROWS
 from .paper_tables.formats import Tabled, parse_formats, write_formats
 from .paper_tables.wide import paper_tables, settings_of
@@ -195,22 +196,34 @@ def console_or_stdout(console: Any) -> Any:
     return console or Console()
 
 
-def open_study(study: Study | str | Path) -> Study:
+StudySource = Study | str | Path | Sequence[str | Path]
+"""A study, or what :meth:`Study.open` takes."""
+
+
+def open_study(study: StudySource) -> Study:
     """A study, or what :meth:`Study.open` takes; its primary claim must be one that is tested."""
     opened = study if isinstance(study, Study) else Study.open(_as_source(study))
     check_primary(opened.options.primary)
     return opened
 
 
-def open_raters(study: Study | str | Path, **options: Any) -> Study:
+def need_pixels(study: Study, what: str) -> None:
+    """Refuse a study of tally files for what they do not hold."""
+    if study.tallied is not None:
+        raise StudyError(f"{what} {NO_PIXELS}")
+
+
+def open_raters(study: StudySource, **options: Any) -> Study:
     """The same for what is about raters alone: predictions that are not there are not missed."""
     if isinstance(study, Study):
         return study
     return Study.open(_as_source(study), **options, complain=_need_no_predictions)
 
 
-def _as_source(study: object) -> str | Path:
+def _as_source(study: object) -> str | Path | list[str | Path]:
     """Refuse what names no study."""
+    if isinstance(study, list | tuple) and study and all(isinstance(path, str | os.PathLike) for path in study):
+        return list(study)
     if isinstance(study, str | os.PathLike):
         return study if isinstance(study, str) else Path(study)
     raise CallError(

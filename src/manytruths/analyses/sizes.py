@@ -14,7 +14,7 @@ from ..study import Case, Progress, Study
 from .agree.changes import change_notes
 from .agree.sizes import CaseSizes, measure_sizes, size_notes, size_tables
 from .printing import grid
-from .result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
+from .result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from .tables import Settings, mark_resampled
 
 
@@ -71,7 +71,7 @@ class Sizes(Result):
 
 
 def sizes(
-    study: Study | str | Path,
+    study: StudySource,
     *,
     out: str | Path | None = None,
     level: float = 0.95,
@@ -87,7 +87,7 @@ def sizes(
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, str, Path or sequence of these
         A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
     out : str or Path, optional
         Folder for the results, written to ``out/sizes/``; by default nothing is written.

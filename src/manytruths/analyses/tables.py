@@ -257,6 +257,7 @@ def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = Fals
     """
     moves = {case.name: _moves(case, judged) for case in study}
     cases = [name for name, moved in moves.items() if any(move.done.how == "resampled" for move in moved)]
+    cases += [c.name for c in study if c.counted and (c.counted.judged_resampled if judged else c.counted.resampled)]
     if cases:
         depends = _depends_on(study, frozenset(cases))
         for row in (row for table in tables for row in table.rows):
@@ -283,6 +284,8 @@ def marked_rows(
 
 
 def _moves(case: Case, judged: bool) -> tuple[Move, ...]:
+    if case.counted is not None:
+        return ()
     try:
         return tuple(find_moves(case, find_target(case), judged=judged))
     except GridError:

@@ -393,6 +393,8 @@ def _consider_cut(log: ClaimLog, sizes: TableIndex, facts: SizeFacts) -> None:
     border = "the border of the image" + " or of the region of interest" * facts.roi
     if not facts.cut or row is None:
         why = Note("nothing_cut", f"no mark touches {border}")
+        if row is None:
+            why = Note("no_pixels", f"without pixels it is not known whether marks touch {border}")
         log.consider(CUT, (f"Some marks touch {border}.",), why_not=why)
         return
 

@@ -9,7 +9,7 @@ from .exchange_commands import export, import_study
 from .learning_commands import predict, train
 from .options import ARGUMENTS, COMMON
 from .simulation_commands import demo, phantom
-from .study_commands import agree, check, evaluate, fuse, report
+from .study_commands import agree, check, evaluate, fuse, report, tally
 from .table_commands import mrmc, plan, rank, reliability
 
 app = App(
@@ -27,13 +27,14 @@ app = App(
 PANELS = {
     "Start": "demo check report",
     "Analyse": "agree fuse evaluate rank reliability mrmc plan",
-    "Exchange": "import export",
+    "Exchange": "import export tally",
     "Learn": "train predict phantom",
     "Help": "--help --version",
 }
 for _command in (demo, check, report, agree, fuse, evaluate, rank, reliability, mrmc, plan, train, predict, phantom):
     app.command(_command)
 app.command(export)
+app.command(tally)
 app.command(import_study, name="import")
 for _row, (_panel, _names) in enumerate(PANELS.items()):
     _group = Group(_panel, sort_key=_row)

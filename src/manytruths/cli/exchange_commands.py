@@ -278,7 +278,7 @@ def _export(
     quiet, problems = keywords.pop("quiet"), list[Exception]()
     # a data set to train on is refused with all problems at once
     complain = problems.append if isinstance(options, TrainingSetOptions) else None
-    opened = (study or StudyOptions()).open(template, complain)
+    opened = (study or StudyOptions()).open(template, complain=complain)
     with progress(quiet) as bar:
         result = mt.export(opened, format, opening_errors=problems, progress=bar, **keywords)
     result.print(console(quiet))

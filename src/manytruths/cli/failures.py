@@ -22,7 +22,7 @@ from ..core.errors import (
 )
 from .process import received_signal
 
-CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")
+CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "tally", "train")
 """Commands whose problems ``check`` lists all at once."""
 _REWORDED = {
     r"\. Did you mean (.*)\?$": r" (did you mean \1?)",
@@ -89,6 +89,8 @@ def _stopped(number: int, given: Sequence[str]) -> Failure:
 def _check_lists_more(given: Sequence[str], error: Exception) -> bool:
     """Whether ``check`` would say this and more: it looks at cases, but not at grades or at what is asked for."""
     command = given[0] if given else ""
+    if any(argument.endswith(".tally") for argument in given[1:2]):
+        return False  # it has no masks to look at
     of_a_case = isinstance(error, InputError) and bool(error.case)
     # without a case, a file that cannot be read is one that an option names
     of_all = command in ("agree", "fuse") and not isinstance(error, FormatError)

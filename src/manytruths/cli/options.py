@@ -32,6 +32,14 @@ Template = Annotated[
     str,
     Parameter(help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one."),
 ]
+Source = Annotated[
+    str,
+    Parameter(
+        help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one; or tally "
+        "files, one or several."
+    ),
+]
+More = Annotated[str, Parameter(show=False, help="Further tally files.")]
 Out = Annotated[Path, Parameter(help="Folder for the results, written to a folder named after the command in it.")]
 Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
 Engine = Annotated[
@@ -139,12 +147,12 @@ class StudyOptions:
     primary: Annotated[str | None, in_study] = None
     "The one claim that is tested without adjustment for the others, such as raters.larger."
 
-    def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
+    def open(self, template: str, *more: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""
         from ..core.errors import raise_error
         from ..study import Study
 
-        return Study.open(template, **self.keywords(), complain=complain or raise_error)
+        return Study.open([template, *more] if more else template, **self.keywords(), complain=complain or raise_error)
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of ``Study.open``."""

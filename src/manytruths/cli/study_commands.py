@@ -1,4 +1,4 @@
-"""The commands on a study of masks: check, agree, fuse, evaluate, report."""
+"""The commands on a study of masks: check, agree, fuse, evaluate, tally, report."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .options import (
     Jobs,
     KappaScale,
     Level,
+    More,
     Pictures,
     PredictionOptions,
     Prior,
@@ -28,6 +29,7 @@ from .options import (
     Resamples,
     RunOptions,
     Seed,
+    Source,
     Tables,
     Template,
     flag,
@@ -36,7 +38,7 @@ from .options import (
     in_output,
 )  # fmt: skip
 from .parsing import parse_beta, parse_names, parse_prior, parse_range, parse_whole_range
-from .terminal import console, present, working
+from .terminal import console, present, progress, working
 
 Consensus = Annotated[
     str | None,
@@ -114,7 +116,7 @@ def check(
     from ..core.errors import one_line
 
     output, problems = output or RunOptions(), list[Exception]()
-    opened = (study or PredictionOptions()).open(template, problems.append)
+    opened = (study or PredictionOptions()).open(template, complain=problems.append)
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.check(opened, out=output.out, opening_errors=problems, jobs=output.jobs, progress=bar)
     present(result, output.out, quiet=output.quiet)
@@ -143,9 +145,9 @@ class MapOptions:
 
 
 def agree(
-    template: Template = ".",
+    template: Source = ".",
     /,
-    *,
+    *more: More,
     study: ReferenceOptions | None = None,
     output: RunOptions | None = None,
     maps: MapOptions | None = None,
@@ -169,7 +171,7 @@ def agree(
     import manytruths as mt
 
     output = output or RunOptions()
-    opened = (study or ReferenceOptions()).open(template)
+    opened = (study or ReferenceOptions()).open(template, *more)
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.agree(
             opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
@@ -199,9 +201,9 @@ class EstimationOptions:
 
 
 def fuse(
-    template: Template = ".",
+    template: Source = ".",
     /,
-    *,
+    *more: More,
     study: ReferenceOptions | None = None,
     output: RunOptions | None = None,
     consensus: Consensus = None,
@@ -241,7 +243,7 @@ def fuse(
     import manytruths as mt
 
     output = output or RunOptions()
-    opened = (study or ReferenceOptions()).open(template)
+    opened = (study or ReferenceOptions()).open(template, *more)
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.fuse(
             opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
@@ -289,9 +291,9 @@ class FurtherEvaluation:
 
 
 def evaluate(
-    template: Template = ".",
+    template: Source = ".",
     /,
-    *,
+    *more: More,
     study: PredictionOptions | None = None,
     output: RunOptions | None = None,
     consensus: str | None = None,
@@ -340,7 +342,7 @@ def evaluate(
     from ..analyses.printing import print_written
 
     output, further = output or RunOptions(), further or FurtherEvaluation()
-    opened = (study or PredictionOptions()).open(template)
+    opened = (study or PredictionOptions()).open(template, *more)
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
@@ -356,10 +358,52 @@ def evaluate(
     return 0
 
 
-def report(
-    template: Template = ".",
+def tally(
+    template: Source = ".",
     /,
-    *,
+    *more: More,
+    study: PredictionOptions | None = None,
+    to: Path = Path("study.tally"),
+    centre: str = "",
+    names: Annotated[bool, flag] = False,
+    keep: Annotated[str | None, in_output] = None,
+    least: Annotated[int, in_output] = 1,
+    jobs: Jobs = ALL_CORES,
+    quiet: Quiet = False,
+) -> int:
+    """Write the tables of a study to one small file that can be shared in place of the masks.
+
+    The file holds patterns of decisions and their counts, without images, masks and paths. agree, fuse, evaluate,
+    reliability, plan and report take one or several of these files in place of a template.
+
+    Parameters
+    ----------
+    to
+        The file, ending in .tally, or a folder that gets a study.tally.
+    centre
+        Name of the centre, put before the codes or names of its cases and subjects.
+    names
+        Keep the names of cases and subjects. By default they get codes; the key to them is written beside the file.
+    keep
+        Columns of cases.csv and raters.csv to keep in the file: diagnosis,expertise. By default none.
+    least
+        Merge patterns that fewer pixels show into the nearest other pattern; 1 merges nothing.
+    """
+    import manytruths as mt
+
+    opened = (study or PredictionOptions()).open(template, *more)
+    with progress(quiet) as bar:
+        result = mt.share_tallies(
+            opened, to, centre=centre, names=names, keep=parse_names(keep) or (), least=least, jobs=jobs, progress=bar
+        )
+    result.print(console(quiet))
+    return 0
+
+
+def report(
+    template: Source = ".",
+    /,
+    *more: More,
     study: PredictionOptions | None = None,
     to: Path = RESULTS / "report.html",
     consensus: Consensus = None,
@@ -415,7 +459,7 @@ def report(
     """
     import manytruths as mt
 
-    opened = (study or PredictionOptions()).open(template)
+    opened = (study or PredictionOptions()).open(template, *more)
     methods = None if consensus is None else parse_names(consensus) or ()
     with working(opened, engine, jobs, quiet) as bar:
         result = mt.report(

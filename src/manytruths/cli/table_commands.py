@@ -16,6 +16,7 @@ from .options import (
     Engine,
     Jobs,
     Level,
+    More,
     Out,
     Pictures,
     Quiet,
@@ -165,7 +166,7 @@ class MaskOptions:
         """Options that were given."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
-    def open(self, template: str, labels: str | None, cases: Path | None) -> Study:
+    def open(self, template: str | list[str], labels: str | None, cases: Path | None) -> Study:
         """The study of masks."""
         from ..analyses.result import open_raters
 
@@ -180,10 +181,13 @@ class MaskOptions:
 def reliability(
     ratings: Annotated[
         str,
-        Parameter(help="Table of ratings (CSV, Parquet or Excel), long or wide; or a template of masks, as in agree."),
+        Parameter(
+            help="Table of ratings (CSV, Parquet or Excel), long or wide; or a template of masks or tally files, as in "
+            "agree."
+        ),
     ],
     /,
-    *,
+    *more: More,
     kind: Literal["nominal", "ordinal", "numeric"] = "nominal",
     labels: str | None = None,
     columns: str | None = None,
@@ -270,13 +274,14 @@ def reliability(
         "filter": parse_pairs("--filter", filter) or None, "cut": cut,
         "rating_range": parse_range(rating_range, "--rating-range"),
     }  # fmt: skip
-    if names_masks(ratings):
+    source: str | list[str] = [ratings, *more] if more else ratings
+    if names_masks(source):
         given = {**of_tables, "select_raters": parse_names(select_raters), "partial": partial, "positive": positive}
         check_options_of_masks(given, ratings)
         for name in ("lesion_rule", "lesion_threshold"):
             if name in of_masks.given and of_masks.lesion_items != "matched":
                 raise CallError(f"--{name.replace('_', '-')} is for --lesion-items matched")
-        study = of_masks.open(ratings, labels, cases)
+        study = of_masks.open(source, labels, cases)
         confidences = parse_numbers("--confidence", confidence) or None
         with working(study, of_masks.engine, of_masks.jobs, quiet) as bar:
             result = mt.reliability(
@@ -353,7 +358,7 @@ def plan(
     n_raters: int | None = None,
     n_labels: int = 2,
     n_cases: int | None = None,
-    pilot: str | None = None,
+    pilot: Annotated[list[str] | None, repeated] = None,
     agreement: float | None = None,
     rho: float | None = None,
     reported_accuracy: float | None = None,
@@ -398,7 +403,8 @@ def plan(
     n_cases
         Number of cases, to compute the width of kappa's confidence interval.
     pilot
-        Table of ratings of a pilot study, as in reliability; or a template of its masks, as in agree.
+        Table of ratings of a pilot study, as in reliability; or a template of its masks, or tally files, as in agree,
+        each with a --pilot of its own.
     agreement
         Observed agreement of two raters (Po): starting value for the nomogram.
     rho
@@ -443,7 +449,8 @@ def plan(
     result = mt.plan(
         out=out, wanted=wanted, rater_accuracy=parse_accuracies(rater_accuracy), rater_std=rater_std,
         correlation=correlation, spread=spread, n_labels=n_labels, n_raters=n_raters, agreement=agreement, rho=rho,
-        reported_accuracy=reported_accuracy, wanted_actual=wanted_actual, pilot=pilot,
+        reported_accuracy=reported_accuracy, wanted_actual=wanted_actual,
+        pilot=pilot[0] if pilot and len(pilot) == 1 else pilot,
         columns=parse_pairs("--columns", columns) or None, reference_column=reference_column,
         filter=parse_pairs("--filter", filter) or None, cut=cut, cost_rater=cost_rater, cost_error=cost_error,
         kappa=kappa, prevalence=prevalence, kappa_width=kappa_width, n_cases=n_cases, max_raters=max_raters, gain=gain,

@@ -21,6 +21,7 @@ from .mask_arrays import (
     Coder,
     Inputs,
     Masks,
+    fill_masked,
     flat_blocks,
     gather_inputs,
     read_tiles,
@@ -51,6 +52,7 @@ def tally(
     unit: Unit | tuple[float, str] | None = None,
     void: int | None = None,
     foreground: str | None = None,
+    counts: ArrayLike | None = None,
 ) -> Tally:
     """Count how often each pattern of decisions occurs in masks of the same image.
 
@@ -75,6 +77,8 @@ def tally(
         The value that means "not rated".
     foreground : "any", optional
         ``"any"`` unites all labels but 0.
+    counts : array_like, optional
+        How many pixels each item of the masks stands for, where they list patterns instead of pixels.
 
     Returns
     -------
@@ -98,10 +102,11 @@ def tally(
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], declared, void, foreground == "any")
-    rows, counts, used = _count(inputs, coder, _region_mask(region, inputs))
+    weights = None if counts is None else _weights(counts, inputs)
+    rows, numbers, used = _count(inputs, coder, _region_mask(region, inputs), weights)
     unit = Unit(*unit) if isinstance(unit, tuple | list) else unit
     name = "whole" if isinstance(region, str) else "mask"
-    table = Tally(inputs.columns, used, rows, counts, name, unit, isinstance(raters, str) and raters == "exchangeable")
+    table = Tally(inputs.columns, used, rows, numbers, name, unit, isinstance(raters, str) and raters == "exchangeable")
     if not isinstance(region, str) or region == "whole":
         return table
     if region == "modified_background" and (table.role("algorithm") or table.role("reference")):
@@ -117,11 +122,24 @@ def _region_mask(region: str | ArrayLike | LazyArray, inputs: Inputs) -> Array |
     return region_mask(region, inputs.shape, lazy=True)
 
 
-def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[Rows, Counts, Labels]:
+def _weights(counts: ArrayLike, inputs: Inputs) -> Counts:
+    weights = np.asarray(counts, np.int64)
+    if weights.shape != inputs.shape:
+        raise CallError(f"counts needs one number per item, {inputs.shape}; got shape {weights.shape}")
+    return weights
+
+
+def _count(
+    inputs: Inputs, coder: Coder, region: Array | None, weights: Counts | None = None
+) -> tuple[Rows, Counts, Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
     arrays = [array for array in inputs.arrays if array is not None]
-    parts = list(_count_batches(arrays, region, coder))
+    if weights is None:
+        parts = list(_count_batches(arrays, region, coder))
+    else:
+        inside = np.ones(weights.shape, bool) if region is None else np.asarray(region)
+        parts = [(coder.encode([fill_masked(array)[inside] for array in arrays]).T, weights[inside])]
     if region is not None and not any(counts.size for _, counts in parts):
         raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .tally import Counts, Rows, Tally
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+_COUNT = re.compile("[0-9]{1,18}")
 _SIGNED = re.compile(r"""[+-](?:(?<="[+-])|(?<=[,\n][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$)))""")
 
 
@@ -102,12 +104,28 @@ def from_csv(text: str) -> Tally:
 
 def _parse_rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple[Rows, Counts]:
     code = {str(v): c for c, v in enumerate(labels.values)} | {"": VOID}
-    lines = list(csv.reader(io.StringIO(text)))[1:]
-    for number, line in enumerate(lines, start=3):
-        if len(line) != len(columns) + 1 or any(cell not in code for cell in line[:-1]) or not line[-1].isdecimal():
+    cells, counts = bytearray(), list[int]()
+    for number, line in enumerate(csv.reader(_lines(text)), start=2):
+        if number == 2:
+            continue  # the header
+        if (
+            len(line) != len(columns) + 1
+            or not all(map(code.__contains__, line[:-1]))
+            or not _COUNT.fullmatch(line[-1])
+        ):
             raise FormatError(
                 f"line {number} of the tally: needs {len(columns)} labels of {', '.join(code)[:60]} and a count; "
                 f"got {','.join(line)[:80]!r}"
             )
-    rows = np.array([[code[cell] for cell in line[:-1]] for line in lines], np.uint8).reshape(-1, len(columns))
-    return rows, np.array([int(line[-1]) for line in lines], np.int64)
+        cells.extend(map(code.__getitem__, line[:-1]))
+        counts.append(int(line[-1]))
+    return np.frombuffer(cells, np.uint8).reshape(-1, len(columns)), np.array(counts, np.int64)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines one after another: a table may be large."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end

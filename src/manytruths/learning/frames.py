@@ -18,7 +18,7 @@ from ..core.labels import VOID, Labels
 from ..core.tally import Tally
 from ..shape.grid import Grid
 from ..study import Case, Progress, Study
-from ..study.case import Reading
+from ..study.case import NO_PIXELS, Reading
 
 Array = NDArray[Any]
 
@@ -200,6 +200,8 @@ def read_frames(
 
 
 def _check_study(study: Study) -> None:
+    if study.tallied is not None:
+        raise InputError(f"training {NO_PIXELS}")
     if study.options.exchangeable:
         raise InputError(
             "raters are exchangeable: a column is not the same person in every case, so there is no rater to learn "

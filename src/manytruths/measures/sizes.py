@@ -29,6 +29,8 @@ class SizeUnits:
     length: str
     pixel: float
     """Size of one pixel or voxel."""
+    counted: bool = False
+    """Whether pixels were counted and nothing else is known of marks."""
 
     @classmethod
     def of(cls, grid: Grid) -> SizeUnits:
@@ -45,6 +47,10 @@ class SizeUnits:
             return cls(axes, name, name, 1.0)
         pixel = math.prod(grid.spacing)
         return cls(axes, "mm²", "mm", pixel) if axes == 2 else cls(axes, "ml", "mm", pixel / MM3_PER_ML)
+
+    def nothing(self) -> MarkSize:
+        """The size of an empty mask."""
+        return CountedMark.of(0, self) if self.counted else MarkSize.nothing(self.axes)
 
     def of_statistic(self, statistic: str) -> str:
         """The unit of a statistic; counts and flags have none."""
@@ -98,6 +104,20 @@ class MarkSize:
         numbers |= {name: getattr(self, name) for name in LENGTHS if axes == 3 or name != "diameter_3d"}
         numbers |= {f"centroid_{axis}": at for axis, at in enumerate(self.centroid)}
         return numbers | {"cut_by_border": float(self.cut)}
+
+
+class CountedMark(MarkSize):
+    """The size of a mark of which nothing but its pixels is known, as from a tally file."""
+
+    @classmethod
+    def of(cls, pixels: int, units: SizeUnits) -> CountedMark:
+        """The size of so many pixels."""
+        gap = math.nan
+        return cls(pixels, 0, pixels * units.pixel, gap, gap, gap, gap, (gap,) * units.axes, cut=False)
+
+    def statistics(self) -> dict[str, float]:
+        """Its area or volume."""
+        return {"area" if len(self.centroid) == 2 else "volume": self.size}
 
 
 def measure_mark(marks: NDArray[np.bool_], grid: Grid, *, cut: bool = False) -> MarkSize:

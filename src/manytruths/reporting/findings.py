@@ -112,6 +112,11 @@ def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: View
     return View(small, file=f"{number}.js")
 
 
+def _tally_files(study: Study) -> Iterator[FileRead]:
+    for path in map(Path, study.tallied.paths if study.tallied else ()):
+        yield FileRead(path.as_posix(), "tally file", "", path.stat().st_size, file_digest(path))
+
+
 def _files_read(case: Case) -> Iterator[FileRead]:
     """Every file of a case, with its digest."""
     kinds: list[tuple[str, Sources | None]] = [("mask", source) for source in case.masks.values()]
@@ -306,7 +311,7 @@ def compute_findings(
     with clock("planning"):
         planned = _plan_more_raters(agreement, seed=settings.seed, resamples=plan.resamples)
     # anybody who has the files could identify a case by a checksum
-    files = () if plan.coded else _unique_files(cases)
+    files = () if plan.coded else (*_tally_files(study), *_unique_files(cases))
     return Findings(
         study, settings, agreement, fusion, evaluation, ranking, planned, views, files, clock.seconds,
         options=plan.options, asked=plan.evaluate, title=plan.title, coded=plan.coded,
@@ -336,7 +341,7 @@ def _analyse_cases(
     progress: Progress | None,
 ) -> tuple[dict[str, CaseFindings], dict[str, View]]:
     """Analyse every case and make its view; views in files appear in ``folder`` when all of them are written."""
-    showing = _view_plan(study, plan) if plan.viewer else None
+    showing = _view_plan(study, plan) if plan.viewer and study.tallied is None else None
     numbers = {case.name: number for number, case in enumerate(study)}
     case_plan = CasePlan(plan.maps, fusing, evaluating, showing, None, numbers)
 

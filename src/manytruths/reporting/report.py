@@ -15,19 +15,18 @@ import manytruths
 from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
 from ..analyses.agree.groups import find_groups, parse_by
 from ..analyses.paper_tables.formats import parse_formats, write_formats
-from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
+from ..analyses.result import StudySource, Tables, console_or_stdout, open_study, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
 from ..claims.sentences import counted, plain_text, spell_intervals
-from ..core.errors import CallError, InputError
+from ..core.errors import CallError
 from ..fusion.registry import options_by_name, parse_methods
 from ..io import write_csv, write_text
 from ..io.result_tables import Table
 from ..io.results import replacing, write_summary
-from ..io.tables import read_table
 from ..study import Progress, Study
 from ..study.consensus import default_methods
-from ..study.deidentification import LETTERS, Codes, code_study
+from ..study.deidentification import Codes, code_study, read_key
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
 
@@ -115,7 +114,7 @@ class Report:
 
 
 def report(
-    study: Study | str | Path,
+    study: StudySource,
     *,
     to: str | Path = "report.html",
     title: str = "",
@@ -147,7 +146,7 @@ def report(
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, str, Path or sequence of these
         A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``. With
         ``predictions`` the algorithms are evaluated.
     to : str or Path
@@ -281,14 +280,7 @@ def _replace_names(study: Study, key: Path, to: Path, keep: Sequence[str] = ()) 
 
     ``keep`` names columns of raters.csv that are shown.
     """
-    before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
-    for code, row in read_table(str(key), "code").items() if key.is_file() else ():
-        if not {"kind", "name"} <= row.keys():
-            raise InputError(
-                f"{key} is no key of codes (kind, code, name); move it away, or choose another name for the page"
-            )
-        before.setdefault(row["kind"], {})[row["name"]] = code
-    codes = Codes.of(study, Codes(before))
+    codes = Codes.of(study, read_key(key))
     write_csv(to, codes.rows(), ("kind", "code", "name"))
     return code_study(study, codes, keep)
 

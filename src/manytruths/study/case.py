@@ -37,8 +37,26 @@ Source = Location | Array
 Sources = Source | Mapping[str, Source]
 """The same, or one a structure."""
 
+NO_PIXELS = "needs the pixels of the masks, which tally files do not hold; run it where the masks are"
+
 _MANY = 8
 """More distinct values than this, undeclared, and a mask is looked at for traces of JPEG."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What is known of a case without pixels: its masks list patterns, each of which stands for many pixels."""
+
+    counts: NDArray[np.int64]
+    """How many pixels show each pattern."""
+    grid: Grid
+    """Of the masks that were counted."""
+    resampled: bool = False
+    """Whether a rater's mask was resampled before it was counted."""
+    judged_resampled: bool = False
+    """Whether a mask, a prediction or a given reference was."""
+    merged: int = 0
+    """Pixels that were given another pattern, so that rare ones are not shown."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +115,9 @@ class Case:
     """Its place in the order of the subject's cases, from 1; None where ``cases.csv`` gives none."""
     lesions: tuple[NamedLesion, ...] = ()
     """Lesions that the table of lesions names."""
+    counted: Counted | None = None
+    """Where the case comes from a tally file, which has no pixels: masks, predictions, references and areas are then
+    arrays of one value per pattern."""
 
     @property
     def in_memory(self) -> bool:
@@ -135,13 +156,18 @@ class Case:
         ndarray
             A map of the size of the masks.
         """
-        return self.read(by_tile=True).paint(values, table, fill)
+        reading = self.read(by_tile=True)
+        with about(f"a map of case {self.name}"):
+            reading.need_pixels()
+        return reading.paint(values, table, fill)
 
     def read(self, *, by_tile: bool = False) -> Reading:
         """Read every rater's mask onto one grid: the image's, or one that holds them all.
 
         Masks that stay on disk for their size are refused, unless they are to be read ``by_tile``.
         """
+        if self.counted is not None:
+            return Reading(self, {column: self.mask(column).array for column in self.masks}, self.counted.grid)
         with about(f"case {self.name}"):
             target = find_target(self)
         masks: dict[Column, Placed] = {}
@@ -261,6 +287,7 @@ class Case:
     def _beside(self, what: str, source: Sources, grid: Grid | None) -> Array:
         shown = str(next(iter(source.values())) if isinstance(source, Mapping) else source)
         with about(f"case {self.name}, {what}"):
+            grid = grid if self.counted is None else None
             return self._load(source, None if grid is None else Target(grid, "the masks"), shown).mask.array
 
     def _load(self, source: Sources, target: Target | None = None, name: str = "", *advice: str) -> Placed:
@@ -323,8 +350,20 @@ class Reading:
     @property
     def is_large(self) -> bool:
         """Whether it is looked at by tile alone: nothing that needs neighbours is measured."""
+        if self.counts is not None:
+            return False
         image = len(self.grid.shape) == 2 and math.prod(self.grid.shape) >= files.LARGE
         return image or any(is_lazy(mask) for mask in self.masks.values())
+
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """How many pixels each item of the masks stands for; None where each is one, and lies where it lies."""
+        return None if self.case.counted is None else self.case.counted.counts
+
+    def need_pixels(self) -> None:
+        """Refuse a case without pixels."""
+        if self.counts is not None:
+            raise StudyError(NO_PIXELS)
 
     # Predictions, references and areas are read when first asked for, and once, whoever asks.
 
@@ -381,11 +420,14 @@ class Reading:
                 unit=self.grid.item_size,
                 void=options.void,
                 foreground=options.foreground,
+                counts=self.counts,
             )
         except LabelError as error:
             raise self._explained(error) from None
         except ManytruthsError as error:
             raise type(error)(f"case {case.name}: {error}") from None
+        if self.counts is not None:
+            return table
         numbered = options.instances
         if not numbered and (options.foreground or (case.labels is None and len(table.labels) > _MANY)):
             for column, array in self.masks.items():

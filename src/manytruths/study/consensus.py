@@ -228,6 +228,7 @@ class CaseConsensus:
     @cached_property
     def _maps(self) -> tuple[Array, NDArray[np.float32]]:
         readings = FirstReadings.of(self.case.read(by_tile=self.label is None))
+        readings.reading.need_pixels()
         if self.label is not None:
             readings = readings.one_label(_value(self.case, self.label))
         return readings.paint(self.estimate)
@@ -306,6 +307,7 @@ class FirstReadings:
                     "by pixel, such as vote:0.5, staple or plurality, or crop the masks"
                 )
             if chosen.spatial:
+                self.reading.need_pixels()
                 numbered = "instances" in chosen.settings and self.reading.case.options.instances
                 masks = self._instance_maps if numbered else self.masks
                 return chosen.function(masks, **self._settings(chosen.settings), **options)

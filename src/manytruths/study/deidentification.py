@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import SystemRandom
 from typing import Literal, TypeVar
 
 from ..core.columns import Column, natural_key
+from ..core.errors import InputError
+from ..io.tables import read_table
 from .case import Case
 from .reading_log import UnusedReading
 from .study import Study
+from .suspicions import Suspicion
 
 T = TypeVar("T")
 Kind = Literal["case", "subject", "rater"]
@@ -26,7 +30,7 @@ class Codes:
     """Codes by name."""
 
     @classmethod
-    def of(cls, study: Study, before: Codes | None = None) -> Codes:
+    def of(cls, study: Study, before: Codes | None = None, kinds: Sequence[Kind] = tuple(LETTERS)) -> Codes:
         """Codes for every name of a study, in random order; those that were given before stay."""
         old = (before or cls()).names
         names: dict[Kind, Iterable[str]] = {
@@ -34,7 +38,7 @@ class Codes:
             "subject": study.subjects,
             "rater": sorted({column.name for column in _columns(study)}, key=natural_key),
         }
-        return cls({kind: _assign_codes(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
+        return cls({kind: _assign_codes(old.get(kind, {}), names[kind], LETTERS[kind]) for kind in kinds})
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Kind, code, name, in the order of the codes: the key."""
@@ -43,6 +47,16 @@ class Codes:
             for kind, by in self.names.items()
             for code, name in sorted((code, name) for name, code in by.items())
         ]
+
+
+def read_key(path: Path) -> Codes:
+    """The codes of a key that was written before; none where there is no such file."""
+    before: dict[Kind, dict[str, str]] = {kind: {} for kind in LETTERS}
+    for code, row in read_table(str(path), "code").items() if path.is_file() else ():
+        if not {"kind", "name"} <= row.keys() or row["kind"] not in before:
+            raise InputError(f"{path} is no key of codes (kind, code, name); move it away, or choose another name")
+        before[row["kind"]][row["name"]] = code
+    return Codes(before)
 
 
 def _columns(study: Study) -> set[Column]:
@@ -77,7 +91,15 @@ def code_study(study: Study, codes: Codes, keep: Sequence[str] = ()) -> Study:
     }
     options = replace(study.options, trained_on=trained_on)
     unused = tuple(_code_unused(study, codes, sessions))
-    return Study(cases, options, kept, coded=True, unused=unused, executor=study.executor)
+    tallied = study.tallied and replace(study.tallied, suspicions=tuple(_code_suspicions(study, codes, sessions)))
+    return Study(cases, options, kept, coded=True, unused=unused, tallied=tallied, executor=study.executor)
+
+
+def _code_suspicions(study: Study, codes: Codes, sessions: Mapping[str, str]) -> Iterator[Suspicion]:
+    cases, raters = codes.names["case"], codes.names["rater"]
+    for found in study.tallied.suspicions if study.tallied else ():
+        columns = tuple(replace(c, name=raters[c.name], session=sessions[c.session]) for c in found.columns)
+        yield replace(found, case=cases.get(found.case, ""), other=cases.get(found.other, ""), columns=columns)
 
 
 def _code_unused(study: Study, codes: Codes, sessions: Mapping[str, str]) -> Iterator[UnusedReading]:

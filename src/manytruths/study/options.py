@@ -13,6 +13,7 @@ from ..core.errors import ManytruthsError, StudyError
 from ..core.labels import MACRO, Labels
 from ..core.tally import REGIONS
 from ..io.tables import read_toml
+from ..io.tally_files import list_tally_files
 from ..lesions.rules import RULES, Rule
 
 TABLES = ("cases", "raters", "reads", "targets")
@@ -74,6 +75,8 @@ class Options:
     instances: bool = False
     lesion_rule: str = "iou"
     lesion_threshold: float | None = None
+    tallies: tuple[str, ...] = ()
+    """Tally files, in place of masks."""
 
     def __post_init__(self) -> None:
         for name in CHOICES:
@@ -150,6 +153,10 @@ def read_options(path: Path) -> Options:
             near = get_close_matches(key, known, 1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
             raise StudyError(f"{path}: unknown key {key!r}{hint}")
+    if "tallies" in table and "masks" in table:
+        raise StudyError(f"{path}: masks and tallies exclude each other; write a tally file of the masks, too")
+    if "tallies" in table:
+        table["masks"] = ""
     if "masks" not in table:
         raise StudyError(f'{path}: has no masks = "…/{{rater}}/{{case}}.png"')
     # said as on the command line
@@ -157,6 +164,8 @@ def read_options(path: Path) -> Options:
         table["exchangeable"] = bool(table.pop("raters"))
     try:
         typed = {key: _typed(key, value) for key, value in table.items()}
+        if "tallies" in typed:
+            return Options(**typed | {"tallies": tuple(list_tally_files(typed["tallies"], path.parent) or ())})
         return Options(**typed | {key: _beside(path, key, typed[key]) for key in PATHS if key in typed})
     except ManytruthsError as error:
         raise StudyError(f"{path}: {error}") from None
@@ -195,6 +204,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "margin": (float, "0.05", float),
     "instances": (bool, "true", bool),
     "lesion_threshold": (object, "0.5", lambda value: _number(value)),
+    "tallies": ((str, list), '["centre-a.tally", "centre-b.tally"]', lambda files: _paths(files)),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""
@@ -204,6 +214,13 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError
     return float(value)
+
+
+def _paths(files: Any) -> tuple[str, ...]:
+    named = [files] if isinstance(files, str) else files
+    if not named or not all(isinstance(name, str) for name in named):
+        raise TypeError
+    return tuple(named)
 
 
 def _two(low: Any, high: Any) -> tuple[float, float]:
@@ -220,6 +237,13 @@ def _names(cases: Any) -> tuple[str, ...]:
     if not isinstance(cases, list):
         raise TypeError
     return tuple(map(str, cases))
+
+
+def written(options: Options) -> dict[str, Any]:
+    """The options that are not as they are by default, but for where masks or tally files are."""
+    defaults = Options("")
+    names = [option.name for option in fields(options) if option.name not in ("masks", "tallies")]
+    return {name: getattr(options, name) for name in names if getattr(options, name) != getattr(defaults, name)}
 
 
 def merged(options: Options, **given: Any) -> Options:

@@ -246,11 +246,15 @@ class Edit:
     """The parent's mask, wherever else it is left out; None where there is no file of it."""
     step: int
     """1 where the parent started from nothing, 2 where the parent is an edit of such a read, …"""
+    tally: Tally | None = None
+    """The table of both, where it comes from a tally file."""
 
 
 def edit_tally(case: Case, column: Column, region: str | None = None) -> Tally | None:
     """The table of an edit and what it started from; None where that was not kept."""
     edit = case.edits[column]
+    if edit.tally is not None:
+        return edit.tally
     if edit.origin is None:
         return None
     # the case as if nobody but these two had seen it

@@ -18,15 +18,17 @@ from ..core.labels import Labels
 from ..core.tally import Tallies, Tally
 from ..core.tiles import is_lazy
 from ..io.tables import read_table
+from ..io.tally_files import list_tally_files
 from ..io.template import Complain
 from .case import Case
 from .case_files import check_excluded_raters, check_session, check_void, find_cases, need_two_raters
 from .engine import Executor, map_on
 from .mask_values import find_other_values, raise_first
 from .named_lesions import order_cases
-from .options import Options, merged, read_options
+from .options import Options, merged, read_options, written
 from .processes import Progress, map_in_order
 from .reading_log import UnusedReading
+from .tallied import TalliedStudy, read_tallied
 
 R = TypeVar("R")
 
@@ -53,6 +55,8 @@ class Study:
         Readings that do not count, and why.
     executor : Executor, optional
         Where cases are worked on instead of processes of our own; see :meth:`open`.
+    tallied : TalliedStudy, optional
+        What tally files say about themselves, where the cases come from them: there are no pixels then.
     """
 
     def __init__(
@@ -65,15 +69,17 @@ class Study:
         left_out: Mapping[str, str] | None = None,
         unused: Sequence[UnusedReading] = (),
         executor: Executor | None = None,
+        tallied: TalliedStudy | None = None,
     ) -> None:
         self.options, self.properties, self.coded, self.executor = options, properties, coded, executor
         self.left_out, self.unused = left_out or {}, tuple(unused)
+        self.tallied = tallied
         self._cases = {case.name: case for case in cases}
 
     @classmethod
     def open(
         cls,
-        masks: str | Path,
+        masks: str | Path | Sequence[str | Path],
         *,
         images: str | None = None,
         roi: str | None = None,
@@ -112,9 +118,11 @@ class Study:
 
         Parameters
         ----------
-        masks : str or Path
+        masks : str, Path or sequence of these
             A template such as ``"masks/{rater}/{case}.png"`` (also ``{subject}``, ``{label}``, ``{session}``), a
-            ``study.toml``, or the folder that has one. All other arguments override the file.
+            ``study.toml``, or the folder that has one. All other arguments override the file. Or one or several tally
+            files (:func:`manytruths.share_tallies`), which take ``region``, ``foreground``, ``exclude_rater``,
+            ``exclude``, ``session``, ``primary``, ``margin`` and ``trained_on`` alone.
         images, roi, ranks, predictions : str, optional
             Templates of images, regions to count, rank maps, and predictions; ``predictions`` may have ``{algorithm}``.
         reference : str, optional
@@ -198,8 +206,9 @@ class Study:
         StudyError
             Where files or names do not fit together.
         """
+        tallies = list_tally_files(masks)
         given = merged(
-            _start(masks),
+            _start(masks) if tallies is None else Options(""),  # type: ignore[arg-type]
             images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads, targets=targets,
             reference=reference, training=training, probability=probability, margin=margin,
             limits=None if limits is None else tuple(limits),
@@ -216,12 +225,19 @@ class Study:
             trained_on=None if trained_on is None else dict(trained_on),
             instances=instances, lesion_rule=lesion_rule, lesion_threshold=lesion_threshold,
         )  # fmt: skip
+        if tallies or given.tallies:
+            return cls._of_tallies(tallies or given.tallies, written(given) | ({"region": region} if region else {}))
         found_cases, left_out, unused = find_cases(given, complain)
         _need_labels(given, found_cases)
         check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
         return cls(found_cases, given, properties, left_out=left_out, unused=unused, executor=executor)
+
+    @classmethod
+    def _of_tallies(cls, paths: Sequence[str], given: Mapping[str, Any]) -> Study:
+        found = read_tallied(paths, given)
+        return cls(found.cases, found.options, found.properties, unused=found.unused, tallied=found)
 
     @classmethod
     def from_arrays(
@@ -323,6 +339,11 @@ class Study:
         if name not in self._cases:
             raise CallError(f"no case {name!r}; there are {', '.join(list(self._cases)[:8])}, …")
         return self._cases[name]
+
+    @property
+    def exact(self) -> bool:
+        """Whether patterns are those of the masks; tally files may have rare ones merged."""
+        return self.tallied is None or not self.tallied.merged
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -131,13 +131,17 @@ UNBROKEN = ("missing_marks", "identical_raters", "identical_sessions")
 
 def review_reading(reading: Reading, table: Tally) -> MaskReview:
     """Look for broken masks of a case; ``table`` holds the whole image. Large ones are not looked at."""
-    if reading.is_large:
+    # those of tally files were looked at where the masks are
+    if reading.is_large or reading.counts is not None:
         return MaskReview()
     return review_masks(table, reading.masks, reading.case.options.void)
 
 
 def find_suspicions(study: Study, reviews: Mapping[str, MaskReview]) -> tuple[Suspicion, ...]:
     """All masks of a study that are probably broken, lost or copied, by what each case shows and by comparing cases."""
+    twice = Counter(column.name for column in study.columns)
+    if study.tallied is not None:
+        return tuple(replace(each, names=_names(each.columns, twice)) for each in study.tallied.suspicions)
     reviews = {name: review for name, review in reviews.items() if review.traces}
     usual = _usual_fit(reviews)
     alone = [(name, mask) for name, review in reviews.items() for mask in review.broken if mask.kind != "identical"]
@@ -156,16 +160,19 @@ def find_suspicions(study: Study, reviews: Mapping[str, MaskReview]) -> tuple[Su
     always = [] if study.options.exchangeable else list(_always_shifted(reviews))
     whole = {suspicion.columns for suspicion in always}
     found = [*always, *(s for s in found if s.kind != "shifted" or s.columns not in whole)]
-    twice = Counter(column.name for column in study.columns)
     return tuple(_name_columns(suspicion, twice, reviews) for suspicion in found)
 
 
 def _name_columns(suspicion: Suspicion, sessions: Mapping[str, int], reviews: Mapping[str, MaskReview]) -> Suspicion:
-    names = tuple(str(c) if sessions[c.name] > 1 else c.name for c in suspicion.columns)
+    names = _names(suspicion.columns, sessions)
     others = {c.name for c in reviews[suspicion.case].traces} - {suspicion.columns[0].name} if suspicion.case else ()
     traces = reviews[suspicion.case or next(iter(reviews))].traces
     item = pixel_name(len(next(iter(traces.values())).shape))
     return replace(suspicion, names=names, compared=len(others), item=item)
+
+
+def _names(columns: Sequence[Column], sessions: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(str(c) if sessions[c.name] > 1 else c.name for c in columns)
 
 
 def _usual_fit(reviews: Mapping[str, MaskReview]) -> float:

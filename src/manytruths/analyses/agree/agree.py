@@ -21,6 +21,7 @@ from ...claims.raters import consider_raters
 from ...claims.readings import consider_readings
 from ...claims.sentences import counted
 from ...claims.sessions import consider_sessions, session_notes
+from ...claims.sharing import tallied_notes
 from ...claims.sizes import SizeFacts, consider_sizes
 from ...core.tally import Tallies
 from ...core.undefined import Note
@@ -31,7 +32,7 @@ from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
 from ..paper_tables.formats import parse_formats
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..result import Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
 from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, large_notes, parse_measures
 from .changes import change_notes
@@ -63,6 +64,9 @@ from .tables import (
     raters_who_marked,
     regions_table,
 )
+
+NEED_PIXELS = ("heatmaps", "distances", "lesions", "diameters", "disputed regions", "image features")
+"""What a study without pixels has none of."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -263,7 +267,7 @@ class Agreement(Result):
 
 
 def agree(
-    study: Study | str | Path,
+    study: StudySource,
     *,
     out: str | Path | None = None,
     kappa_scale: str = "landis_koch",
@@ -288,7 +292,7 @@ def agree(
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, str, Path or sequence of these
         A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
     out : str or Path, optional
         Folder for the results, written to ``out/agree/``; by default nothing is written. Heatmaps are written while
@@ -418,6 +422,7 @@ def tabulate_agreement(
         *unmeasured,
     )
     notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
+    notes = (*notes, *tallied_notes(study, NEED_PIXELS))
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
         study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,

@@ -118,7 +118,10 @@ def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
 
 
 def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
-    """The same of a case whose masks are in memory."""
+    """The same of a case whose masks are in memory; of one without pixels, what is counted."""
+    if reading.counts is not None:
+        counted = tuple(name for name in plan.measure if name == "sizes")
+        plan = replace(plan, folder=None, measured=False, measure=counted)
     case, table = reading.case, reading.tally(judged=False)
     if reading.is_large:
         return CaseAgreement(table, left_out=_left_out(reading, plan), axes=len(reading.grid.shape))

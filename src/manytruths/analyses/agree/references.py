@@ -81,7 +81,7 @@ def count_references(
             marked(masks),
             raters="exchangeable" if case.options.exchangeable else None,
             predictions=marked(judged), references=marked(reading.references),
-            labels=Labels((0, 1)), region=region, unit=reading.grid.item_size,
+            labels=Labels((0, 1)), region=region, unit=reading.grid.item_size, counts=reading.counts,
         )  # fmt: skip
 
     named = label_values(reading, table)
@@ -378,8 +378,9 @@ def consider_given_references(log: ClaimLog, result: Agreement) -> None:
     if table is None:
         return
     names = list(dict.fromkeys(str(row["against"]) for row in table.rows))
-    consider_equal_references(log, result.equal_references)
-    consider_voted_references(log, result.voted_references)
+    if result.study.exact:
+        consider_equal_references(log, result.equal_references)
+        consider_voted_references(log, result.voted_references)
     index = TableIndex("agree/reference_scores.csv", table)
     raters = [""] if result.study.options.exchangeable else result.study.rater_names
     consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...core.errors import InputError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note, Undefined
 from ...io.result_tables import Row, Table
-from ...measures.sizes import LENGTHS, MarkSize, SizeUnits, measure_marks
+from ...measures.sizes import LENGTHS, CountedMark, MarkSize, SizeUnits, measure_marks
 from ...shape.diameters import MaskAxes, measure_axes
 from ...shape.grid import times
 from ...study import Study
@@ -53,11 +53,11 @@ class CaseSizes:
 
     def of(self, column: Column, label: str) -> MarkSize:
         """The size of one mark."""
-        return self.marks[column].get(label) or MarkSize.nothing(self.units.axes)
+        return self.marks[column].get(label) or self.units.nothing()
 
     def of_reference(self, column: Column, label: str) -> MarkSize:
         """The size of what a given reference marks of a label; ``""`` where there is only one."""
-        return self.references[column].get(label) or MarkSize.nothing(self.units.axes)
+        return self.references[column].get(label) or self.units.nothing()
 
 
 def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
@@ -70,7 +70,12 @@ def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
     marks = measure_labels(reading, reading.masks, values)
     references = measure_labels(reading, reading.references, by_value(label_values(reading, table)))
     lesions = _measure_lesions(reading, table, _inside(reading))
-    return CaseSizes(SizeUnits.of(reading.grid), marks, lesions, references)
+    return CaseSizes(size_units(reading), marks, lesions, references)
+
+
+def size_units(reading: Reading) -> SizeUnits:
+    """In what the sizes of a case are given."""
+    return replace(SizeUnits.of(reading.grid), counted=reading.counts is not None)
 
 
 def measure_labels(
@@ -85,7 +90,12 @@ def measure_labels(
     if inside is not None:
         cuts = [bool((mark & ~inside).any()) for mark in marks]
         marks = [mark & inside for mark in marks]
-    found = dict(zip(keys, measure_marks(marks, reading.grid, cuts) if marks else (), strict=True))
+    if reading.counts is not None:
+        units, counts = size_units(reading), reading.counts
+        measured: Sequence[MarkSize] = [CountedMark.of(int(counts[mark].sum()), units) for mark in marks]
+    else:
+        measured = measure_marks(marks, reading.grid, cuts) if marks else ()
+    found = dict(zip(keys, measured, strict=True))
     return {column: {label: found[column, value] for label, value in values.items()} for column in masks}
 
 
@@ -188,7 +198,7 @@ def sizes_table(
                 for statistic, value in mark.statistics().items():
                     extra = (column.name, column.session, sizes.units.of_statistic(statistic))
                     table.append(Row("case", statistic, value, name, group, label, region, extra, n=mark.pixels))
-    if measured:
+    if any(not sizes.units.counted for sizes in measured.values()):
         cut = float(len(cut_cases(table)))
         regions = {row.region for row in table.rows}
         region = regions.pop() if len(regions) == 1 else "mixed"

@@ -27,6 +27,7 @@ from ...claims.numbers import TableIndex, number_cell
 from ...claims.orders import not_tested
 from ...claims.sentences import counted
 from ...claims.sessions import session_notes
+from ...claims.sharing import tallied_notes
 from ...claims.sizes import ReferenceSizeFacts, consider_reference_sizes
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
@@ -48,7 +49,7 @@ from ...study.options import merged
 from ..agree.distances import check_tolerance
 from ..agree.references import Equal, find_equal_masks, find_votes
 from ..paper_tables.formats import parse_formats
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..result import Result, StudySource, Tables, console_or_stdout, need_pixels, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import NAMES, LabelCounts, count_labels
@@ -82,6 +83,10 @@ COPIES = 0.1
 """From this share of cases on, and two, masks that are a rater's do not count as agreement with the raters."""
 SHEET = "grading"
 """The folder of the grading sheet."""
+
+
+NEED_PIXELS = ("distances", "boundaries", "lesions", "diameters", "second look")
+"""What a study without pixels has none of."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,8 +179,9 @@ class Evaluation(Result):
             labels = [part.label for part in self.mask_scores.parts]
             lacks = {a.name: self._counts_missing(a) for a in self.mask_scores.parts[0].algorithms}
             consider_algorithm_failures(log, scores, self.main_reference, lacks, labels, each)
-        consider_equal_references(log, self.equal_references)
-        consider_voted_references(log, find_votes(self._beside_references))
+        if self.study.exact:
+            consider_equal_references(log, self.equal_references)
+            consider_voted_references(log, find_votes(self._beside_references))
         if self.sizes is not None:
             agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
             consider_reference_sizes(log, agreed, self._size_facts)
@@ -300,7 +306,7 @@ class Evaluation(Result):
 
 
 def evaluate(
-    study: Study | str | Path,
+    study: StudySource,
     *,
     out: str | Path | None = None,
     predictions: str | None = None,
@@ -345,7 +351,7 @@ def evaluate(
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, str, Path or sequence of these
         A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
     out : str or Path, optional
         Folder for the results, written to ``out/evaluate/``; by default nothing is written.
@@ -460,6 +466,7 @@ def evaluate(
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
     if grading_sheet:
+        need_pixels(study, "--grading-sheet")
         if out is None:
             raise CallError("grading_sheet writes pictures; say where with out=")
         refuse_graded(Path(out) / "evaluate" / SHEET)
@@ -478,7 +485,7 @@ def evaluate(
     return result
 
 
-def _open(study: Study | str | Path, predictions: str | None) -> Study:
+def _open(study: StudySource, predictions: str | None) -> Study:
     """The study, with the predictions of a template where one is given."""
     if predictions is None:
         return open_study(study)
@@ -499,6 +506,8 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
     """The plan as it fits a study, or an error; ``wanted`` are parts that need masks."""
     for method in plan.consensus:
         estimator(method)
+    if study.tallied is not None:
+        plan = _without_pixels(study, plan)
     _check_numbers(study, plan)
     _check_study(study, plan)
     if plan.boundaries == "outlines" and study.options.probability and plan.threshold is None:
@@ -510,6 +519,14 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
     margin = study.options.margin if plan.margin is None else plan.margin
     check_margin(margin)
     return replace(plan, margin=margin, second_look=plan.second_look and len(study.algorithms) > 1)
+
+
+def _without_pixels(study: Study, plan: EvaluatePlan) -> EvaluatePlan:
+    """What can be counted; what cannot, and was asked for, is refused."""
+    for name in ("boundaries", "intensity_curves"):
+        if getattr(plan, name):
+            need_pixels(study, f"--{name.replace('_', '-')}")
+    return replace(plan, distances=False, lesions=False, second_look=False)
 
 
 def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
@@ -526,6 +543,8 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
 
 
 def _check_study(study: Study, plan: EvaluatePlan) -> None:
+    if study.options.predictions is None and study.tallied is not None:
+        raise InputError("the tally files have no predictions; write them with --predictions unet/{case}.png")
     if study.options.predictions is None:
         raise CallError("evaluate needs predictions, as in --predictions unet/{case}.png")
     if not study.algorithms:
@@ -658,7 +677,7 @@ def tabulate_evaluation(
         *session_notes(study), *moved.notes, *notes(study, plan, masks, probabilities),
         *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
-        *sheet_notes(study, plan, without_image),
+        *sheet_notes(study, plan, without_image), *tallied_notes(study, NEED_PIXELS),
     )  # fmt: skip
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
     return Evaluation(

@@ -260,6 +260,7 @@ class LabelMarks:
                 labels=Labels((0, 1)),
                 region=region,
                 unit=reading.grid.item_size,
+                counts=reading.counts,
             )
         return replace(table, region="union") if case.options.region == "union" else table
 

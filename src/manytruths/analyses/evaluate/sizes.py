@@ -13,7 +13,7 @@ from ...measures.sizes import MarkSize, SizeUnits
 from ...study import Study
 from ..agree.reference_sizes import COMPARED, MOST_CHARTS, chart_name, reference_chart, reference_rows
 from ..agree.size_agreement import RATIOS, SizeReadings, Values
-from ..agree.sizes import MEASURED_AXES, measure_labels, region_of_sizes
+from ..agree.sizes import MEASURED_AXES, measure_labels, region_of_sizes, size_units
 from ..tables import Settings, group_names
 from .marks import CaseMarks
 
@@ -35,7 +35,7 @@ class PredictedSizes:
         given = self.marks.get((algorithm, reference)) or self.marks.get(("", reference))
         if judged is None or given is None:
             return None
-        nothing = MarkSize.nothing(self.units.axes)
+        nothing = self.units.nothing()
         return judged.get(label, nothing), given.get(label, nothing)
 
 
@@ -57,7 +57,7 @@ def measure_predictions(whole: CaseMarks) -> PredictedSizes | None:
             c: np.ma.array(array, mask=np.ma.getmaskarray(array) | area) for c, array in reading.references.items()
         }
         marks |= {(judged.name, c.name): m for c, m in measure_labels(reading, given, values).items()}
-    return PredictedSizes(SizeUnits.of(reading.grid), marks)
+    return PredictedSizes(size_units(reading), marks)
 
 
 def sizes_table(cases: Mapping[str, PredictedSizes], tallies: Tallies, labels: list[str]) -> Table:
@@ -67,7 +67,7 @@ def sizes_table(cases: Mapping[str, PredictedSizes], tallies: Tallies, labels: l
         where = name, group_names(tallies, name)
         for who, marks in sizes.marks.items():
             for label in labels:
-                mark = marks.get(label) or MarkSize.nothing(sizes.units.axes)
+                mark = marks.get(label) or sizes.units.nothing()
                 for statistic, value in mark.statistics().items():
                     extra = (*who, sizes.units.of_statistic(statistic))
                     region = region_of_sizes(tallies[name])
@@ -93,11 +93,11 @@ def _compare(
     by_unit: dict[tuple[int, str], list[str]] = {}
     for name, sizes in cases.items():
         by_unit.setdefault((sizes.units.axes, sizes.units.size), []).append(name)
-    for (axes, _), chosen in by_unit.items():
+    for chosen in by_unit.values():
         units = cases[chosen[0]].units
         regions = {region_of_sizes(tallies[name]) for name in chosen}
         region = regions.pop() if len(regions) == 1 else "mixed"
-        for size in (s for s in COMPARED if s != ("volume" if axes == 2 else "area")):
+        for size in (s for s in COMPARED if s in units.nothing().statistics()):
             for label in labels:
                 for algorithm in study.algorithms:
                     for reference in given:

@@ -17,7 +17,7 @@ from ...io.result_tables import PlainTable
 from ...io.results import replacing, write_summary, written_files
 from ...study import Progress, Study
 from ...study.grids import is_resampled
-from ..result import Tables, open_study
+from ..result import Tables, need_pixels, open_study
 from ..tables import marked_rows
 from .annotation_tools import export_annotations
 from .result import Export, check_folder, resampled_notes
@@ -143,7 +143,7 @@ def export(
         check_consensus(consensus)
         images = None if series is None else Path(series)
         return export_annotations(
-            open_study(study), format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
+            _open(study, format), format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
         )  # fmt: skip
     options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
     if format == "nnunet" and disputed == "soft":
@@ -153,7 +153,13 @@ def export(
         )
     if format == "nnunet":
         folder = _numbered_folder(folder, id, name)
-    return _export_training_set(open_study(study), format, folder, options, opening_errors, jobs, progress)
+    return _export_training_set(_open(study, format), format, folder, options, opening_errors, jobs, progress)
+
+
+def _open(study: Study | str | Path, format: str) -> Study:
+    opened = open_study(study)
+    need_pixels(opened, f"export {format}")
+    return opened
 
 
 def _numbered_folder(parent: Path, number: int, name: str) -> Path:

@@ -165,7 +165,7 @@ def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
         from .large import fuse_large_case
 
         return fuse_large_case(reading, plan)
-    if plan.folder is None:
+    if plan.folder is None or reading.counts is not None:
         return estimate_case(reading, plan).kept
     files = [path for method in plan.methods for path in map_files(case, plan, method)]
     files += [sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m)]
@@ -186,7 +186,9 @@ def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
 
 
 def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
-    """A case whose masks are in memory."""
+    """A case whose masks are in memory; of one without pixels, what is counted."""
+    if reading.counts is not None:
+        plan = replace(plan, distances=False, lesions=False)
     readings = FirstReadings.of(reading)
     table = readings.table
     estimates = {
@@ -337,6 +339,7 @@ def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
         unit=reading.grid.item_size,
         void=options.void,
         foreground=options.foreground,
+        counts=reading.counts,
     )
     try:
         return joint.restrict(table.region) if table.region in ("union", "modified_background") else joint

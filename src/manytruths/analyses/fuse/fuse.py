@@ -33,6 +33,7 @@ from ...claims.consensus import SameMasks, consider_left_out, consider_same_mask
 from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, join_names
 from ...claims.sessions import session_notes
+from ...claims.sharing import tallied_notes
 from ...complexity import STATISTICS, Complexity, GroupClassifier, fit_complexity_groups
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
@@ -57,7 +58,7 @@ from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
 from ..many import many_raters, without_absent
 from ..paper_tables.formats import parse_formats
-from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..result import OUT, Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import (
     NOTHING_MOVED,
     Moved,
@@ -77,6 +78,8 @@ from .same_masks import count_present, find_same_masks
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
 """Each rater against each consensus (Yang 2023, eqs. 13–15)."""
 
+NEED_PIXELS = ("consensus masks", "probability maps", "distances", "lesions")
+"""What a study without pixels has none of."""
 LEAST_CASES = 10
 """Fewer cases make no groups."""
 LEAST_RATERS = 3
@@ -177,7 +180,7 @@ class Fusion(Result):
         differences = TableIndex("fuse/differences.csv", self.differences)
         consider_same_masks(log, differences, self.same_masks, self.methods)
         consider_left_out(log, TableIndex("fuse/left_out.csv", self.left_out), self.methods)
-        given = {name: case.references for name, case in self.cases.items()}
+        given = {name: case.references for name, case in self.cases.items()} if self.study.exact else {}
         for of in ("rater", "consensus"):
             equal = find_equal_masks(given, "algorithm" if of == "consensus" else "rater")
             consider_equal_references(log, equal, of=of)
@@ -257,7 +260,7 @@ class Fusion(Result):
 
 
 def fuse(
-    study: Study | str | Path,
+    study: StudySource,
     *,
     out: str | Path | None = None,
     consensus: str | Sequence[str] | None = None,
@@ -284,7 +287,7 @@ def fuse(
 
     Parameters
     ----------
-    study : Study, str or Path
+    study : Study, str, Path or sequence of these
         A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
     out : str or Path, optional
         Folder for the results, written to ``out/fuse/``; by default nothing is written. A run that was interrupted
@@ -413,6 +416,7 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,
              *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies),
              *large_notes({name: case.left_out for name, case in cases.items()}))  # fmt: skip
+    notes = (*notes, *tallied_notes(study, NEED_PIXELS))
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 

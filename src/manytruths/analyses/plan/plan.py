@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
 from ...claims.planning import allowance_words, consider_planning, doubt_masks
 from ...claims.sentences import counted
+from ...claims.sharing import tallied_notes
 from ...core.errors import CallError
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note
@@ -24,7 +25,7 @@ from ...study.suspicions import find_suspicions, review_reading
 from ..paper_tables.formats import parse_formats
 from ..printing import grid, print_parts
 from ..reliability.reliability import names_masks
-from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
+from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, mark_all, mark_resampled
 from .kappa import kappa_topic
 from .majority import majority_topic
@@ -143,7 +144,7 @@ def plan(
     rho: float | None = None,
     reported_accuracy: float | None = None,
     wanted_actual: float | None = None,
-    pilot: Ratings | Study | str | Path | None = None,
+    pilot: Ratings | StudySource | None = None,
     columns: Mapping[str, str] | None = None,
     reference_column: str | None = None,
     filter: Mapping[str, str] | None = None,
@@ -193,8 +194,8 @@ def plan(
         Accuracy of an algorithm measured against the raters' majority.
     wanted_actual : float, optional
         Accuracy that the algorithm is to have in fact.
-    pilot : Ratings, Study, str or Path, optional
-        Ratings or masks of a pilot study, or the path of a table of ratings, or a template of masks.
+    pilot : Ratings, Study, str, Path or sequence of these, optional
+        Ratings or masks of a pilot study, or the path of a table of ratings, a template of masks, or tally files.
     columns : mapping, optional
         For a table of ratings: columns of other names, as ``{"case": "image", "rater": "reader", "label": "dx"}``.
     reference_column : str, optional
@@ -270,7 +271,7 @@ class _Pilot:
     item: str = ""
 
 
-def _read_pilot(pilot: Ratings | Study | str | Path | None, reading: Mapping[str, Any]) -> _Pilot:
+def _read_pilot(pilot: Ratings | StudySource | None, reading: Mapping[str, Any]) -> _Pilot:
     unused = next((f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None), "")
     if pilot is None:
         if unused:
@@ -286,6 +287,7 @@ def _read_pilot(pilot: Ratings | Study | str | Path | None, reading: Mapping[str
             raise CallError(f"{unused} is for reading a table of ratings, but the pilot {name} has masks")
         return _read_masks(open_raters(pilot))
     given = {name: value for name, value in reading.items() if value is not None}
+    assert isinstance(pilot, str | Path)
     return _Pilot(open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings)
 
 
@@ -294,7 +296,9 @@ def _read_masks(study: Study) -> _Pilot:
     tallies = study.gathered({name: table for name, (table, _, _) in cases.items()})
     suspicions = find_suspicions(study, {name: review for name, (_, _, review) in cases.items()})
     item = pixel_name(max(axes for _, axes, _ in cases.values()))
-    return _Pilot(tallies, mark_resampled(study, ()), doubt_masks(suspicions, tallies), item)
+    moved = mark_resampled(study, ())
+    moved = replace(moved, notes=(*moved.notes, *tallied_notes(study, ())))
+    return _Pilot(tallies, moved, doubt_masks(suspicions, tallies), item)
 
 
 def _count_raters(case: Case) -> tuple[Tally, int, MaskReview]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
 from ...claims.numbers import has_interval
 from ...claims.sentences import counted, number
-from ...core.errors import CallError
+from ...claims.sharing import tallied_notes
+from ...core.errors import CallError, StudyError
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import or_undefined, reason
 from ...inference.intervals import too_few_subjects
@@ -32,6 +33,7 @@ from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, si
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
+from ...study.case import NO_PIXELS
 from ..agree.references import size_unit
 from ..printing import grid, print_parts, with_count, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
@@ -108,8 +110,8 @@ class MaskReliability(Result):
     ----------
     tallies : Tallies
         The table of patterns of every case.
-    lesions : LesionRatings
-        The lesions of all cases, and who found them.
+    lesions : LesionRatings or None
+        The lesions of all cases, and who found them; None where the study comes from tally files.
     settings : Settings
         Level of intervals.
     tables : Tables
@@ -127,7 +129,7 @@ class MaskReliability(Result):
     command: ClassVar[str] = "reliability"
 
     tallies: Tallies
-    lesions: LesionRatings
+    lesions: LesionRatings | None
     settings: Settings
     tables: Tables[Table]
     notes: tuple[str, ...] = ()
@@ -140,6 +142,11 @@ class MaskReliability(Result):
     def exchangeable(self) -> bool:
         """Whether a slot is not a person, so that nothing is said about a rater."""
         return any(table.exchangeable for table in self.tallies.values())
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """The names of the raters."""
+        return pool(self.tallies, mixed=True).rater_names if self.lesions is None else self.lesions.ratings.raters
 
     @property
     def masks(self) -> Table:
@@ -159,8 +166,8 @@ class MaskReliability(Result):
             of="masks",
             cases=len(self.tallies),
             subjects=len(self.tallies.by_subject()),
-            raters=list(self.lesions.ratings.raters),
-            lesions=len(self.lesions.ratings),
+            raters=list(self.raters),
+            **({} if self.lesions is None else {"lesions": len(self.lesions.ratings)}),
             lesion_items="union" if self.rule is None else "matched",
             lesion_rule=self.rule,
             region=region_of(self.tallies),
@@ -171,11 +178,10 @@ class MaskReliability(Result):
     def describe(self) -> str:
         """What was analysed, in one line."""
         sizes = {
-            "rater": len(self.lesions.ratings.raters),
+            "rater": len(self.raters),
             "case": len(self.tallies),
             self.subject: len(self.tallies.by_subject()),
-            "lesion": len(self.lesions),
-        }
+        } | ({} if self.lesions is None else {"lesion": len(self.lesions)})
         return ", ".join(counted(count, thing) for thing, count in sizes.items())
 
     def print(self, console: Any = None) -> None:
@@ -184,7 +190,8 @@ class MaskReliability(Result):
         console.print(f"[bold]{self.describe()}[/bold]\n")
         title = f"{self.pixel.capitalize()} by {self.pixel} (region: {region_of(self.tallies)})"
         parts = [_means_grid(self, title, self.masks)]
-        parts.append(_means_grid(self, "Lesion by lesion: found or missed", self.detection))
+        if self.lesions is not None:
+            parts.append(_means_grid(self, "Lesion by lesion: found or missed", self.detection))
         parts += [] if self.exchangeable else [_raters_grid(self)]
         print_parts(console, parts, self.notes)
 
@@ -209,33 +216,39 @@ def mask_reliability(
     rule = study.options.lesions if items == "matched" else None
     if rule is not None and overlap is not None:
         raise CallError("lesion_overlap is for components of the union; matched lesions have a threshold")
+    if study.tallied is not None and (rule is not None or overlap is not None or min_size != 1):
+        raise StudyError(f"a rule of lesions {NO_PIXELS}, or leave it out")
     settings, given = settings or Settings(), assumptions or Assumptions()
     if study.options.exchangeable and not given.by_majority:
         raise CallError("raters are exchangeable: a column is not a person, so accuracies of raters cannot be given")
     work = partial(_read_case, min_size=min_size, overlap=overlap, rule=rule)
     cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
     tallies = study.gathered({name: table for name, (table, _, _) in cases.items()})
-    by_case = {name: lesions for name, (_, lesions, _) in cases.items()}
+    by_case = {name: lesions for name, (_, lesions, _) in cases.items() if lesions is not None}
     pixel, subject = pixel_name(max(axes for _, _, axes in cases.values())), subject_word(study)
-    lesions = pool_lesions(by_case, tallies.subjects)
     named = not study.options.exchangeable
-    masks = mask_table(tallies, settings, given, named=named)
-    detection = detection_table(by_case, tallies, settings, given.of_lesions, named=named)
-    listed = lesion_table(lesions, tallies, named=named)
-    moved = mark_resampled(study, (masks, detection, listed))
-    tables = Tables((masks, detection, listed))
-    result = MaskReliability(tallies, lesions, settings, tables, (), given, pixel, subject, rule)
-    return replace(result, notes=(*moved.notes, *_notes(result)))
+    tables, lesions = [mask_table(tallies, settings, given, named=named)], None
+    if study.tallied is None:
+        lesions = pool_lesions(by_case, tallies.subjects)
+        tables.append(detection_table(by_case, tallies, settings, given.of_lesions, named=named))
+        tables.append(lesion_table(lesions, tallies, named=named))
+    moved = mark_resampled(study, tables)
+    result = MaskReliability(tallies, lesions, settings, Tables(tables), (), given, pixel, subject, rule)
+    return replace(result, notes=(*moved.notes, *_notes(result), *tallied_notes(study, ["lesions"])))
 
 
-def _read_case(case: Case, min_size: int, overlap: float | None, rule: Rule | None) -> tuple[Tally, LesionRatings, int]:
-    """The table of a case, its lesions, and the axes of its masks."""
+def _read_case(
+    case: Case, min_size: int, overlap: float | None, rule: Rule | None
+) -> tuple[Tally, LesionRatings | None, int]:
+    """The table of a case, its lesions where it has pixels, and the axes of its masks."""
     reading = case.read()
     region = case.region(reading.grid)
     table = reading.tally(region, judged=False)  # first, since its error messages are the best
     matching: dict[str, Any] = {}
     if rule is not None:
         matching = {"rule": rule.name, "threshold": rule.threshold, "instances": case.options.instances}
+    if reading.counts is not None:
+        return table, None, len(reading.grid.shape)
     try:
         lesions = lesion_ratings(
             {**reading.masks, **dict.fromkeys(case.absent)},
@@ -382,6 +395,8 @@ def _notes(result: MaskReliability) -> Iterator[str]:
         )
     if given.by_majority:
         yield from _majority_notes(result)
+    if lesions is None:
+        return
     if len(lesions):
         yield FLOOR
     if result.rule is not None:
@@ -404,7 +419,7 @@ def _majority_notes(result: MaskReliability) -> Iterator[str]:
         "there is no reference: right means as the majority of the other raters, so that errors that most share count "
         "as right"
     )
-    if len(result.lesions.ratings.raters) == 2:
+    if len(result.raters) == 2:
         yield "with two raters the majority of the others is the other rater, so that accuracy is their agreement"
     if result.exchangeable:
         yield "raters are exchangeable: ρ uses one accuracy for all of them, and nothing is said about a single rater"
@@ -439,12 +454,15 @@ def _raters_grid(result: MaskReliability) -> Any:
         rows = [r for r in table.all(name, "pooled") if "rater" in r.columns and r["rater"] == rater and not r.label]
         return number(rows[0].value, digits) if rows else "–"
 
+    by_majority = result.assumptions.by_majority
+    accuracy = f"as most others, {result.pixel}s" if by_majority else "accuracy given"
     rows = []
-    for rater in result.lesions.ratings.raters:
+    if result.lesions is None:
+        rows = [[rater, value(result.masks, "accuracy", rater)] for rater in result.raters]
+        return grid("Raters, against the majority of the others, all cases together", ["", accuracy], rows)
+    for rater in result.raters:
         found = [value(result.detection, name, rater) for name in ("found", "found_of_others")]
         alone = value(result.detection, "found_alone", rater, 0)
         rows.append([rater, value(result.masks, "accuracy", rater), *found, alone])
-    by_majority = result.assumptions.by_majority
-    accuracy = f"as most others, {result.pixel}s" if by_majority else "accuracy given"
     header = ["", accuracy, "lesions found", "of those that most others found", "found alone"]
     return grid("Raters, against the majority of the others, all cases together", header, rows)

@@ -15,13 +15,14 @@ from ...core.errors import CallError, InputError
 from ...core.undefined import REASONS, undefined_like
 from ...inference.intervals import Interval
 from ...io.result_tables import Table
+from ...io.tally_files import is_tally_file
 from ...ratings.accuracy import Majorities, majorities
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
 from ..paper_tables.formats import parse_formats
-from ..result import Result, Tables, console_or_stdout, open_raters, results_folder, summary_of
+from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
 from ..tables import Settings
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
 from .masks import Assumptions, LesionItems, MaskReliability, mask_reliability
@@ -129,7 +130,7 @@ class Reliability(Result):
 
 
 def reliability(
-    data: Ratings | Study | str | Path,
+    data: Ratings | StudySource,
     *,
     out: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
@@ -162,7 +163,7 @@ def reliability(
 
     Parameters
     ----------
-    data : Ratings, Study, str or Path
+    data : Ratings, Study, str, Path or sequence of these
         Ratings; a table of ratings (CSV, Parquet or Excel), long or wide; or masks: a study, a template with
         ``{rater}`` and ``{case}``, a ``study.toml`` or its folder. In masks every pixel is a rating, and so is every
         lesion: found or missed.
@@ -277,8 +278,13 @@ def reliability(
     return result
 
 
-def names_masks(path: str | Path) -> bool:
-    """Whether a path names masks: a template, a study file or a folder; otherwise it is a table of ratings."""
+def names_masks(path: str | Path | Sequence[str | Path]) -> bool:
+    """Whether a path names masks: a template, a study file or a folder, or tally files.
+
+    Otherwise it is a table of ratings.
+    """
+    if is_tally_file(path) or not isinstance(path, str | os.PathLike):
+        return True
     text = os.fspath(path)
     return (not os.path.isfile(text) and "{" in text) or text.endswith(".toml") or os.path.isdir(text)
 
@@ -301,7 +307,7 @@ def _check_unused(options: Mapping[str, object], what: str) -> None:
 
 
 def _read_ratings(
-    data: Ratings | str | Path, confidence: Any, reading: Mapping[str, Any]
+    data: Ratings | StudySource, confidence: Any, reading: Mapping[str, Any]
 ) -> tuple[Ratings, tuple[str, ...]]:
     """The ratings, and notes of how they were read."""
     if isinstance(data, Ratings):
@@ -310,6 +316,7 @@ def _read_ratings(
     if confidence is not None and not isinstance(confidence, str | Path):
         raise CallError(f"for a table of ratings, confidence must be the path of a second table; got {confidence!r}")
     given = {name: value for name, value in reading.items() if value is not None}
+    assert isinstance(data, str | Path)
     file = open_ratings(Path(data), RatingsOptions(confidence=confidence, **given))
     return file.ratings, file.notes
 

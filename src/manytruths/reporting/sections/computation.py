@@ -160,7 +160,9 @@ def _study_settings(findings: Findings) -> Iterator[Line]:
             continue
         yield part, setting.name, _value_text(findings, setting.name, value)
     if not options.masks:
-        yield part, "masks", "arrays in memory"
+        tallied = findings.study.tallied
+        files = "" if tallied is None else counted(len(tallied.paths), "tally file")
+        yield part, "masks", f"counted, in {files}" if files else "arrays in memory"
 
 
 def _value_text(findings: Findings, name: str, value: Any) -> str:
@@ -187,7 +189,10 @@ def _interval_settings(findings: Findings) -> Iterator[Line]:
     yield "words", "scale for kappa", scale_name(findings)
     if settings.exclude_group:
         yield "means", "also without groups", ", ".join(settings.exclude_group)
-    yield "measures", "measured of each case", ", ".join(findings.agreement.maps.measure) or "none"
+    measured = ", ".join(findings.agreement.maps.measure) or "none"
+    if findings.study.tallied is not None:
+        measured = "areas or volumes" if "sizes" in findings.agreement.maps.measure else "none"
+    yield "measures", "measured of each case", measured
     if within := rater_tolerances(findings):
         whose = "given" if findings.agreement.maps.tolerance is not None else "from the raters' own distances"
         yield "measures", "tolerance of surface Dice", f"{join_names(within)}, {whose}"

@@ -171,6 +171,8 @@ def _material(findings: Findings) -> Iterator[str]:
         gaps = "; ".join(filter(None, [gaps, f"{counts.not_evaluable}{of} not evaluable and left out"]))
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start} ({gaps})." if gaps else f"{start}."
+    if findings.study.tallied is not None:
+        yield "Masks were counted where they are kept; their tables were shared, without images and masks."
     if exchangeable:
         yield "Raters were taken as exchangeable: no rater was followed from case to case."
     if counts.repeated and not exchangeable:

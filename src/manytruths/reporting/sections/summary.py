@@ -259,7 +259,8 @@ def _look_again(findings: Findings) -> Iterator[Sentence]:
         see = "the masks" if findings.study.options.exchangeable else "who drew what"
         # of several labels the order goes by their mean Dice
         least = "overlap least" if findings.agreement.tallies[rows[0].case].labels.several else "agree least"
-        text = f"Look again at {{}}: the raters {least} there. Click a name to see {see}."
+        click = f" Click a name to see {see}." if findings.study.tallied is None else ""
+        text = f"Look again at {{}}: the raters {least} there.{click}"
         yield compose(text, case_links([row.case for row in rows]))
 
 
