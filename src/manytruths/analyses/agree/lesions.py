@@ -162,7 +162,7 @@ def detection_numbers(match: LesionMatch, *, each_pair: bool = True, pairs: bool
     """All numbers of detection of one image and label; of many raters without each pair, or without any of pairs."""
     numbers: dict[Key, float] = {}
     found, present = match.found, np.flatnonzero(~match.marks.absent).tolist()
-    count, compared = len(match), match.pairs() if pairs else ()
+    count, matched = len(match), match.pairs() if pairs else ()
     numbers[*ALL, "lesions"] = float(count)
     compared = found[(found >= 0).sum(axis=1) > 1]
     finders = np.bincount((compared == 1).sum(axis=1), minlength=len(match.raters) + 1)
@@ -171,11 +171,11 @@ def detection_numbers(match: LesionMatch, *, each_pair: bool = True, pairs: bool
         numbers[*ALL, f"found_by_{k}"] = ratio(float(finders[k]), len(compared), why)
     numbers[*ALL, "positive_agreement"] = positive_agreement(found)
     for name in ("pq", "sq", "rq") if pairs else ():
-        numbers[*ALL, name] = _mean([getattr(pair, name) for pair in compared])
+        numbers[*ALL, name] = _mean([getattr(pair, name) for pair in matched])
     numbers[*ALL, "matched_dice"] = match.dice
     for i, rater in enumerate(match.raters):
         numbers |= {(rater, OTHERS, name): value for name, value in _rater_numbers(match, i, len(present) > 1).items()}
-    for pair in compared if each_pair else ():
+    for pair in matched if each_pair else ():
         both = found[:, [match.raters.index(pair.rater_a), match.raters.index(pair.rater_b)]]
         agreed = positive_agreement(both[(both == 1).any(axis=1) & (both >= 0).all(axis=1)])
         values = {"positive_agreement": agreed, "pq": pair.pq, "sq": pair.sq, "rq": pair.rq, "matched_dice": pair.dice}
