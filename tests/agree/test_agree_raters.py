@@ -101,10 +101,11 @@ def test_raters_have_rows_of_every_label_and_their_mean(tissues):
 def test_sizes_are_compared_label_by_label():
     """One rater sees more tumour in the same tissue; the other label is smaller for it."""
     cases = {}
-    for name, masks in two_tissues(3).items():
+    for k, (name, masks) in enumerate(two_tissues(3).items()):
         cases[name] = dict(masks)
         larger = masks["A"].copy()
-        larger[(disc(3000) == 1) & (larger != 0)] = 1
+        # of another size in every case: equal masks of several cases would be taken for copies
+        larger[(disc(3000 + 20 * k) == 1) & (larger != 0)] = 1
         cases[name]["A"] = larger
     result = agreed(cases, labels={1: "tumour", 2: "stroma"})
     assert [claim.about for claim in result.claims.of("raters.larger").made] == ["A, tumour"]
