@@ -16,6 +16,7 @@ from ...analyses.rank.rank import RankResult
 from ...analyses.tables import region_of
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.agreement import VERDICTS as VERDICTS_OF_ALPHA
+from ...claims.groups import unclaimed_means
 from ...claims.lesions import IDS as LESIONS
 from ...claims.lesions import rule_words
 from ...claims.masks import IDS as MASKS
@@ -575,6 +576,7 @@ def results_text(findings: Findings) -> str:
         _spread(findings),
         _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
         _results(findings, "groups.raters", "groups.cases"),
+        (claim.result for claim in unclaimed_means(findings.claims)),
         _repeat_results(findings),
         _lesion_results(findings),
         _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.limits", "sizes.detectable_change"),
