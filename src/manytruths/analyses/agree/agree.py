@@ -15,7 +15,7 @@ from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.lesions import LesionFacts, consider_lesions
-from ...claims.masks import consider_masks, mask_notes, suspicions_table
+from ...claims.masks import consider_masks, count_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
 from ...claims.readings import consider_readings
@@ -115,7 +115,8 @@ class Agreement(Result):
     def claims(self) -> Claims:
         """What is said about the data, and what was considered and not said."""
         log = ClaimLog()
-        consider_masks(log, self.suspicions, TableIndex("agree/masks.csv", suspicions_table(self.suspicions)))
+        masks = TableIndex("agree/masks.csv", suspicions_table(self.suspicions))
+        consider_masks(log, self.suspicions, masks, count_masks(self.study))
         consider_sessions(log, self.study)
         consider_readings(log, TableIndex("agree/flow.csv", self.tables["flow"]))
         table, facts = TableIndex("agree/agreement.csv", self.agreement), self._facts
@@ -406,7 +407,13 @@ def tabulate_agreement(
     moved = mark_resampled(study, tables)
     measured = (*size_notes(sizes), *change_notes(study, sizes), *lesion_notes(found))
     others = (*flow_notes(study), *_notes(study, tallies, agreement), *measured, *_without_image(study, cases))
-    notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
+    notes = (
+        *mask_notes(suspicions, count_masks(study)),
+        *session_notes(study),
+        *edit_notes(study),
+        *moved.notes,
+        *others,
+    )
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
         study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
