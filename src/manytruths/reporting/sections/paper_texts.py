@@ -357,7 +357,7 @@ def _size_methods(findings: Findings) -> Iterator[str]:
         parts["smallest_detectable_change"] = "the smallest detectable change"
     limits = {
         "upper_limit": "limits of agreement of two raters",
-        "limits_with_mean": "limits of agreement of all raters with their mean",
+        "limits_with_mean": "limits of agreement with the mean of raters",
     }
     if len(findings.study.rater_names) == 2 and not findings.study.options.exchangeable:
         del limits["limits_with_mean"]
@@ -579,7 +579,7 @@ def results_text(findings: Findings) -> str:
         (claim.result for claim in unclaimed_means(findings.claims)),
         _repeat_results(findings),
         _lesion_results(findings),
-        _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.limits", "sizes.detectable_change"),
+        _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.range", "sizes.limits", "sizes.detectable_change"),
         _results(findings, "sizes.repeatability", "sizes.cut_by_border"),
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
