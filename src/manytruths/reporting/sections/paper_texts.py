@@ -34,6 +34,7 @@ from ...claims.sentences import (
     spell_count,
     spell_intervals,
 )
+from ...claims.sessions import COUNTED
 from ...claims.sizes import RATIOS
 from ...core.undefined import code
 from ...evaluation.interchangeability import LEAST_RATERS
@@ -569,7 +570,7 @@ def results_text(findings: Findings) -> str:
     """One paragraph in the past tense: the claims that were made, in the order of docs/which-numbers.md."""
     parts = (
         _mask_results(findings),
-        _results(findings, NOT_EVALUABLE.id),
+        _results(findings, NOT_EVALUABLE.id, COUNTED.id),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
         _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
         _results(findings, "agreement.over_both", "agreement.these_raters"),
@@ -625,10 +626,14 @@ def _mask_results(findings: Findings) -> Iterator[Sentence]:
 def _repeat_results(findings: Findings) -> Iterator[Sentence]:
     """How far raters agree with their own repeated readings."""
     table, parts = findings.table("agree/pairs"), list[Sentence]()
+    columns = {str(column): column for column in findings.study.columns}
     for row in table.all("dice", "mean"):
         if row["relation"] == "within" and not row.group and is_defined(row):
             over = spell_count(row.n or 0, findings.subject_word)
-            parts.append(compose("{} between {} and {} (over {})", table.quote(row), *map(str, row.extra[:2]), over))
+            first, second = (columns[str(name)] for name in row.extra[:2])
+            sessions = [column.session or "without a name" for column in (first, second)]
+            text = "{} for sessions {} and {} of rater {} (over {})"
+            parts.append(compose(text, table.quote(row), *sessions, first.name, over))
     if parts:
         yield compose("Repeated readings of the same rater overlapped by a mean Dice of {}.", join_parts(parts))
 
