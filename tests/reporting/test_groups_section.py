@@ -41,7 +41,7 @@ def test_the_section_has_sentences_and_tables_with_addresses(report):
     assert "Do groups differ?" in page
     assert "By expertise, raters of the group" in page
     assert re.search(
-        r"Nothing is said about the groups [AB] and [AB] \(scanner\): the difference has no interval", page
+        r"No difference is claimed between the groups [AB] and [AB] \(scanner\): the difference has no interval", page
     )
     numbers = [number for number in held_against(report.path, report.folder) if "agree/groups.csv" in number.at]
     assert len(numbers) > 20

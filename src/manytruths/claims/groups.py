@@ -141,7 +141,7 @@ def describe_groups(claims: Claims) -> Iterator[Sentence]:
         if claim not in unclear:
             reasons.setdefault(str(claim.why_not), []).append(claim.about)
     for why, groups in reasons.items():
-        yield compose("Nothing is said about the groups {}: {}.", "; ".join(groups), why)
+        yield compose("No difference is claimed between the groups {}: {}.", "; ".join(groups), why)
 
 
 def _p_of(claim: Claim) -> Cell:
@@ -166,9 +166,8 @@ def _consider_means(log: ClaimLog, table: TableIndex, pair: GroupPair, facts: Gr
         why = Note("undefined", "the difference is undefined")
         log.consider(MEANS, (MEANS.says,), about=about, why_not=why)
         return
-    of_raters, p = pair.of == "raters", ()
-    if not math.isnan(pair.p_holm):
-        p = compose(", adjusted p {}", _p_cell(table, pair))
+    of_raters = pair.of == "raters"
+    p: Sentence = () if math.isnan(pair.p_holm) else compose(", adjusted p {}", _p_cell(table, pair))
     groups = [(g, g if of_raters else "") for g in (pair.first, pair.second)]
     a, b = (table.cell(pair.statistic, "mean", pair.by, pair.of, *group, label=pair.label) for group in groups)
     between: Sentence = ()
