@@ -186,7 +186,7 @@ class Evaluation(Result):
         # of probability maps, areas of all cases together are ordered, and not tested
         untested = not_tested(len(self.study.subjects), each) or ("" if self.mask_scores else "not tested")
         orders = self.orders.get((label, metric))
-        consider_orders(log, orders, NAMES[metric], rests_on, untested, self._copied_raters)
+        consider_orders(log, orders, NAMES[metric], rests_on, untested, self.copied_raters)
         return log.settle(primary=self.study.options.primary)
 
     @cached_property
@@ -204,7 +204,7 @@ class Evaluation(Result):
         return [copies for copies in find_copies(parts) if len(copies.cases) >= max(COPIES * copies.marked, 2)]
 
     @property
-    def _copied_raters(self) -> dict[str, list[str]]:
+    def copied_raters(self) -> dict[str, list[str]]:
         """Raters whose masks algorithms have, with these algorithms."""
         found: dict[str, list[str]] = {}
         for copies in self._copies:
