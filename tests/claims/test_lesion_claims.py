@@ -96,7 +96,7 @@ def test_a_rater_who_skipped_a_case() -> None:
 def test_lesions_that_one_rater_alone_read_are_not_counted_as_found_alone() -> None:
     text = said(claims_of({**CASES, "p3": {"A": line((2, 8), (20, 40))}}))["found"]
     assert text.startswith("The raters marked 6 lesions that two or more of them rated (connected marks;")
-    assert "in 2 cases: 2 by all who read the case, and 4 by one rater alone" in text
+    assert "in 2 cases: 2 by all with a mask of the case, and 4 by one rater alone" in text
 
 
 def test_exchangeable_raters_are_told_the_same() -> None:

@@ -128,3 +128,35 @@ def test_charts_say_the_same_of_several_standards():
     assert "significantly better than another under both reference standards" in drawn["ranks-overall"]
     assert "cannot be told apart" not in drawn["ranks-overall"]
     assert "cannot be told apart" in drawn["ranks-dice-x"]
+
+
+def test_a_rater_whose_masks_an_algorithm_has_is_no_reference_standard_for_the_order():
+    """Net has the masks of A: under A, and under A alone, it would be first."""
+    rows, columns = np.mgrid[:24, :24]
+
+    def disc(radius: float, shift: int = 0) -> np.ndarray:
+        return (np.hypot(rows - 12, columns - 12 - shift) < radius).astype(np.uint8)
+
+    drawn = {f"p{i:02}": {"A": disc(6 + i % 3), "B": disc(8.6 + i % 2), "C": disc(9 + i % 2, 1)} for i in range(12)}
+    predictions = {name: {"net": masks["A"], "wide": disc(9.5, 2)} for name, masks in drawn.items()}
+    study = mt.Study.from_arrays(drawn, predictions=predictions)
+    found = mt.evaluate(study, pictures=False)
+    assert found.claims.of("algorithms.copy").made
+    (claim,) = found.claims.of("algorithms.order")
+    end = "rater A {} left out as a reference standard, as net {} A's masks."
+    assert claim.text.endswith("; " + end.format("is", "has"))
+    assert plain_text(claim.result).endswith("; " + end.format("was", "had"))
+    orders = found.orders[found.mask_scores.parts[0].label, "dice"]
+    assert orders.of("A").places[0] == ("net",)
+    others = orders.without(["A"])
+    assert "A" not in others.references
+    assert sum(len(ranking.references) for ranking in others.rankings) == len(orders.references) - 1
+    words = {3: "three", 4: "four", 5: "five", 6: "six"}[len(others.references)]
+    assert f" {words} reference standards" in claim.text
+
+
+def test_where_all_standards_are_copied_no_order_is_said():
+    log = ClaimLog()
+    consider_orders(log, rank_by_reference([[0.9], [0.5]], ["net", "wide"], ["A"]), "Dice", copied={"A": ["net"]})
+    (claim,) = log.claims
+    assert claim.why_not.code == "copies_of_rater"

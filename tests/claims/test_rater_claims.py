@@ -82,7 +82,9 @@ def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():
     result = agreed(discs({"A": 300, "B": 300, "C": 350, "D": 700}))
     texts = {claim.about: claim.text for claim in result.claims.of("raters.larger").made}
     assert result.tables["raters"].find("relative_size", "mean", rater="C").value < 1
-    assert texts["C"] == "Rater C draws larger than A and B."
+    start = "Rater C draws larger than A and B: the mean ratios of sizes are A to C 0.85 ("
+    assert texts["C"].startswith(start)
+    assert "geometric average" not in texts["C"]
     assert texts["D"].endswith(" times as large (over twelve cases).")
 
 
@@ -300,3 +302,25 @@ def test_no_effective_number_against_a_raters_own_mask():
     for statistic in ("error_correlation_against_reference", "effective_raters"):
         assert code(table.find(statistic, "pooled", rater="own").value) == "raters_own_marks", statistic
         assert code(table.find(statistic, "pooled", rater="expert").value) == "", statistic
+
+
+def test_a_rater_between_the_others_has_the_ratios_of_the_pairs_that_were_tested():
+    """E draws smaller than A, B and C and much larger than D: the mean ratio to all others is near 1."""
+    rng, masks = np.random.default_rng(4), {}
+    y, x = np.mgrid[:96, :96]
+    for i in range(14):
+        radius, (down, across) = rng.uniform(20, 30), rng.uniform(34, 62, 2)
+        sizes = {"A": 1.0, "B": 1.0, "C": 1.0, "D": 0.74, "E": 0.94}
+        masks[f"p{i:02}"] = {
+            r: (np.hypot(y - down, x - across) < radius * times * rng.uniform(0.99, 1.01)).astype(np.uint8)
+            for r, times in sizes.items()
+        }
+    result = mt.agree(mt.Study.from_arrays(masks), pictures=False, measure="none")
+    row = result.tables["raters"].find("relative_size", "mean", rater="E")
+    assert row.high > 1
+    (claim,) = [claim for claim in result.claims.of("raters.smaller").made if claim.about == "E"]
+    assert claim.text.startswith("Rater E draws smaller than A, B and C: the mean ratios of sizes are A to E 1.1")
+    ratios = [number for number in claim.numbers if ",size_ratio" in number.at]
+    assert len(ratios) == 3
+    assert all(float(number.low) > 1 for number in ratios)
+    assert "geometric average" not in claim.text

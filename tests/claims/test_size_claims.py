@@ -273,3 +273,43 @@ def test_the_cases_without_a_pixel_size_are_named(tmp_path):
     assert said(found, "sizes.no_spacing") == (
         "In 1 of 4 cases (p0.npy) sizes are in pixels, since the size of a pixel is unknown there."
     )
+
+
+def test_cases_in_which_nobody_marked_a_label_are_counted_for_each_label():
+    rng, masks = np.random.default_rng(5), {}
+    for i in range(14):
+        radius, drawn = rng.uniform(4, 12), {}
+        for rater in "AB":
+            drawn[rater] = disc(radius * rng.uniform(0.9, 1.1))
+            if i >= 3:
+                drawn[rater][disc(radius * rng.uniform(0.5, 0.6)) == 1] = 2
+        masks[f"p{i:02}"] = drawn
+    (claim,) = claims(mt.Study.from_arrays(masks, labels={1: "tumour", 2: "core"})).of("sizes.icc")
+    said_so = "; cases in which nobody marked the label {} as 0, as which raters agree (three cases for core)."
+    assert said_so.format("count") in claim.text
+    assert said_so.format("counted") in plain_text(claim.result)
+
+
+def test_a_correlation_of_nearly_one_is_not_written_with_six_digits():
+    masks = {f"p{i:02}": {r: disc(10 + 4 * i, (90, 90), 180) for r in "AB"} for i in range(16)}
+    for i, drawn in enumerate(masks.values()):
+        drawn["B"][0, : 1 + i % 2] = 1
+    text = said(claims(mt.Study.from_arrays(masks)), "sizes.icc")
+    assert "single rater) is > 0.999" in text
+    assert "themselves is > 0.999." in text
+    assert not re.search(r"0\.9999|1\.0000", text)
+
+
+def test_the_range_of_sizes_is_that_of_the_table(three):
+    table = mt.agree(study("ABC", careless=True), pictures=False, measure="sizes").tables["sizes"]
+    values = [row.value for row in table.all("area", "case")]
+    assert said(three, "sizes.range") == f"Areas range from {min(values):.0f} to {max(values):.0f} pixels."
+    (claim,) = claims(study("AB", empty=1)).of("sizes.range")
+    assert plain_text(claim.result).startswith("Areas ranged from ")
+    assert claim.text.endswith(" pixels (empty masks apart).")
+    assert [float(number.value) > 0 for number in claim.numbers] == [True, True]
+
+
+def test_sizes_that_do_not_differ_have_no_range():
+    same = {f"p{i}": {r: disc(6) for r in "AB"} for i in range(12)}
+    assert why_not(claims(mt.Study.from_arrays(same)), "sizes.range") == "no_range"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from manytruths.cli.failures import BYTES, describe_too_large
 from manytruths.cli.process import BLAS_THREADS
 from manytruths.core.errors import TooLarge
 from processes_seen import ended, half_way, shell, started
-from study_folders import untidy, write_png, write_study
+from study_folders import command, files, untidy, write_png, write_study
 
 SIZE = 3072
 LIGHTER = "--no-pictures --measure none"
@@ -72,10 +73,26 @@ def helpers(process):
 
 
 def test_a_process_that_the_system_kills(tmp_path):
+    """Another takes its place."""
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
     process = started("agree", template, "--out", out, "--jobs", 2)
     half_way(process, out)
     os.kill(helpers(process.pid)[0], signal.SIGKILL)
+    done = ended(process)
+    assert (done.status, done.err) == (0, "")
+    assert not untidy(out)
+    assert command("agree", template, "--out", tmp_path / "again", "--quiet").status == 0
+    assert all(p.read_bytes() == (tmp_path / "again" / p.relative_to(out)).read_bytes() for p in files(out))
+
+
+def test_processes_that_the_system_kills_whenever_they_start(tmp_path):
+    template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
+    process = started("agree", template, "--out", out, "--jobs", 2)
+    half_way(process, out)
+    while process.poll() is None:
+        for helper in helpers(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(helper, signal.SIGKILL)
     done = ended(process)
     assert done.status == 1
     assert done.line.startswith("manytruths: case p")

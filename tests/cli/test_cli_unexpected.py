@@ -109,7 +109,9 @@ WRONG = {
     "nope": 'unknown command "nope"; see manytruths --help',
     "agre": 'unknown command "agre" (did you mean "agree"?); see manytruths --help',
     "agree --nope": "unknown option: --nope (did you mean --no-pictures?); see manytruths agree --help",
-    "agree a b": "nothing takes 'b'; see manytruths agree --help",
+    "check a b": "nothing takes 'b'; see manytruths check --help",
+    "agree a b": "masks is one template, or a list of tally files; got 2 paths, such as 'a': put a template with * or "
+    "{case} in quotes",
     "agree a --jobs": "--jobs needs a value; see manytruths agree --help",
     "agree a --jobs x": 'invalid value for --jobs: unable to convert "x" into int; see manytruths agree --help',
     "phantom": "KIND needs a value; see manytruths phantom --help",

@@ -120,9 +120,11 @@ def fits(number: Number) -> bool:
 
 
 def rounds(text: str, value: float) -> bool:
-    """Whether the text is the value at the text's digits; a small probability may be said to be below a limit."""
+    """Whether the text is the value at the text's digits; a number near 0 or 1 may be said to be beyond a limit."""
     if text.startswith("< "):
         return 0 <= value < float(text[2:])
+    if text.startswith("> "):
+        return float(text[2:]) < value <= 1
     text = text.removeprefix("= ").removeprefix("×")
     found = re.fullmatch(r"(−?)(\d+)(?:\.(\d+))?(%?)", text)
     if not found:

@@ -41,7 +41,7 @@ def test_the_section_has_sentences_and_tables_with_addresses(report):
     assert "Do groups differ?" in page
     assert "By expertise, raters of the group" in page
     assert re.search(
-        r"Nothing is said about the groups [AB] and [AB] \(scanner\): the difference has no interval", page
+        r"No difference is claimed between the groups [AB] and [AB] \(scanner\): the difference has no interval", page
     )
     numbers = [number for number in held_against(report.path, report.folder) if "agree/groups.csv" in number.at]
     assert len(numbers) > 20
@@ -70,3 +70,31 @@ def test_the_results_text_names_the_groups(report):
     page = report.path.read_text(encoding="utf-8")
     assert "agreed more with each other than those of the group" in page
     assert "Difference of two groups" in page
+
+
+def test_where_no_claim_is_made_the_numbers_and_what_p_was_compared_with_are_given(tmp_path):
+    """Of equal raters: which group is first is chance."""
+    rng, cases = np.random.default_rng(5), {}
+    for k in range(12):
+        radius = rng.uniform(7, 10)
+        sizes = radius * rng.lognormal(0, 0.08, 8)
+        cases[f"p{k:02}"] = {f"R{j}": (np.hypot(Y - 16, X - 16) < sizes[j]).astype(np.uint8) for j in range(8)}
+    known = {f"R{j}": {"tool": "new" if j < 4 else "old"} for j in range(8)}
+    made = mt.report(
+        mt.Study.from_arrays(cases, properties=known, primary="groups.raters"),
+        to=tmp_path / "report.html", by="tool", measure="none", viewer=False, resamples=50,
+    )  # fmt: skip
+    (claim,) = made.claims.of("groups.raters")
+    assert not claim.made
+    page = re.sub(r"<[^>]+>", "", unescape(made.path.read_text(encoding="utf-8")))
+    row = made.tables["agree/groups"].find("dice_difference", "mean", by="tool")
+    p = made.tables["agree/groups"].find("dice_p_holm", "mean", by="tool").value
+    assert f"by the test of new and old (tool) (adjusted p {p:.3f}, compared with 0.05)" in page
+    difference = f"{row.value:.3f}".replace("-", "−")
+    ends = " to ".join(f"{end:.3f}".replace("-", "−") for end in (row.low, row.high))
+    assert (
+        f"the difference (new minus old) was {difference} (95% CI {ends}), over twelve cases, adjusted p {p:.3f}."
+        in page
+    )
+    assert re.search(r"By tool, the mean Dice of two raters was 0\.\d\d \(95% CI [^)]*\) within new and", page)
+    assert "Groups of raters by tool were compared by permuting whole raters" in page

@@ -194,6 +194,15 @@ def test_results_hold_repeated_readings_and_doubtful_masks(demo):
     assert ("All numbers count these masks as they are." in text) is bool(doubts.made)
 
 
+def test_results_name_sessions_as_a_reader_would(demo):
+    text = block(demo, "results").text
+    (rater, columns), *_ = demo.study.sessions.items()
+    one, two = (column.session for column in columns)
+    assert f"Rater {rater} had the sessions {one} and {two}: agreement and consensus took session {one}" in text
+    assert f"for sessions {one} and {two} of rater {rater} (over " in text
+    assert f"{rater}@" not in text
+
+
 def test_results_hold_sizes_and_distances_after_agreement(demo):
     """In the order of docs/which-numbers.md."""
     text = block(demo, "results").text

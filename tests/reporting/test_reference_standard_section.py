@@ -365,6 +365,19 @@ def test_which_reference_is_a_raters_own_mask_stands_in_the_table() -> None:
     assert given_reference.section(findings(Study.from_arrays(masks))) is None, "nothing is given"
 
 
+def test_one_reference_that_is_nobodys_mask_has_no_column_of_its_own() -> None:
+    masks = {f"p{i}": {r: disc(x=x, y=i % 2) for x, r in enumerate("ABC")} for i in range(4)}
+    given = {name: {"expert": disc(x=4, y=1)} for name in masks}
+    for more, wanted in (({}, False), ({"second": disc(x=5, y=2)}, True)):
+        references = {name: by | more for name, by in given.items()}
+        section = given_reference.section(findings(Study.from_arrays(masks, references=references)))
+        assert section is not None
+        assert len(tables(section)) > 3
+        for table in tables(section).values():
+            assert ("with" in [head.title for head in table.columns]) is wanted, table.name
+            assert all(len(row) == len(table.columns) for row in table.rows)
+
+
 def test_masks_of_exchangeable_raters_are_nobodys(tmp_path: Path) -> None:
     study = Study.open(varied(tmp_path), raters="exchangeable")
     found = replace(findings(study), views={case.name: View() for case in study})

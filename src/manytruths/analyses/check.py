@@ -13,7 +13,7 @@ import manytruths
 
 from ..claims.algorithms import EqualMasks
 from ..claims.claim import ClaimLog, Claims
-from ..claims.masks import KINDS, consider_masks, describe_suspicion, mask_notes, suspicions_table
+from ..claims.masks import KINDS, consider_masks, count_masks, describe_suspicion, mask_notes, suspicions_table
 from ..claims.numbers import TableIndex
 from ..claims.sentences import counted
 from ..core.columns import Column
@@ -68,7 +68,8 @@ class Check(Result):
     def claims(self) -> Claims:
         """Which masks are probably broken, and what was looked for and not found."""
         log = ClaimLog()
-        consider_masks(log, self.suspicions, TableIndex("check/masks.csv", suspicions_table(self.suspicions)))
+        masks = TableIndex("check/masks.csv", suspicions_table(self.suspicions))
+        consider_masks(log, self.suspicions, masks, count_masks(self.study))
         return log.settle()
 
     @property
@@ -359,7 +360,7 @@ def _print_check(result: Check, console: Console) -> None:
         console.print(f"files on other grids: {counts} (grids.csv)", markup=False, highlight=False)
     for problem in result.errors:
         _print_problem(console, "error", problem.message)
-    for note in mask_notes(result.suspicions):
+    for note in mask_notes(result.suspicions, count_masks(result.study)):
         _print_problem(console, "warning", note)
     for problem in result.problems:
         if problem.severity != "error" and problem.kind not in KINDS:

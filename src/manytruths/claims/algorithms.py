@@ -62,7 +62,8 @@ ORDER = ClaimKind(
     "algorithms.order", "description",
     "The order of the algorithms under the reference standards used, or that it differs between them; a description, "
     "not tested. Standards that give the same scores are named.",
-    "two or more algorithms have scores",
+    "two or more algorithms have scores; raters whose masks an algorithm has (`algorithms.copy`) are no reference "
+    "standard here, and are named",
 )  # fmt: skip
 WINNER = ClaimKind(
     "algorithms.winner", "difference",
@@ -340,18 +341,37 @@ MOST_NAMED = 6
 
 
 def consider_orders(
-    log: ClaimLog, orders: ReferenceRankings | None, metric: str, rests_on: Sequence[Cell] = (), untested: str = ""
-) -> None:
+    log: ClaimLog, orders: ReferenceRankings | None, metric: str, rests_on: Sequence[Cell] = (), untested: str = "",
+    copied: Mapping[str, Sequence[str]] | None = None,
+) -> None:  # fmt: skip
     """Whether the order is the same under every reference standard, by one metric.
 
-    ``rests_on`` are the scores that the orders go by; ``untested`` says why no test follows, where none does.
+    ``rests_on`` are the scores that the orders go by; ``untested`` says why no test follows, where none does;
+    ``copied`` are raters whose masks algorithms have, with these: they are no reference standard for the order.
     """
     if orders is None or not orders.rankings:
         return
+    gone = {rater: names for rater, names in (copied or {}).items() if rater in orders.references}
+    kept = orders.without(gone) if gone else orders
+    if not kept.rankings:
+        why = Note("copies_of_rater", "every reference standard is a rater whose masks an algorithm has")
+        log.consider(ORDER, (ORDER.says,), why_not=why)
+        return
     now, then = (
-        f"By {metric}{f' ({untested})' if untested else ''}, {_order(orders, past)}." for past in (False, True)
+        f"By {metric}{f' ({untested})' if untested else ''}, {_order(kept, past)}{_left_out(gone, past)}."
+        for past in (False, True)
     )
     log.consider(ORDER, (now,), result=(then,), rests_on=rests_on)
+
+
+def _left_out(copied: Mapping[str, Sequence[str]], past: bool) -> str:
+    """``; rater A is left out, as net has A's masks``."""
+    are, have = ("was", "had") if past else ("is", "has")
+    return "".join(
+        f"; rater {rater} {are} left out as a reference standard, as {join_names(names)} "
+        f"{have if len(names) == 1 or past else 'have'} {rater}'s masks"
+        for rater, names in copied.items()
+    )
 
 
 def _order(orders: ReferenceRankings, past: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..core.undefined import Note, code, code_of, reason
 from ..inference.group_tests import FEWEST_ARRANGEMENTS
@@ -12,9 +12,9 @@ from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_RATERS
 from ..io.result_tables import Row
 from .agreement import unseen_failures
-from .claim import ALPHA, ClaimKind, ClaimLog, Claims
+from .claim import ALPHA, Claim, ClaimKind, ClaimLog, Claims
 from .numbers import TableIndex, has_interval, is_defined
-from .sentences import Cell, Sentence, compose, number_word, spell_count
+from .sentences import Cell, Sentence, compose, join_parts, number_word, spell_count
 
 RATERS = ClaimKind(
     "groups.raters",
@@ -35,6 +35,14 @@ CASES = ClaimKind(
     "whom is in both; permutation test of whole subjects, and an interval that holds no 0; adjusted by Holm over all "
     "statistics, pairs of groups and columns (as the primary claim, over pairs of groups and columns)",
     "Both groups have the same mean, with equal or with unequal spread.",
+)
+MEANS = ClaimKind(
+    "groups.means",
+    "estimate",
+    "The mean agreement of each of two groups and its difference; of raters, within each group and between them.",
+    "groups are given (--by) and the difference is defined; said where no claim about these groups is made. It has the "
+    f"adjusted p value where it was tested; intervals need {MIN_SUBJECTS} subjects",
+    "coverage of the interval of the difference",
 )
 MOST_CONSIDERED = 10
 """Most pairs of groups for which a claim is considered, those with the smallest p values."""
@@ -109,6 +117,13 @@ def consider_groups(log: ClaimLog, table: TableIndex, facts: GroupFacts) -> None
         pairs = sorted((pair for pair in facts.pairs if pair.of == of), key=_order)
         for pair in pairs[:MOST_CONSIDERED]:
             _consider_pair(log, kind, table, pair, facts)
+            _consider_means(log, table, pair, facts)
+
+
+def unclaimed_means(claims: Claims) -> Claims:
+    """The numbers of groups about which no claim of a difference is made."""
+    told = {claim.about for claim in claims.of(RATERS.id, CASES.id).made}
+    return Claims(claim for claim in claims.of(MEANS.id).made if claim.about not in told)
 
 
 def describe_groups(claims: Claims) -> Iterator[Sentence]:
@@ -116,14 +131,62 @@ def describe_groups(claims: Claims) -> Iterator[Sentence]:
     left = [claim for claim in claims.of(RATERS.id, CASES.id) if not claim.made]
     unclear = [claim for claim in left if code_of(claim.why_not or "") == "not_significant"]
     if unclear:
-        text = "No difference can be told by the {} of {}. This does not show that there is none."
-        yield compose(text, "test" if len(unclear) == 1 else "tests", "; ".join(claim.about for claim in unclear))
+        text = "No difference can be told by the {} of {}. This does not show that there is none.{}"
+        parts = [compose("{} (adjusted p {}, compared with {})", c.about, _p_of(c), f"{c.alpha:.2g}") for c in unclear]
+        shared = f" {ALPHA:g} is shared by Holm's method with the other kinds of claims."
+        some = any(claim.alpha < ALPHA for claim in unclear)
+        yield compose(text, "test" if len(unclear) == 1 else "tests", join_parts(parts, "; ", "; "), shared * some)
     reasons: dict[str, list[str]] = {}
     for claim in left:
         if claim not in unclear:
             reasons.setdefault(str(claim.why_not), []).append(claim.about)
     for why, groups in reasons.items():
-        yield compose("Nothing is said about the groups {}: {}.", "; ".join(groups), why)
+        yield compose("No difference is claimed between the groups {}: {}.", "; ".join(groups), why)
+
+
+def _p_of(claim: Claim) -> Cell:
+    """The adjusted p value, with its address."""
+    return next(cell for cell in claim.rests_on if "_p_holm" in cell.at)
+
+
+def _p_cell(table: TableIndex, pair: GroupPair) -> Cell:
+    extra = (pair.by, pair.of, pair.first, pair.second)
+    cell = table.cell(f"{pair.statistic}_p_holm", "mean", *extra, label=pair.label, digits=3)
+    return replace(cell, shown=SMALL_P) if cell.shown == "0.000" else cell
+
+
+SMALL_P = "< 0.001"
+
+
+def _consider_means(log: ClaimLog, table: TableIndex, pair: GroupPair, facts: GroupFacts) -> None:
+    extra = (pair.by, pair.of, pair.first, pair.second)
+    difference = table.row(f"{pair.statistic}_difference", "mean", *extra, label=pair.label)
+    about = f"{pair.first} and {pair.second} ({pair.by})"
+    if not is_defined(difference):
+        why = Note("undefined", "the difference is undefined")
+        log.consider(MEANS, (MEANS.says,), about=about, why_not=why)
+        return
+    of_raters = pair.of == "raters"
+    p: Sentence = () if math.isnan(pair.p_holm) else compose(", adjusted p {}", _p_cell(table, pair))
+    groups = [(g, g if of_raters else "") for g in (pair.first, pair.second)]
+    a, b = (table.cell(pair.statistic, "mean", pair.by, pair.of, *group, label=pair.label) for group in groups)
+    between: Sentence = ()
+    if of_raters:
+        between = compose(", {} between them", table.cell(pair.statistic, "mean", *extra, label=pair.label))
+    where = "within" if of_raters else f"in {facts.subject}s of"
+    text = (
+        "By {by}, the mean {word} of two raters {is_} {a} {where} {one} and {b} {where} {two}{between}; the difference "
+        "({one} minus {two}) {is_} {d}, over {n}{p}."
+    )
+    sentence, result = (
+        compose(
+            text, by=pair.by, word=f"{'macro mean of ' if pair.label else ''}{WORDS[pair.statistic]}", is_=be, a=a, b=b,
+            where=where, one=Cell(pair.first), two=Cell(pair.second), between=between, d=table.quote(difference, 3),
+            n=spell_count(difference.n or 0, facts.subject), p=p,
+        )
+        for be in ("is", "was")
+    )  # fmt: skip
+    log.consider(MEANS, sentence, about=about, result=result)
 
 
 def _order(pair: GroupPair) -> float:
@@ -144,7 +207,7 @@ def _consider_pair(log: ClaimLog, kind: ClaimKind, table: TableIndex, pair: Grou
         _sentence(kind, table, pair, higher, difference, facts, past=False),
         about=about,
         result=_sentence(kind, table, pair, higher, difference, facts, past=True),
-        rests_on=[table.cell(f"{pair.statistic}_p_holm", "mean", *extra, label=pair.label, digits=3)],
+        rests_on=[_p_cell(table, pair)],
         withheld=_withheld(pair, difference, facts) if kind is RATERS else _no_interval(difference),
         p_value=float(pair.p_holm),
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.columns import Column
 from ..core.undefined import Note
 from ..io.result_tables import Row, Table
+from ..study import Study
 from ..study.suspicions import Suspicion
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex
@@ -76,10 +79,19 @@ DOTS = "20 or more, at least 1% of what the mask marks, and five times the share
 SPECKLE = ClaimKind("masks.speckle", "description", "A mask has many single pixels.", DOTS)
 PINHOLES = ClaimKind("masks.pinholes", "description", "A mask has many holes of one pixel.", DOTS)
 
+MANY_SHARE, FEWEST_MANY = 1 / 3, 3
+"""Share and number of a rater's masks from which on the rater is named instead of single masks."""
+MANY = ClaimKind(
+    "masks.many", "description",
+    "So many of a rater's masks are probably broken or lost: look at this rater's masks first, or leave the rater out.",
+    f"a third of the rater's masks or more, and at least {FEWEST_MANY}, each found by a check of single masks "
+    "that says whose mask it is; copies do not count, and exchangeable raters are nobody",
+)  # fmt: skip
+
 KINDS = {
     kind.id.partition(".")[2]: kind
     for kind in (
-        ALL_MARKED, INVERTED, OTHER_CASE, TURNED, SHIFTED, ALWAYS_SHIFTED, SCALED, OTHER_LABELS, MISSING_MARKS,
+        MANY, ALL_MARKED, INVERTED, OTHER_CASE, TURNED, SHIFTED, ALWAYS_SHIFTED, SCALED, OTHER_LABELS, MISSING_MARKS,
         IDENTICAL_RATERS, IDENTICAL_SESSIONS, IDENTICAL_CASES, SPECKLE, PINHOLES,
     )
 }  # fmt: skip
@@ -146,10 +158,20 @@ def group_suspicions(suspicions: Iterable[Suspicion]) -> list[Group]:
     return sorted((Group(tuple(each)) for each in groups.values()), key=lambda group: order.index(group.first.kind))
 
 
-def consider_masks(log: ClaimLog, suspicions: Sequence[Suspicion], table: TableIndex) -> None:
-    """Claims about masks that are probably broken, lost or copied; kinds of which none is found are not made."""
-    groups = group_suspicions(suspicions)
-    for kind in KINDS.values():
+def consider_masks(log: ClaimLog, suspicions: Sequence[Suspicion], table: TableIndex, masks: Mapping[str, int]) -> None:
+    """Claims about masks that are probably broken, lost or copied; kinds of which none is found are not made.
+
+    ``masks`` is how many each rater has.
+    """
+    groups, many = group_suspicions(suspicions), find_many(suspicions, masks)
+    for rater, found in many.items():
+        log.consider(
+            MANY, _many(rater, found, masks[rater]), about=rater, result=_many_found(rater, found, masks[rater])
+        )
+    if not many:
+        why = Note("none_found", f"no rater has so many: a third, and at least {FEWEST_MANY}")
+        log.consider(MANY, (MANY.says,), why_not=why)
+    for kind in list(KINDS.values())[1:]:
         mine = [group for group in groups if KINDS[group.first.kind] is kind]
         for group in mine:
             about = " and ".join(group.first.names)
@@ -167,11 +189,60 @@ NONE_FOUND = dict.fromkeys(
 """Why a claim about masks is not made, where there is more to say than that none was found."""
 
 
-def mask_notes(suspicions: Iterable[Suspicion]) -> Iterator[Note]:
-    """The same as notes, with how to leave the masks out."""
+def count_masks(study: Study) -> dict[str, int]:
+    """How many masks each rater has, in all sessions; nothing of exchangeable raters, who are nobody."""
+    if study.options.exchangeable:
+        return {}
+    return Counter(column.name for case in study for column in case.masks)
+
+
+def find_many(suspicions: Iterable[Suspicion], masks: Mapping[str, int]) -> dict[str, Counter[str]]:
+    """Raters of whose masks many are probably broken or lost, and how many by kind."""
+    kinds: dict[str, dict[tuple[str, Column], str]] = {}
+    order = list(KINDS)
+    for suspicion in sorted(suspicions, key=lambda each: order.index(each.kind)):
+        # the gravest kind of each mask counts; of two raters one cannot say whose mask it is
+        if suspicion.case and len(suspicion.columns) == 1 and suspicion.kind in SHORT:
+            mine = kinds.setdefault(suspicion.raters[0], {})
+            mine.setdefault((suspicion.case, suspicion.columns[0]), SHORT[suspicion.kind])
+    return {
+        rater: Counter(found.values())
+        for rater, found in kinds.items()
+        if len(found) >= max(FEWEST_MANY, MANY_SHARE * masks.get(rater, math.inf))
+    }
+
+
+SHORT = {
+    "all_marked": "filled", "inverted": "inverted", "other_case": "of another case", "turned": "turned",
+    "shifted": "shifted", "scaled": "scaled", "other_labels": "with other labels", "missing_marks": "empty",
+    "speckle": "with single pixels", "pinholes": "with pinholes",
+}  # fmt: skip
+"""What is the matter with one mask, in a word."""
+
+
+def _many_found(rater: str, found: Counter[str], of: int, be: str = "were") -> Sentence:
+    """``9 of 12 masks of rater E were probably broken or lost (4 shifted, 3 empty, 2 scaled).``"""
+    which = ", ".join(f"{count} {kind}" for kind, count in found.most_common())
+    empty = SHORT["missing_marks"]
+    what = f"{be} probably broken{' or lost' * (empty in found)}" if set(found) != {empty} else "may be lost"
+    return compose(f"{found.total()} of {of} masks of rater {{}} {what} ({which}).", Cell(rater))
+
+
+def _many(rater: str, found: Counter[str], of: int) -> Sentence:
+    start = _many_found(rater, found, of, "are")
+    last = compose(": look at the masks of {} first, or leave {} out ({}).", Cell(rater), Cell(rater), _exclude(rater))
+    return (*start[:-1], str(start[-1]).removesuffix("."), *last)
+
+
+def mask_notes(suspicions: Sequence[Suspicion], masks: Mapping[str, int]) -> Iterator[Note]:
+    """The same as notes, with how to leave the masks out; ``masks`` is how many each rater has."""
+    many = find_many(suspicions, masks)
+    for rater, found in many.items():
+        yield Note("many", plain_text(_many(rater, found, masks[rater])).removesuffix("."))
     for group in group_suspicions(suspicions):
         text = plain_text(describe_group(group, TableIndex("", suspicions_table(group.suspicions))))
-        yield Note(group.first.kind, f"{text[0].lower()}{text[1:].removesuffix('.')}; {advise(group)}")
+        advice = f"; {advise(group)}" if not many.keys() & set(group.first.raters) else ""
+        yield Note(group.first.kind, f"{text[0].lower()}{text[1:].removesuffix('.')}{advice}")
 
 
 def describe_suspicion(suspicion: Suspicion) -> str:
@@ -192,6 +263,10 @@ def advise(group: Group) -> str:
 def _leave_out(rater: str, cases: Sequence[str]) -> str:
     if cases and len(cases) <= MOST_OPTIONS:
         return " ".join(_option(f"{rater}={case}") for case in cases)
+    return _exclude(rater)
+
+
+def _exclude(rater: str) -> str:
     return f"--exclude-rater {shlex.quote(rater)}"
 
 

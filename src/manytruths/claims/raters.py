@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ..inference.rater_tests import FEWEST_IN_GROUPS, FEWEST_RATERS, MOST_IN_GRO
 from ..io.result_tables import Row
 from ..raters.dependence import COPY, FEWEST, PossibleCopy, RaterDependence
 from .claim import ALPHA, Claim, ClaimKind, ClaimLog, Claims
-from .numbers import TableIndex, is_defined
+from .numbers import TableIndex, has_interval, is_defined
 from .sentences import (
     Cell,
     Sentence,
@@ -44,7 +45,7 @@ LARGER = ClaimKind(
     f"{TESTED}; {MIN_SUBJECTS} subjects in which the rater and another marked something, with more than half of the "
     "others; paired t tests of log ratios of sizes between all pairs, adjusted by Holm over pairs and labels; no mask "
     "of the rater that is probably filled or inverted, and the same result without the masks, of anybody, that are "
-    "probably broken",
+    "probably broken (unless all of these of a rater are of another scale only)",
     EQUAL,
 )
 SMALLER = ClaimKind(
@@ -510,12 +511,11 @@ def _consider_sizes(log: ClaimLog, kind: ClaimKind, raters: TableIndex, pairs: T
         rater, label = facts.raters[i], facts.tests.labels[k]
         beyond = _beyond(tests.p_holm[k], tests.log_ratio[k] * (1 if kind is LARGER else -1), i, facts)
         rests = [pairs.cell("size_p_holm", "mean", *pair, "between", label=label, digits=3) for pair, _ in beyond]
-        others = [other for _, other in beyond]
         log.consider(
             kind,
-            _size_sentence(raters, rater, label, others, facts, word, ("draws", "marks")),
+            _size_sentence(raters, pairs, (rater, label), beyond, facts, word, ("draws", "marks", "are")),
             about=f"{rater}, {label}" if label else rater,
-            result=_size_sentence(raters, rater, label, others, facts, word, ("drew", "marked")),
+            result=_size_sentence(raters, pairs, (rater, label), beyond, facts, word, ("drew", "marked", "were")),
             rests_on=rests,
             withheld=_no_size(kind, k, i, facts),
             p_value=float(p_value),
@@ -564,9 +564,10 @@ CERTAIN = 0.001
 
 
 def _size_sentence(
-    raters: TableIndex, rater: str, label: str, others: Sequence[str], facts: RaterFacts, word: str,
-    verbs: tuple[str, str],
+    raters: TableIndex, pairs: TableIndex, about: tuple[str, str], beyond: Sequence[tuple[tuple[str, str], str]],
+    facts: RaterFacts, word: str, verbs: tuple[str, str, str],
 ) -> Sentence:  # fmt: skip
+    (rater, label), others = about, [other for _, other in beyond]
     row = raters.row("relative_size", "mean", rater, label=label)
     whom: Sentence = _names(others)
     if len(others) == len(facts.raters) - 1:
@@ -574,12 +575,35 @@ def _size_sentence(
     elif len(others) > MOST_NAMED:
         whom = (f"{number_word(len(others))} of the {number_word(len(facts.raters) - 1)} other raters",)
     does = compose("{} {}", verbs[1], label_words(label)) if label else (verbs[0],)
-    ratio: Sentence = ()
     # who lies beyond most of the others need not lie beyond their mean, which one of them can move
-    if is_defined(row) and (row.value > 1) == (word == "larger"):
+    if _is_beyond_one(row, word):
         text = ": on geometric average over the other raters {} times as large (over {})"
         ratio = compose(text, size_ratio(raters, row), spell_count(row.n or 0, facts.subject))
+    else:
+        ratio = _pair_ratios(pairs, [pair for pair, _ in beyond], label, verbs[2])
     return compose("Rater {} {} {} than {}{}.", Cell(rater), does, word, whom, ratio)
+
+
+def _is_beyond_one(row: Row | None, word: str) -> TypeGuard[Row]:
+    """Whether a ratio, and its interval where it has one, lies on the side of 1 that a word says."""
+    if not is_defined(row):
+        return False
+    ends = (row.value, row.low, row.high) if has_interval(row) else (row.value,)
+    return all(end is not None and (end > 1 if word == "larger" else end < 1) for end in ends)
+
+
+def _pair_ratios(pairs: TableIndex, beyond: Sequence[tuple[str, str]], label: str, be: str) -> Sentence:
+    """The ratios of the pairs that were tested, as the table has them; nothing of many."""
+    if len(beyond) > MOST_NAMED:
+        return ()
+    parts: list[Sentence] = []
+    for pair in beyond:
+        row = pairs.row("size_ratio", "mean", *pair, "between", label=label)
+        if is_defined(row):
+            parts.append(compose("{} to {} {}", *map(Cell, pair), size_ratio(pairs, row)))
+    one = len(parts) == 1
+    is_ = {"are": "is", "were": "was"}[be] if one else be
+    return compose(f": the mean ratio{'' if one else 's'} of sizes {is_} {{}}", join_parts(parts)) if parts else ()
 
 
 def size_ratio(raters: TableIndex, row: Row | None) -> Cell:

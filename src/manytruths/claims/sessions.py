@@ -16,22 +16,24 @@ COUNTED = ClaimKind(
 )  # fmt: skip
 
 
-def session_sentences(study: Study) -> Iterator[Sentence]:
+def session_sentences(study: Study, *, past: bool = False) -> Iterator[Sentence]:
     """Which session counts, for raters with the same sessions together, and what is missing."""
+    has, have, take, are = ("had", "had", "took", "were") if past else ("has", "have", "take", "are")
+    does = "did" if past else "does"
     alike: dict[tuple[str, ...], list[str]] = {}
     for rater, columns in study.sessions.items():
         alike.setdefault(tuple(column.session for column in columns), []).append(rater)
     for sessions, raters in alike.items():
-        who = f"rater {raters[0]} has" if len(raters) == 1 else f"raters {join_names(raters)} have"
+        who = f"rater {raters[0]} {has}" if len(raters) == 1 else f"raters {join_names(raters)} {have}"
         named = [session or "without a name" for session in sessions]
-        yield (f"{who} the sessions {join_names(named)}: agreement and consensus take session {named[0]}, with which "
-               "the others are compared",)  # fmt: skip
+        yield (f"{who} the sessions {join_names(named)}: agreement and consensus {take} session {named[0]}, with "
+               f"which the others {are} compared",)  # fmt: skip
     for rater, columns in study.sessions.items():
         for i, column in enumerate(columns):
             gaps = [case.name for case in study if column not in case.masks]
-            lacks = f"session {column.session} of rater {rater} has no mask of {join_names(gaps, 4)}"
+            lacks = f"session {column.session} of rater {rater} {has} no mask of {join_names(gaps, 4)}"
             if gaps:
-                yield (f"{lacks}, where the rater does not count" if i == 0 else lacks,)
+                yield (f"{lacks}, where the rater {does} not count" if i == 0 else lacks,)
 
 
 def session_notes(study: Study) -> Iterator[Note]:
@@ -43,8 +45,11 @@ def session_notes(study: Study) -> Iterator[Note]:
 
 def consider_sessions(log: ClaimLog, study: Study) -> None:
     """Which session counts, where there are several."""
-    sentences = [] if study.options.exchangeable else list(session_sentences(study))
-    for sentence in sentences:
-        log.consider(COUNTED, (*capitalise(sentence), "."))
+    sentences, results = (
+        [] if study.options.exchangeable else [(*capitalise(s), ".") for s in session_sentences(study, past=past)]
+        for past in (False, True)
+    )
+    for sentence, result in zip(sentences, results, strict=True):
+        log.consider(COUNTED, sentence, result=result)
     if not sentences:
         log.consider(COUNTED, (COUNTED.says,), why_not=Note("one_session", "no rater has several sessions"))

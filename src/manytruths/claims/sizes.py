@@ -10,8 +10,19 @@ from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
 from .agreement import MANY_LABELS, AgreementFacts
 from .claim import ClaimKind, ClaimLog
-from .numbers import TableIndex, has_interval, is_defined, telling_digits
-from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
+from .numbers import TableIndex, has_interval, is_defined, significant_digits, telling_digits
+from .sentences import (
+    Cell,
+    Sentence,
+    case_links,
+    compose,
+    counted,
+    join_names,
+    join_parts,
+    label_words,
+    number_word,
+    spell_count,
+)
 
 ICC = ClaimKind(
     "sizes.icc", "estimate",
@@ -52,6 +63,11 @@ REPEATABILITY = ClaimKind(
     "says that the number may be far off. It says that it takes log ratios to be normally distributed.",
     "coverage of the interval",
 )  # fmt: skip
+RANGE = ClaimKind(
+    "sizes.range", "description",
+    "The smallest and the largest area or volume that a rater drew; of several labels, label by label.",
+    "Two sizes above 0 differ; of more labels than are named one by one, nothing is said.",
+)  # fmt: skip
 CUT = ClaimKind(
     "sizes.cut_by_border", "description",
     "In so many cases a mark touches the border of the image or of the region of interest, so that its size is a "
@@ -73,7 +89,7 @@ REFERENCE_SIZES = ClaimKind(
     "normally distributed.",
     "coverage of the interval, where log ratios are not skewed",
 )  # fmt: skip
-KINDS = (ICC, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)
+KINDS = (ICC, RANGE, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)
 
 RATIOS = ("area", "volume")
 """Sizes that sentences are about."""
@@ -117,6 +133,8 @@ class _Size:
     """Which raters measured few cases only, so that their errors are hardly known."""
     cases: Mapping[str, int] = field(default_factory=dict)
     """How many were measured, by label. Where subjects are fewer, intervals come from the jackknife over subjects."""
+    empty: Mapping[str, int] = field(default_factory=dict)
+    """In how many of them nobody marked the label."""
 
     @property
     def words(self) -> str:
@@ -156,6 +174,8 @@ def consider_sizes(log: ClaimLog, table: TableIndex, sizes: TableIndex, facts: S
             consider(log, table, size)
             if log.claims[-1].made:
                 size = replace(size, rare=())  # named once
+            if consider is _consider_correlation:
+                _consider_range(log, sizes, size)
         _consider_repeatability(log, table, size)
     _consider_cut(log, sizes, facts)
     _consider_spacing(log, sizes)
@@ -166,16 +186,18 @@ def _sizes(table: TableIndex, sizes: TableIndex, facts: AgreementFacts) -> Itera
     for name, unit in found:
         one_unit = sum(other == name for other, _ in found) == 1
         rare = () if facts.exchangeable else _rare_raters(sizes, name, unit)
-        yield _Size(name, unit, facts, one_unit, rare, _count_cases(sizes, name, unit))
+        yield _Size(name, unit, facts, one_unit, rare, *_count_cases(sizes, name, unit))
 
 
-def _count_cases(sizes: TableIndex, name: str, unit: str) -> dict[str, int]:
-    """Number of cases that were measured, by label."""
-    found: dict[str, set[str]] = {}
+def _count_cases(sizes: TableIndex, name: str, unit: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Number of cases that were measured, by label, and of those in which nobody marked it."""
+    largest: dict[str, dict[str, float]] = {}
     for row in sizes.all(name, "case", label=None):
         if row["unit"] == unit and is_defined(row):
-            found.setdefault(row.label, set()).add(row.case)
-    return {label: len(cases) for label, cases in found.items()}
+            of = largest.setdefault(row.label, {})
+            of[row.case] = max(row.value, of.get(row.case, 0.0))
+    empty = {label: sum(not size for size in of.values()) for label, of in largest.items()}
+    return {label: len(of) for label, of in largest.items()}, empty
 
 
 def _rare_raters(sizes: TableIndex, name: str, unit: str) -> Sentence:
@@ -246,7 +268,7 @@ def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None
         return
 
     def number(row: Row, **how: bool) -> Cell:
-        return table.quote(row, telling_digits(row.value), **how)
+        return _correlation(table, row, **how)
 
     of_logs, more = _by_label(logs, lambda row: (number(row), size.over(row, "a rater")))
     said, left = _by_label(rows, lambda row: (number(row, interval=False), size.over(row)))
@@ -272,13 +294,53 @@ def _say_correlation(
     return (*first, *these, *second, *size.rare)
 
 
+def _correlation(table: TableIndex, row: Row, *, interval: bool = True) -> Cell:
+    """A correlation; one that three digits do not tell from 1 is ``> 0.999``, with an interval that does."""
+    if not NEARLY_ONE <= row.value < 1:
+        return table.quote(row, telling_digits(row.value), interval=interval)
+    known = interval and has_interval(row) and row.low is not None and row.low < NEARLY_ONE
+    cell = table.quote(row, 3, interval=known)
+    return replace(cell, shown=cell.shown.replace("1.000", "> 0.999", 1))
+
+
+NEARLY_ONE = 0.9995
+"""Shown as 1.000 with three digits."""
+
+
 def _empty_cases(size: _Size, past: bool) -> str:
-    """How cases without any mark count among the sizes themselves."""
-    empty = len(size.facts.nothing_marked)
+    """How cases without any mark count among the sizes themselves; of several labels, for each."""
+    empty = {label: size.empty[label] for label in size.facts.labels or ("",) if size.empty.get(label)}
     if not empty:
         return ""
-    count = "counted" if past else "counts" if empty == 1 else "count"
-    return f"; {spell_count(empty, 'case')} in which nobody marked anything {count} as 0"
+    if size.facts.labels:
+        parts = [f"{spell_count(count, 'case')} for {label_words(label)}" for label, count in empty.items()]
+        count = "counted" if past else "count"
+        return f"; cases in which nobody marked the label {count} as 0, as which raters agree ({join_names(parts)})"
+    count = "counted" if past else "counts" if empty[""] == 1 else "count"
+    return f"; {spell_count(empty[''], 'case')} in which nobody marked anything {count} as 0"
+
+
+def _consider_range(log: ClaimLog, sizes: TableIndex, size: _Size) -> None:
+    """On which a correlation depends."""
+    parts: list[Sentence] = []
+    labels = size.facts.labels or ("",)
+    for label in labels if len(labels) <= MANY_LABELS else ():
+        rows = [row for row in sizes.all(size.name, "case", label=label) if row["unit"] == size.unit and row.value > 0]
+        rows = sorted((row for row in rows if row.label == label), key=lambda row: row.value)
+        if rows and rows[0].value < rows[-1].value:
+            digits = [0 if size.unit in COUNTED else significant_digits(row.value) for row in (rows[0], rows[-1])]
+            ends = map(sizes.quote, (rows[0], rows[-1]), digits)
+            parts.append(compose("from {} to {}{}", *ends, f" for {label_words(label)}" if label else ""))
+    if not parts:
+        why = Note("no_range", "no two sizes above 0 differ, or there are many labels")
+        log.consider(RANGE, (f"The {size.words} range from so much to so much.",), about=_about(size), why_not=why)
+        return
+    text = f"{{}} {{}} {{}} {size.unit} (empty masks apart)."
+    empty = any(size.empty.values()) or any(row.value == 0 for row in sizes.all(size.name, "case", label=None))
+    text = text if empty else text.replace(" (empty masks apart)", "")
+    start = f"{size.name.capitalize()}s"
+    sentence, result = (compose(text, start, verb, join_parts(parts)) for verb in ("range", "ranged"))
+    log.consider(RANGE, sentence, about=_about(size), result=result)
 
 
 def _about(size: _Size) -> str:

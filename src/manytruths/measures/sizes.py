@@ -37,7 +37,7 @@ class SizeUnits:
         """mm² and ml where the spacing is known, else pixels or voxels.
 
         >>> SizeUnits.of(Grid((4, 4), spacing=(0.5, 0.5)))
-        SizeUnits(axes=2, size='mm²', length='mm', pixel=0.25)
+        SizeUnits(axes=2, size='mm²', length='mm', pixel=0.25, counted=False)
         >>> SizeUnits.of(Grid((4, 4, 2))).size
         'voxels'
         """

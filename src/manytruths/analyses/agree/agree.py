@@ -15,7 +15,7 @@ from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
 from ...claims.intervals import consider_rater_failures, consider_these_raters
 from ...claims.lesions import LesionFacts, consider_lesions
-from ...claims.masks import consider_masks, mask_notes, suspicions_table
+from ...claims.masks import consider_masks, count_masks, mask_notes, suspicions_table
 from ...claims.numbers import TableIndex
 from ...claims.raters import consider_raters
 from ...claims.readings import consider_readings
@@ -121,7 +121,8 @@ class Agreement(Result):
     def claims(self) -> Claims:
         """What is said about the data, and what was considered and not said."""
         log = ClaimLog()
-        consider_masks(log, self.suspicions, TableIndex("agree/masks.csv", suspicions_table(self.suspicions)))
+        masks = TableIndex("agree/masks.csv", suspicions_table(self.suspicions))
+        consider_masks(log, self.suspicions, masks, count_masks(self.study))
         consider_sessions(log, self.study)
         consider_readings(log, TableIndex("agree/flow.csv", self.tables["flow"]))
         table, facts = TableIndex("agree/agreement.csv", self.agreement), self._facts
@@ -421,8 +422,14 @@ def tabulate_agreement(
         *_without_image(study, cases),
         *unmeasured,
     )
-    notes = (*mask_notes(suspicions), *session_notes(study), *edit_notes(study), *moved.notes, *others)
-    notes = (*notes, *tallied_notes(study, NEED_PIXELS))
+    notes = (
+        *mask_notes(suspicions, count_masks(study)),
+        *session_notes(study),
+        *edit_notes(study),
+        *moved.notes,
+        *others,
+        *tallied_notes(study, NEED_PIXELS),
+    )
     files = tuple(path for case in cases.values() for path in case.files)
     return Agreement(
         study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
@@ -452,9 +459,7 @@ def _analyse_raters(
         broken=tuple(dict.fromkeys(r for s in doubted if s.broken for r in s.raters)),
         lost={r: [s.case for s in doubted if s.kind == "missing_marks" and r in s.raters] for r in found.facts.raters},
         filled=tuple(r for s in doubted if s.kind in ("all_marked", "inverted") for r in s.raters),
-        sizes_without_broken=size_tests_without(
-            tallies, settings, {(r, s.case) for s in doubted if s.broken and s.case for r in s.raters}
-        ),
+        sizes_without_broken=size_tests_without(tallies, settings, _broken_masks(doubted)),
         edited=frozenset(edited_pairs(study)),
         subject=subject_word(study),
         pixel=_pixel_word(cases),
@@ -462,6 +467,14 @@ def _analyse_raters(
         not_evaluable=not_evaluable_cases(study),
     )
     return replace(found, facts=facts)
+
+
+def _broken_masks(suspicions: Sequence[Suspicion]) -> set[tuple[str, str]]:
+    """Rater and case of masks whose size may not be meant; a rater all of whose doubtful masks are scaled may have the
+    habit that is tested."""
+    broken = [(r, s) for s in suspicions if s.broken and s.case for r in s.raters]
+    otherwise = {rater for rater, found in broken if found.kind != "scaled"}
+    return {(rater, found.case) for rater, found in broken if rater in otherwise}
 
 
 def _counted(study: Study, tallies: Tallies, suspicions: Sequence[Suspicion]) -> tuple[Suspicion, ...]:

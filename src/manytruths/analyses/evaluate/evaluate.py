@@ -70,7 +70,7 @@ from .interchangeability import InterchangeabilityResult, tabulate_interchangeab
 from .lesions import FreeResponses, count_free_responses
 from .marks import CaseMarks, EvaluatePlan, Missing
 from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
-from .printing import find_copies, notes, paper_table, print_evaluation
+from .printing import Copies, find_copies, notes, paper_table, print_evaluation
 from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 from .sizes import PredictedSizes, SizeComparison, compare_sizes, measure_predictions
@@ -191,18 +191,31 @@ class Evaluation(Result):
         rests_on = [number_cell("evaluate/rankings.csv", row, 3) for row in rows]
         # of probability maps, areas of all cases together are ordered, and not tested
         untested = not_tested(len(self.study.subjects), each) or ("" if self.mask_scores else "not tested")
-        consider_orders(log, self.orders.get((label, metric)), NAMES[metric], rests_on, untested)
+        orders = self.orders.get((label, metric))
+        consider_orders(log, orders, NAMES[metric], rests_on, untested, self.copied_raters)
         return log.settle(primary=self.study.options.primary)
 
     @cached_property
     def copies(self) -> dict[str, CopiedMasks]:
         """Algorithms whose masks are those of a rater or a consensus in a tenth of the cases."""
-        parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
         found: dict[str, CopiedMasks] = {}
-        for copies in find_copies(parts):
-            if len(copies.cases) >= max(COPIES * copies.marked, 2):
-                same = CopiedMasks(copies.kind, copies.whose, len(copies.cases), copies.marked)
-                found.setdefault(copies.algorithm, same)
+        for copies in self._copies:
+            same = CopiedMasks(copies.kind, copies.whose, len(copies.cases), copies.marked)
+            found.setdefault(copies.algorithm, same)
+        return found
+
+    @cached_property
+    def _copies(self) -> list[Copies]:
+        parts = [part for part in self.mask_scores.parts if part.label != MACRO] if self.mask_scores else []
+        return [copies for copies in find_copies(parts) if len(copies.cases) >= max(COPIES * copies.marked, 2)]
+
+    @property
+    def copied_raters(self) -> dict[str, list[str]]:
+        """Raters whose masks algorithms have, with these algorithms."""
+        found: dict[str, list[str]] = {}
+        for copies in self._copies:
+            if copies.kind == "rater":
+                found.setdefault(copies.name, []).append(copies.algorithm)
         return found
 
     @property

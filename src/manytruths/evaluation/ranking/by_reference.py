@@ -10,7 +10,7 @@ algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.5 and Tabl
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,6 +118,12 @@ class ReferenceRankings:
         gives = "gives no ranking: an algorithm has no score" if truth in self.undefined else "is not there"
         ranked = ", ".join(t for t in self.references if t not in self.undefined)
         raise CallError(f"reference standard {truth!r} {gives}; those that give one: {ranked}")
+
+    def without(self, references: Collection[str]) -> ReferenceRankings:
+        """The same without some reference standards."""
+        kept = [i for i, name in enumerate(self.references) if name not in references]
+        names = [self.references[i] for i in kept]
+        return rank_by_reference(self.scores[:, kept], self.algorithms, names, self.same)
 
     def bounds(self, loose: str | None = None, strict: str | None = None) -> tuple[AreaBounds, ...]:
         """The smallest and largest score of each algorithm, and those under two references taken as bounds."""

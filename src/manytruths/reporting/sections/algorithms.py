@@ -291,7 +291,7 @@ def _order_summary(findings: Findings) -> Iterator[Sentence]:
     yield from order_sentences(findings)
     if subjects < MIN_SUBJECTS:
         yield (f"No winner can be named from {spell_count(subjects, findings.subject_word)}.",)
-    elif len(orders.rankings) > 1:
+    elif len(orders.without(findings.evaluation.copied_raters).rankings) > 1:
         yield ("Do not name a winner without naming the standard and the measure.",)
 
 

@@ -191,7 +191,8 @@ def _limits(findings: Findings) -> Iterator[Block]:
     head: list[ColumnOf[_Limits]] = [
         *([(text_column("Label", "What was marked"), lambda each: text_cell(each.row.label))] if several else []),
         (text_column("Who", "A rater or an algorithm"), lambda each: each.who),
-        (text_column("with", "The given reference"), lambda each: text_cell(each.row.extra[5])),
+        *([(text_column("with", "The given reference"), lambda each: text_cell(each.row.extra[5]))]
+          if len({each.row.extra[5] for each in rows}) > 1 else []),
         (text_column("Size"), lambda each: text_cell(f"{TITLES[each.row['size']]}, {each.row['unit']}")),
     ]  # fmt: skip
     help = f"{findings.subject_word.capitalize()}s in which both have the size"
@@ -284,11 +285,13 @@ def _table(
 ) -> PageTable:
     several = any(each.row.label for each in judged)
     named = {"": "mean of labels", MACRO: "mean of labels"}
+    # one reference that is nobody's own mask is named above, and its column would take the width of a phone
+    against = len({each.against for each in judged}) > 1 or any(_own_masks(findings, each) for each in judged)
     head: list[ColumnOf[Judged]] = [
         (text_column("Label", "What was marked"), lambda each: text_cell(named.get(each.row.label, each.row.label))),
         (text_column("Who", "A rater, a consensus of the raters, or an algorithm"), lambda each: each.who),
-        (text_column("with", "The given reference, and whose mask it is where it is a rater's own"),
-         lambda each: text_cell(each.against, below=_own_masks(findings, each))),
+        *([(text_column("with", "The given reference, and whose mask it is where it is a rater's own"),
+            lambda each: text_cell(each.against, below=_own_masks(findings, each)))] if against else []),
     ]  # fmt: skip
     help = f"{findings.subject_word.capitalize()}s with this reference for which Dice is defined"
     count: ColumnOf[Judged] = (Column("n", help), lambda each: text_cell(each.row.n))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...analyses.agree.group_charts import group_charts
 from ...analyses.agree.groups import EXTRA
-from ...claims.groups import WORDS, describe_groups
+from ...claims.groups import SMALL_P, WORDS, describe_groups, unclaimed_means
 from ...claims.numbers import TableIndex, is_defined
 from ...claims.sentences import Cell, counted, text_cell
 from ...io.result_tables import Row
@@ -18,7 +18,6 @@ from .vocabulary import statistic_title
 
 IDS = ("groups.raters", "groups.cases")
 SUFFIX = "_difference"
-SMALL_P = "< 0.001"
 
 
 def section(findings: Findings) -> Section | None:
@@ -27,7 +26,8 @@ def section(findings: Findings) -> Section | None:
         return None
     table = findings.table("agree/groups")
     blocks = [block for of in ("raters", "cases") for block in (*_charts(findings, of), *_tables(findings, table, of))]
-    lead = (*findings.agreement.claims.sentences(*IDS), *describe_groups(findings.agreement.claims))
+    claims = findings.agreement.claims
+    lead = (*claims.sentences(*IDS), *unclaimed_means(claims).sentences(), *describe_groups(claims))
     return Section("groups", "Do groups differ?", lead, tuple(blocks))
 
 

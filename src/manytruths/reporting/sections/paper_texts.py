@@ -16,6 +16,7 @@ from ...analyses.rank.rank import RankResult
 from ...analyses.tables import region_of
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.agreement import VERDICTS as VERDICTS_OF_ALPHA
+from ...claims.groups import unclaimed_means
 from ...claims.lesions import IDS as LESIONS
 from ...claims.lesions import rule_words
 from ...claims.masks import IDS as MASKS
@@ -33,6 +34,7 @@ from ...claims.sentences import (
     spell_count,
     spell_intervals,
 )
+from ...claims.sessions import COUNTED
 from ...claims.sizes import RATIOS
 from ...core.undefined import code
 from ...evaluation.interchangeability import LEAST_RATERS
@@ -358,7 +360,7 @@ def _size_methods(findings: Findings) -> Iterator[str]:
         parts["smallest_detectable_change"] = "the smallest detectable change"
     limits = {
         "upper_limit": "limits of agreement of two raters",
-        "limits_with_mean": "limits of agreement of all raters with their mean",
+        "limits_with_mean": "limits of agreement with the mean of raters",
     }
     if len(findings.study.rater_names) == 2 and not findings.study.options.exchangeable:
         del limits["limits_with_mean"]
@@ -570,16 +572,17 @@ def results_text(findings: Findings) -> str:
     """One paragraph in the past tense: the claims that were made, in the order of docs/which-numbers.md."""
     parts = (
         _mask_results(findings),
-        _results(findings, NOT_EVALUABLE.id),
+        _results(findings, NOT_EVALUABLE.id, COUNTED.id),
         _results(findings, "agreement.overlap", "agreement.labels", "agreement.empty", "agreement.failures"),
         _results(findings, "agreement.beyond_chance", "agreement.alpha", *VERDICTS_OF_ALPHA),
         _results(findings, "agreement.over_both", "agreement.these_raters"),
         _spread(findings),
         _results(findings, *RATERS, *DEPENDENCE_CLAIMS),
         _results(findings, "groups.raters", "groups.cases"),
+        (claim.result for claim in unclaimed_means(findings.claims)),
         _repeat_results(findings),
         _lesion_results(findings),
-        _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.limits", "sizes.detectable_change"),
+        _results(findings, "sizes.no_spacing", "sizes.icc", "sizes.range", "sizes.limits", "sizes.detectable_change"),
         _results(findings, "sizes.repeatability", "sizes.cut_by_border"),
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
@@ -625,10 +628,14 @@ def _mask_results(findings: Findings) -> Iterator[Sentence]:
 def _repeat_results(findings: Findings) -> Iterator[Sentence]:
     """How far raters agree with their own repeated readings."""
     table, parts = findings.table("agree/pairs"), list[Sentence]()
+    columns = {str(column): column for column in findings.study.columns}
     for row in table.all("dice", "mean"):
         if row["relation"] == "within" and not row.group and is_defined(row):
             over = spell_count(row.n or 0, findings.subject_word)
-            parts.append(compose("{} between {} and {} (over {})", table.quote(row), *map(str, row.extra[:2]), over))
+            first, second = (columns[str(name)] for name in row.extra[:2])
+            sessions = [column.session or "without a name" for column in (first, second)]
+            text = "{} for sessions {} and {} of rater {} (over {})"
+            parts.append(compose(text, table.quote(row), *sessions, first.name, over))
     if parts:
         yield compose("Repeated readings of the same rater overlapped by a mean Dice of {}.", join_parts(parts))
 
