@@ -132,6 +132,8 @@ def test_nothing_is_no_size():
 @pytest.mark.parametrize("count", [1, 9, 12])
 def test_a_habit_takes_several_cases(count):
     wide = mapped(lambda r, c, m: np.kron(m, np.ones((2, 2), np.uint8))[12:36, 12:36] if r in "A" else m, count)
+    for number, masks in enumerate(wide.values()):
+        masks["A"][0, number] ^= 1  # equal masks of several cases would be taken for copies
     text = lead(summary.section(findings(wide)))
     assert ("Rater A draws larger than all the other raters: " in text) is (count == 12)
     assert "systematically" not in text

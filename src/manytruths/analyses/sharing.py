@@ -14,7 +14,7 @@ import numpy as np
 import manytruths
 
 from ..agreement import MeanPairwise, dice
-from ..claims.masks import mask_notes
+from ..claims.masks import count_masks, mask_notes
 from ..claims.sentences import counted
 from ..claims.sharing import sharing_notes
 from ..core.columns import Column, compose_name, natural_key
@@ -183,7 +183,7 @@ def share_tallies(
     if key is not None and codes is not None:
         write_csv(key, codes.rows(), ("kind", "code", "name"))
     size = write_tally_file(path, about, cases)
-    notes = (*mask_notes(suspicions), *_merging_notes(found, least, stayed))
+    notes = (*mask_notes(suspicions, count_masks(study)), *_merging_notes(found, least, stayed))
     merged = sum(case.merged for case in found.values())
     return SharedTallies(path, key, len(cases), len(study.rater_names), size, merged, notes)
 
