@@ -16,6 +16,7 @@ from manytruths import CallError, Complexity, case_complexity, reason, staple
 from manytruths.complexity import NO_OVERLAP, STATISTICS
 from manytruths.complexity.descriptors import ALONE, NO_TRUTH, NOBODY, UPSIDE_DOWN
 from manytruths.core.undefined import code
+from manytruths.fusion.em import PLAIN
 
 VOID = 9
 EDGES = np.arange(101) / 100
@@ -181,6 +182,12 @@ def test_the_same_image_many_times_changes_only_the_sample_correction(seed: int,
     one = mt.tally(panel(seed), labels=[0, 1])
     many = one.recount(one.counts * times)
     a, b = case_complexity(one), case_complexity(many)
+    fits = [mt.staple(table.restrict("modified_background")) for table in (one, many)]
+    if max(fit.iterations for fit in fits) > PLAIN:
+        # so flat that EM extrapolates, where rounding decides at which of equally likely rates it ends
+        likely = [fit.log_likelihood[-1] / fit.tally.items for fit in fits]
+        assert likely[0] == pytest.approx(likely[1], rel=1e-9)
+        return
     assert [b.entropy, b.mean, b.esm] == pytest.approx([a.entropy, a.mean, a.esm], rel=1e-6)
     n = a.items
     assert b.std == pytest.approx(a.std * math.sqrt((n - 1) * times / (n * times - 1)), rel=1e-6)

@@ -341,8 +341,8 @@ def accelerate(model: Model, fit: Fit, tol: float, max_iter: int) -> Fit:
     taken instead of x₂ where it is as likely as x₁, and x₂ where not. It ends when a step of EM itself moves no rate
     more than a hundredth of the tolerance.
 
-    Extrapolation magnifies rounding, which depends on the order of raters and patterns. So it starts from rates of
-    single precision and takes both in an order of its own.
+    Extrapolation magnifies rounding, which depends on the order of raters and patterns and on the number of items. So
+    it starts from rates of single precision, takes both in an order of its own, and shortens the counts.
 
     Varadhan R, Roland C. Simple and globally convergent methods for accelerating the convergence of any EM algorithm.
     Scand J Stat 2008;35:335–353. doi:10.1111/j.1467-9469.2007.00585.x
@@ -350,8 +350,13 @@ def accelerate(model: Model, fit: Fit, tol: float, max_iter: int) -> Fit:
     if model.decisions.pattern is not None:
         return _extrapolate_until(model, fit.confusion, fit, tol, max_iter)
     order = Order.of(model.decisions)
-    ordered = replace(model, decisions=order.apply(model.decisions))
-    return order.undo(_extrapolate_until(ordered, fit.confusion[order.raters], fit, tol, max_iter))
+    ordered = order.apply(model.decisions)
+    # without a common divisor of the counts: the same items several times are fitted alike
+    times = float(np.gcd.reduce(ordered.counts.astype(np.int64))) if not model.pseudo.any() else 1.0
+    reduced = replace(model, decisions=replace(ordered, counts=ordered.counts / times))
+    done = _extrapolate_until(reduced, fit.confusion[order.raters], fit, tol, max_iter)
+    history = np.append(fit.history, done.history[len(fit.history) :] * times)
+    return order.undo(replace(done, history=history))
 
 
 def _extrapolate_until(model: Model, confusion: Values, fit: Fit, tol: float, max_iter: int) -> Fit:
