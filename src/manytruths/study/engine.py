@@ -260,8 +260,9 @@ def _local_cluster(jobs: int) -> Iterator[Any]:
     }
     make: Any = distributed.LocalCluster
     with dask.config.set(settings), make(
-        n_workers=jobs, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-        worker_dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL,
+        n_workers=jobs, threads_per_worker=1, host="127.0.0.1", memory_limit=0, silence_logs=logging.CRITICAL,
+        # any free port of the loopback, where only the state of the cluster is served
+        dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": False}, worker_dashboard_address=None,
     ) as cluster:  # fmt: skip
         yield cluster
 
