@@ -269,11 +269,13 @@ def _local_cluster(jobs: int) -> Iterator[Any]:
 
 @contextmanager
 def _silence(name: str) -> Iterator[None]:
-    """Workers that come and go are dealt with here; Dask need not tell of them."""
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """Workers that come and go are dealt with here; Dask, whose loggers have levels of their own, need not tell."""
+    names = [other for other in logging.root.manager.loggerDict if f"{other}.".startswith(f"{name}.")]
+    before = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in before:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in before.items():
+            logger.setLevel(level)
