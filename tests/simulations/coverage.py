@@ -33,6 +33,7 @@ from manytruths.analyses.reliability.reliability import ReliabilitySettings
 from manytruths.analyses.tables import Settings
 from manytruths.core.undefined import Undefined
 from manytruths.evaluation.grading import Layer, layered_area
+from manytruths.inference.group_tests import compare_case_groups
 from manytruths.inference.intervals import (
     MIN_EFFECTIVE,
     MIN_SUBJECTS,
@@ -51,6 +52,8 @@ from manytruths.measures.variance_components import fit_sizes
 from manytruths.ratings.accuracy import rater_accuracy
 from manytruths.ratings.concordance import rho, sigma
 from manytruths.ratings.ratings import Ratings
+
+from .groups import CaseScenario, simulate_cases
 
 Values = NDArray[np.float64]
 
@@ -672,6 +675,28 @@ def responses(
     return hits, [rng.normal(s, 1, k) for s, k in zip(shift, false, strict=True)], lesions
 
 
+GROUPS = {
+    "equal spread, skewed": CaseScenario(),
+    "one group spreads twice as much": CaseScenario(spread=2.0),
+    "three labels, one of them in two thirds of subjects": CaseScenario(labels=3),
+}
+
+
+def group_lines(studies: int) -> Iterator[Line]:
+    """The difference of two groups of cases, with n subjects each, as ``groups.csv`` has it."""
+    for model, scenario in GROUPS.items():
+        rng = np.random.default_rng(18)
+
+        def simulate(
+            n: int, scenario: CaseScenario = scenario, rng: np.random.Generator = rng
+        ) -> tuple[list[Interval], float]:
+            drawn = (simulate_cases(scenario, (n, n), rng) for _ in range(studies))
+            groups = range(n), range(n, 2 * n)
+            return [compare_case_groups(values, *groups, permutations=1).difference for values in drawn], 0.0
+
+        yield line("difference of two groups of cases, n each", model, simulate)
+
+
 def froc_lines(studies: int) -> Iterator[Line]:
     """Points of a free-response curve over all lesions, as ``froc.csv`` has them; half as many studies."""
     for model, mean, unlike in FROC:
@@ -821,6 +846,7 @@ LINES: dict[str, Callable[[int], Iterator[Line]]] = {
     "sizes": size_lines,
     "correlations": correlation_lines,
     "reference": reference_lines,
+    "groups": group_lines,
     "froc": froc_lines,
     "distances": distance_lines,
     "ratings": rating_lines,
