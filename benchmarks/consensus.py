@@ -270,7 +270,7 @@ def nodules() -> Iterator[Result]:
 JOBS: dict[str, Callable[[], Iterator[Result]]] = {
     "staples": staples,
     "twenty_ragged": twenty_ragged,
-    "crowd": crowd,
+    "staple_crowd": crowd,
     "fuses": fuses,
     "simples": simples,
     "level_sets": level_sets,
