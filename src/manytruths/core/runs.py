@@ -7,24 +7,29 @@ are found from them; arrays of the size of the image are never made.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .mask_arrays import BLOCK, HIDDEN, fill_masked
 from .tiles import Array, LazyArray, Where, known_value, load, tile_slices
 
 Integers = NDArray[np.int64]
 
-MOST_RUNS = 1 << 27
-"""Of one mask: 2 GB of positions."""
+MOST_RUNS = 1 << 24
+"""Of one mask; what is made of them takes some hundred bytes each."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRuns:
     """Runs of equal marked pixels, in array order; what is 0 is not listed.
+
+    It has a shape, a dtype and slices, so that it can stand for an array on disk.
 
     Attributes
     ----------
@@ -33,7 +38,7 @@ class LabelRuns:
     starts, stops : ndarray of int64
         Flat positions of the first pixels, and behind the last ones; no run goes on in the next row.
     values : ndarray
-        The value of each run, in the dtype of the array; never 0.
+        The value of each run, in the dtype of the array; never 0. Masked pixels have the value ``HIDDEN``.
     """
 
     shape: tuple[int, ...]
@@ -44,9 +49,138 @@ class LabelRuns:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def lengths(self) -> Integers:
+        """Pixels of each run."""
+        return self.stops - self.starts
+
+    @cached_property
+    def items(self) -> int:
+        """Pixels of all runs."""
+        return int(self.lengths.sum())
+
+    def label_runs(self) -> LabelRuns:
+        """Itself: nothing has to be read."""
+        return self
+
     def select(self, chosen: NDArray[np.bool_]) -> LabelRuns:
         """Some of the runs."""
         return LabelRuns(self.shape, self.starts[chosen], self.stops[chosen], self.values[chosen])
+
+    # -- as an array ---------------------------------------------------------------------------------
+
+    __array_ufunc__ = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self[...] if dtype is None else self[...].astype(dtype)
+
+    def __getitem__(self, where: Any) -> Array:
+        """A tile, painted."""
+        parts = (slice(None),) * len(self.shape) if where is ... else where
+        box = [part.indices(n)[:2] for part, n in zip(parts, self.shape, strict=True)]
+        tile = np.zeros([max(0, stop - start) for start, stop in box], self.dtype)
+        plane = math.prod(self.shape[1:])
+        first, last = np.searchsorted(self.stops, box[0][0] * plane, "right"), np.searchsorted(
+            self.starts, box[0][1] * plane
+        )
+        width, near = self.shape[-1], slice(int(first), int(last))
+        row, begin = np.divmod(self.starts[near], width)
+        end = begin + self.lengths[near]
+        begin, end = np.maximum(begin, box[-1][0]), np.minimum(end, box[-1][1])
+        inside, place = end > begin, np.zeros(len(row), np.int64)
+        for (low, high), at in zip(box[:-1], np.unravel_index(row, self.shape[:-1]) if box[:-1] else (), strict=True):
+            inside &= (at >= low) & (at < high)
+            place = place * (high - low) + at - low
+        first_pixel = (place * tile.shape[-1] + begin - box[-1][0])[inside]
+        counts = (end - begin)[inside]
+        tile.reshape(-1)[expand(first_pixel, counts)] = np.repeat(self.values[near][inside], counts)
+        return tile
+
+    # -- what is marked and what was not rated -------------------------------------------------------
+
+    def hide(self, void: int | None) -> LabelRuns:
+        """The same with pixels of a value as not rated."""
+        if void is None:
+            return self
+        if void == 0:
+            return _merge([self, self.complement(HIDDEN)])
+        values = np.where(self.values == void, HIDDEN, self.values.astype(np.int64))
+        return self if (self.values != void).all() else LabelRuns(self.shape, self.starts, self.stops, values)
+
+    def binary(self, value: int | None = None, void: int | None = None) -> LabelRuns:
+        """Marked (1) with one value or, where it is None, with any; pixels that were not rated stay hidden."""
+        runs = self.hide(void)
+        hidden = runs.values == HIDDEN
+        marked = ~hidden if value is None else runs.values == value
+        values = np.where(hidden, HIDDEN, 1) if hidden.any() else np.ones(len(runs), np.bool_)
+        return LabelRuns(runs.shape, runs.starts, runs.stops, values).select(marked | hidden)._joined()
+
+    def marks(self) -> LabelRuns:
+        """What is marked with any value, as runs of True."""
+        if self.dtype == np.bool_:
+            return self
+        whole = LabelRuns(self.shape, self.starts, self.stops, np.ones(len(self), np.bool_))
+        return whole.select(self.values != HIDDEN)._joined()
+
+    def hidden(self) -> LabelRuns | None:
+        """What was not rated; None where all was."""
+        away = self.values == HIDDEN if self.dtype != np.bool_ else np.zeros(0, np.bool_)
+        return self.select(away) if away.any() else None
+
+    def _joined(self) -> LabelRuns:
+        return LabelRuns(self.shape, *_join(self.starts, self.stops, self.values, self.shape[-1]))
+
+    # -- other runs ----------------------------------------------------------------------------------
+
+    def intersect(self, other: LabelRuns) -> LabelRuns:
+        """The parts of the runs that lie in runs of another array of the same shape, whatever their values."""
+        first = np.searchsorted(other.stops, self.starts, side="right")
+        counts = np.maximum(np.searchsorted(other.starts, self.stops, side="left") - first, 0)
+        own, theirs = np.repeat(np.arange(len(self)), counts), expand(first, counts)
+        starts = np.maximum(self.starts[own], other.starts[theirs])
+        stops = np.minimum(self.stops[own], other.stops[theirs])
+        return LabelRuns(self.shape, starts, stops, self.values[own])._joined()
+
+    def complement(self, value: Any = True) -> LabelRuns:
+        """What is in no run, as runs of a value."""
+        width, rows = self.shape[-1], math.prod(self.shape[:-1])
+        edges = np.arange(rows + 1) * width
+        starts = np.sort(np.concatenate([self.stops, edges[:-1]]))
+        stops = np.sort(np.concatenate([self.starts, edges[1:]]))
+        there = stops > starts
+        return LabelRuns(self.shape, starts[there], stops[there], np.full(int(there.sum()), value))
+
+    def turn(self, order: Sequence[int]) -> LabelRuns:
+        """The runs of the transposed array."""
+        order = tuple(order)
+        if order == tuple(range(len(order))):
+            return self
+        shape, parts = tuple(self.shape[axis] for axis in order), list(_empty_parts(self.dtype))
+        for where in self._bands(order[0]):
+            tile = self[where].transpose(order)
+            parts.append(_tile_runs(np.ascontiguousarray(tile), tuple(where[axis] for axis in order), shape))
+        starts, stops, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return LabelRuns(shape, *_join(starts, stops, values, shape[-1]))
+
+    def _bands(self, axis: int) -> Iterator[Where]:
+        """The box around all runs, in pieces across an axis that are small enough to be painted."""
+        if not len(self):
+            return
+        box = []
+        *lead, column = np.unravel_index(self.starts, self.shape)
+        for at, behind in (*((each, each + 1) for each in lead), (column, column + self.lengths)):
+            box.append(slice(int(at.min()), int(behind.max())))
+        step = max(1, TURNED // math.prod(part.stop - part.start for i, part in enumerate(box) if i != axis))
+        for start in range(box[axis].start, box[axis].stop, step):
+            yield (*box[:axis], slice(start, min(start + step, box[axis].stop)), *box[axis + 1 :])
+
+
+TURNED = 1 << 25
+"""Pixels that are painted at a time where the axes of runs are exchanged."""
 
 
 def read_runs(array: Array | LazyArray) -> LabelRuns:
@@ -59,52 +193,105 @@ def read_runs(array: Array | LazyArray) -> LabelRuns:
     own = getattr(array, "label_runs", None)
     if own is not None:
         return own()  # type: ignore[no-any-return]
-    parts, count = [], 0
+    parts, count = list(_empty_parts(array.dtype)), 0
     for where in tile_slices([array]):
         value = known_value(array, where)
         if value == 0:
             continue
-        parts.append(_tile_runs(_load_filled(array, where), where, array.shape))
+        parts.append(_tile_runs(fill_masked(load(array, where)), where, array.shape))
         count += len(parts[-1][0])
         if count > MOST_RUNS:
             raise InputError(
-                f"the mask has more than {MOST_RUNS} runs of equal pixels, too many to look at neighbours; "
-                "leave measures out (--measure none), or crop it"
+                f"the mask has more than {MOST_RUNS:,} runs of equal pixels, too many to look at neighbours; "
+                "remove noise from it, crop it, or leave measures out (--measure none)"
             )
+    starts, stops, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return LabelRuns(tuple(array.shape), *_join(starts, stops, values, array.shape[-1]))
+
+
+def _empty_parts(dtype: Any) -> Iterator[tuple[Integers, Integers, Array]]:
     empty = np.empty(0, np.int64)
-    starts, stops, values = (
-        np.concatenate(part) for part in zip(*(parts or [(empty, empty, np.empty(0, array.dtype))]), strict=True)
-    )
-    return LabelRuns(array.shape, *_join(starts, stops, values, array.shape[-1]))
-
-
-def _load_filled(array: Array | LazyArray, where: Where) -> Array:
-    """A tile, with 0 where it is masked."""
-    return np.ma.filled(load(array, where), 0)
+    yield empty, empty, np.empty(0, dtype)
 
 
 def _tile_runs(tile: Array, where: Where, shape: tuple[int, ...]) -> tuple[Integers, Integers, Array]:
     """Runs of a tile, at their places in the whole."""
     width = tile.shape[-1]
-    rows = tile.reshape(-1, width)
-    changes = np.ones((len(rows), width + 1), bool)
-    np.not_equal(rows[:, 1:], rows[:, :-1], out=changes[:, 1:-1])
-    row, column = np.nonzero(changes[:, :-1] & (rows != 0))
-    # the next change of the same row ends the run; the column behind the last always is one
-    edges = np.flatnonzero(changes)
-    behind = edges[np.searchsorted(edges, row * (width + 1) + column) + 1] - row * (width + 1)
-    place = np.unravel_index(row, tile.shape[:-1]) if tile.ndim > 1 else ()
-    first = np.zeros(len(row), np.int64)
-    for axis, at in enumerate(place):
+    starts, stops, values = _scan(np.ascontiguousarray(tile).reshape(-1), width)
+    if not len(starts):
+        return starts, stops, values
+    if tile.shape[1:] == shape[1:]:
+        offset: Any = where[0].start * math.prod(shape[1:])
+        return starts + offset, stops + offset, values
+    row = starts // width
+    first = np.full(len(row), where[-1].start, np.int64)
+    for axis, at in enumerate(np.unravel_index(row, tile.shape[:-1])):
         first += (at + where[axis].start) * math.prod(shape[axis + 1 :])
-    first += where[-1].start
-    return first + column, first + behind, rows[row, column]
+    first -= row * width
+    return starts + first, stops + first, values
+
+
+def _scan(flat: Array, width: int) -> tuple[Integers, Integers, Array]:
+    """Runs of equal pixels in rows of a width, without those of 0."""
+    found = []
+    step = max(1, BLOCK // width) * width
+    for start in range(0, flat.size, step):
+        block = flat[start : start + step]
+        edges = np.flatnonzero(block[1:] != block[:-1]) + 1
+        rows = np.flatnonzero(block[::width] != 0) * width
+        if not len(edges) and not len(rows):
+            continue
+        # a row begins a run of its own, whatever the row before ends with
+        edges = np.union1d(edges, rows)
+        values = block[edges]
+        marked = values != 0
+        found.append((edges[marked] + start, np.append(edges[1:], block.size)[marked] + start, values[marked]))
+    starts, stops, values = (np.concatenate(part) for part in zip(*_empty_parts(flat.dtype), *found, strict=True))
+    return starts, stops, values
 
 
 def _join(starts: Integers, stops: Integers, values: Array, width: int) -> tuple[Integers, Integers, Array]:
     """Runs in order, with those united that tiles have cut."""
-    order = np.argsort(starts, kind="stable")
-    starts, stops, values = starts[order], stops[order], values[order]
+    if not (starts[1:] >= starts[:-1]).all():
+        order = np.argsort(starts, kind="stable")
+        starts, stops, values = starts[order], stops[order], values[order]
     goes_on = (stops[:-1] == starts[1:]) & (values[:-1] == values[1:]) & (starts[1:] % width != 0)
+    if not goes_on.any():
+        return starts, stops, values
     first, last = np.concatenate([[True], ~goes_on]), np.concatenate([~goes_on, [True]])
-    return (starts[first], stops[last], values[first]) if len(starts) else (starts, stops, values)
+    return starts[first], stops[last], values[first]
+
+
+def _merge(parts: Sequence[LabelRuns]) -> LabelRuns:
+    """Runs of several arrays, none of which covers what another one does."""
+    starts, stops = (np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops"))
+    values = np.concatenate([part.values.astype(np.int64) for part in parts])
+    return LabelRuns(parts[0].shape, *_join(starts, stops, values, parts[0].shape[-1]))
+
+
+def divide_runs(arrays: Sequence[LabelRuns]) -> tuple[Integers, Integers, list[Array]]:
+    """Runs in which none of several arrays changes: where they start and stop, and each array's value there.
+
+    What is 0 in all of them is not listed.
+
+    >>> one, other = (read_runs(np.array([row])) for row in ([1, 1, 0, 0, 0], [0, 2, 2, 0, 0]))
+    >>> starts, stops, values = divide_runs([one, other])
+    >>> starts.tolist(), stops.tolist(), [each.tolist() for each in values]
+    ([0, 1, 2], [1, 2, 3], [[1, 1, 0], [0, 2, 2]])
+    """
+    edges = np.unique(np.concatenate([edge for runs in arrays for edge in (runs.starts, runs.stops)]))
+    values, there = [], np.zeros(max(0, len(edges) - 1), np.bool_)
+    for runs in arrays:
+        own = np.zeros(len(there), runs.dtype)
+        first, last = np.searchsorted(edges, runs.starts), np.searchsorted(edges, runs.stops)
+        covered = expand(first, last - first)
+        own[covered] = np.repeat(runs.values, last - first)
+        there[covered] = True
+        values.append(own)
+    return edges[:-1][there], edges[1:][there], [own[there] for own in values]
+
+
+def expand(first: Integers, counts: Integers) -> Integers:
+    """``first[k], first[k] + 1, …``, ``counts[k]`` of them, one k after the other."""
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - first, counts)

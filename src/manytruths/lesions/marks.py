@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.columns import Column
 from ..core.errors import CallError, InputError, LabelError, few
 from ..core.mask_arrays import Masks, gather_inputs, region_mask, run_starts
+from ..core.runs import LabelRuns, expand, read_runs
+from ..core.tiles import LazyArray, is_lazy
 from ..shape.components import NumberedRuns, number_runs
 from ..shape.grid import as_spacing
 
@@ -74,7 +76,7 @@ class Marks:
     lengths: Whole
     runs: NDArray[np.int32]
     """(raters, runs) the mark in each run; −1 for none."""
-    hidden: Mapping[int, Flags]
+    hidden: Mapping[int, LabelRuns]
     """Pixels that were not rated, of the raters who have any."""
 
     def __len__(self) -> int:
@@ -93,8 +95,7 @@ class Marks:
     @cached_property
     def pixels(self) -> Whole:
         """Flat positions of all pixels that anybody marked, rising."""
-        ends = np.cumsum(self.lengths)
-        return np.arange(int(self.lengths.sum())) + np.repeat(self.starts - ends + self.lengths, self.lengths)
+        return expand(self.starts, self.lengths)
 
     @cached_property
     def numbers(self) -> NDArray[np.int32]:
@@ -108,8 +109,24 @@ class Marks:
             return None
         unrated = np.zeros((len(self.raters), len(self.pixels)), bool)
         for rater, hidden in self.hidden.items():
-            unrated[rater] = hidden.reshape(-1)[self.pixels]
+            run = np.searchsorted(hidden.starts, self.pixels, side="right") - 1
+            unrated[rater] = (run >= 0) & (self.pixels < hidden.stops[run])
         return unrated
+
+    def rated_runs(self, rater: int) -> Flags:
+        """(runs,) whether a rater rated any pixel of each run."""
+        if rater not in self.hidden:
+            return np.ones(len(self.starts), bool)
+        hidden = self.hidden[rater]
+        before = np.append(0, np.cumsum(hidden.lengths))
+
+        def count(places: Whole) -> Whole:
+            run = np.searchsorted(hidden.starts, places, side="right")
+            last = np.maximum(run - 1, 0)
+            return before[run] - np.maximum(hidden.stops[last] - places, 0) * (run > 0)
+
+        stops = self.starts + self.lengths
+        return np.asarray(count(stops) - count(self.starts) < self.lengths)
 
     @cached_property
     def overlaps(self) -> Overlaps:
@@ -183,17 +200,21 @@ def find_marks(
     spacing: Sequence[float] | None = None,
     connectivity: int | None = None,
     instances: bool = False,
-    region: ArrayLike | None = None,
+    region: ArrayLike | LazyArray | None = None,
     void: int | None = None,
     most: int = MOST,
 ) -> Marks:
     """The lesions that each rater drew; see :func:`match_lesions` for the arguments."""
-    inputs = gather_inputs(masks, None, None, None)
+    inputs = gather_inputs(masks, None, None, None, lazy=True)
     names, shape = _names(inputs.columns), inputs.shape
     _check(connectivity, spacing, shape)
+    if is_lazy(region):
+        region = read_runs(region_mask(region, shape, lazy=True)).marks()
     drawn = {i: _marked(names[i], inputs.arrays[i], void, region) for i in inputs.present}
     if not instances:
-        _refuse_labels({names[i]: values for i, (values, _) in drawn.items()})
+        _refuse_labels({
+            names[i]: marked.values if isinstance(marked, LabelRuns) else marked for i, (marked, _) in drawn.items()
+        })  # fmt: skip
     own = {i: _number(values, connectivity, instances) for i, (values, _) in drawn.items()}
     counts = np.array([own[i].count if i in own else 0 for i in range(len(names))], np.int64)
     total = int(counts.sum())
@@ -228,13 +249,18 @@ def _check(connectivity: int | None, spacing: Sequence[float] | None, shape: tup
 
 
 def _marked(
-    name: str, array: NDArray[Any] | None, void: int | None, region: ArrayLike | None
-) -> tuple[NDArray[Any], Flags | None]:
-    """The values of a mask, 0 where nothing is counted, and the pixels that were not rated, where there are any."""
+    name: str, array: NDArray[Any] | LazyArray | None, void: int | None, region: ArrayLike | LabelRuns | None
+) -> tuple[NDArray[Any] | LabelRuns, LabelRuns | None]:
+    """The values of a mask, 0 where nothing is counted, and the pixels that were not rated, where there are any.
+
+    Of a mask that is not in memory, and of one whose region is not, the runs.
+    """
     assert array is not None
+    if array.dtype.kind not in "biuf":
+        raise LabelError(f"{name}: a mask holds numbers; got an array of {array.dtype}")
+    if is_lazy(array) or isinstance(region, LabelRuns):
+        return _marked_runs(name, read_runs(array).hide(void), region)
     values, hidden = np.ma.getdata(array), None
-    if values.dtype.kind not in "biuf":
-        raise LabelError(f"{name}: a mask holds numbers; got an array of {values.dtype}")
     if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
         hidden = np.ma.getmaskarray(array)
     if void is not None and (values == void).any():
@@ -244,7 +270,21 @@ def _marked(
         values = np.where(outside, 0, values)
     values = values if hidden is None else np.where(hidden, 0, values)
     _refuse_odd(name, values)
-    return values, hidden
+    return values, None if hidden is None else read_runs(hidden)
+
+
+def _marked_runs(
+    name: str, runs: LabelRuns, region: ArrayLike | LabelRuns | None
+) -> tuple[LabelRuns, LabelRuns | None]:
+    """The same of runs."""
+    hidden = runs.hidden()
+    if hidden is not None:
+        runs = runs.select(runs.values != hidden.values[0])
+    if region is not None:
+        inside = region if isinstance(region, LabelRuns) else read_runs(region_mask(region, runs.shape))
+        runs = runs.intersect(inside)
+    _refuse_odd(name, runs.values)
+    return runs, hidden
 
 
 def _refuse_odd(name: str, values: NDArray[Any]) -> None:
@@ -272,19 +312,23 @@ def _refuse_labels(values: Mapping[str, NDArray[Any]]) -> None:
             )
 
 
-def _number(values: NDArray[Any], connectivity: int | None, instances: bool) -> NumberedRuns:
+def _number(values: NDArray[Any] | LabelRuns, connectivity: int | None, instances: bool) -> NumberedRuns:
     """The runs of one rater's marks."""
     if not instances:
-        return number_runs(values if values.dtype == bool else values != 0, connectivity)
-    flat, width = np.ascontiguousarray(values).reshape(-1), values.shape[-1]
-    begin = run_starts([flat]) if flat.size else np.empty(0, np.intp)
-    begin = np.union1d(begin, np.arange(0, flat.size, max(width, 1)))
-    stops = np.append(begin[1:], flat.size)
-    marked = flat[begin] != 0
-    found, owner = np.unique(flat[begin[marked]], return_inverse=True)
+        marks = values.marks() if isinstance(values, LabelRuns) else values if values.dtype == bool else values != 0
+        return number_runs(marks, connectivity)
+    if isinstance(values, LabelRuns):
+        starts, stops, numbers = values.starts, values.stops, values.values
+    else:
+        flat, width = np.ascontiguousarray(values).reshape(-1), values.shape[-1]
+        begin = run_starts([flat]) if flat.size else np.empty(0, np.intp)
+        begin = np.union1d(begin, np.arange(0, flat.size, max(width, 1)))
+        marked = flat[begin] != 0
+        starts, stops, numbers = begin[marked], np.append(begin[1:], flat.size)[marked], flat[begin[marked]]
+    found, owner = np.unique(numbers, return_inverse=True)
     if found.size and (found[0] < 0 or (found.dtype.kind == "f" and (found != np.floor(found)).any())):
         raise LabelError("instance maps hold whole numbers of at least 0; got others")
-    return NumberedRuns(begin[marked], stops[marked], owner, len(found))
+    return NumberedRuns(starts, stops, owner, len(found))
 
 
 def _divide(own: Mapping[int, NumberedRuns], counts: Whole, shape: tuple[int, ...]) -> dict[str, Any]:
@@ -304,7 +348,7 @@ def _divide(own: Mapping[int, NumberedRuns], counts: Whole, shape: tuple[int, ..
     for i, runs in own.items():
         first, last = (np.searchsorted(starts, edge) for edge in (runs.starts, runs.stops))
         covered = last - first
-        at = np.arange(int(covered.sum())) + np.repeat(first - np.cumsum(covered) + covered, covered)
+        at = expand(first, covered)
         table[i, at] = np.repeat(runs.owner + before[i], covered)
     marked = (table >= 0).any(axis=0)
     return {"starts": starts[marked], "lengths": lengths[marked], "runs": table[:, marked]}

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, few
 from ..core.mask_arrays import Masks
+from ..core.tiles import LazyArray
 from ..core.undefined import Undefined, ratio
 from .marks import MOST, Flags, Marks, Values, Whole, find_marks
 from .rules import Candidates, Indices, Rule, find_candidates, match_pair, merge_marks, number_lesions, partitions
@@ -186,7 +187,7 @@ class LesionMatch:
         """(lesions, raters) 1 where a rater found a lesion, 0 where they missed it, −1 where they did not rate it."""
         codes = np.where(self.mark_of >= 0, FOUND, MISSED).astype(np.int8)
         codes[:, self.marks.absent] = NOT_RATED
-        if self.marks.unrated is not None:
+        if self.marks.hidden:
             codes[(codes == MISSED) & ~self._rated] = NOT_RATED
         return codes
 
@@ -194,12 +195,12 @@ class LesionMatch:
     def _rated(self) -> Flags:
         """(lesions, raters) whether a rater rated any pixel that somebody drew of a lesion."""
         marks, rated = self.marks, np.zeros((len(self), len(self.raters)), bool)
-        assert marks.unrated is not None
-        for row in marks.numbers:
+        seen = [marks.rated_runs(rater) for rater in range(len(self.raters))]
+        for row in marks.runs:
             here = np.flatnonzero(row >= 0)
             lesion = self.lesion_of[row[here]]
-            for rater, unrated in enumerate(marks.unrated):
-                rated[lesion[~unrated[here]], rater] = True
+            for rater, known in enumerate(seen):
+                rated[lesion[known[here]], rater] = True
         return rated
 
     @cached_property
@@ -454,7 +455,7 @@ def match_lesions(
     spacing: Sequence[float] | None = None,
     connectivity: int | None = None,
     instances: bool = False,
-    region: ArrayLike | None = None,
+    region: ArrayLike | LazyArray | None = None,
     void: int | None = None,
     most: int = MOST,
 ) -> LesionMatch:
@@ -469,7 +470,7 @@ def match_lesions(
     ----------
     masks : mapping or sequence of array_like
         The raters' masks of one label, in any number of dimensions: ``{rater: mask}``. None where a rater did not read
-        the image; masked pixels were not rated.
+        the image; masked pixels were not rated. Arrays on disk, such as Zarr arrays, are read tile by tile.
     rule : {"iou", "overlap", "distance"}
         The lesions of two raters are the same if their intersection over union is at least ``threshold``; if the share
         of the smaller one that both hold is; or if their centres are at most ``threshold`` apart.

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.runs import LabelRuns
 from ..core.undefined import Undefined
 from ..shape.diameters import MOST_COMPONENTS, MaskAxes, measure_axes, measure_images
 from ..shape.grid import Grid
 
 MM3_PER_ML = 1000.0
+Mark = NDArray[np.bool_] | LabelRuns
+"""Where something is marked, in memory or as runs."""
 
 LENGTHS = ("long_axis", "short_axis", "sum_long_axes", "diameter_3d")
 """Statistics in mm, or pixels."""
@@ -120,12 +123,12 @@ class CountedMark(MarkSize):
         return {"area" if len(self.centroid) == 2 else "volume": self.size}
 
 
-def measure_mark(marks: NDArray[np.bool_], grid: Grid, *, cut: bool = False) -> MarkSize:
+def measure_mark(marks: Mark, grid: Grid, *, cut: bool = False) -> MarkSize:
     """The size of a mark on a grid of two or three axes; ``cut`` where it is known to go on beyond what counts."""
     return measure_marks([marks], grid, [cut])[0]
 
 
-def measure_marks(marks: Sequence[NDArray[np.bool_]], grid: Grid, cut: Sequence[bool] | None = None) -> list[MarkSize]:
+def measure_marks(marks: Sequence[Mark], grid: Grid, cut: Sequence[bool] | None = None) -> list[MarkSize]:
     """The sizes of several marks on one grid; those of images are measured together, which is faster."""
     cuts = cut or [False] * len(marks)
     if len(grid.shape) == 3:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.runs import LabelRuns
 from .runs import number_linked
 
 Box = tuple[slice, ...]
@@ -83,23 +84,25 @@ class NumberedRuns:
     count: int
 
 
-def number_runs(marks: NDArray[np.bool_], connectivity: int | None = None) -> NumberedRuns:
+def number_runs(marks: NDArray[np.bool_] | LabelRuns, connectivity: int | None = None) -> NumberedRuns:
     """The component of each run of marked pixels, in array order.
 
-    Runs are joined without an array of the size of the mask; masks that have many short runs are left to SciPy.
+    Runs are joined without an array of the size of the mask; masks in memory that have many short runs are left to
+    SciPy.
 
     >>> found = number_runs(np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]], bool))
     >>> found.starts.tolist(), found.stops.tolist(), found.owner.tolist()
     ([1, 7, 12], [3, 8, 13], [0, 0, 1])
     """
-    marks = np.ascontiguousarray(marks)
-    starts, stops = _find_runs(marks)
-    if RUN_COST * len(starts) > marks.size:
+    if not isinstance(marks, LabelRuns):
+        marks = np.ascontiguousarray(marks)
+    starts, stops = (marks.starts, marks.stops) if isinstance(marks, LabelRuns) else _find_runs(marks)
+    if not isinstance(marks, LabelRuns) and RUN_COST * len(starts) > marks.size:
         found = find_components(marks, connectivity)
         place = np.unravel_index(starts, marks.shape)
         inside = tuple(at - edge.start for at, edge in zip(place, found.box, strict=True))
         return NumberedRuns(starts, stops, found.numbers[inside].astype(np.int64) - 1, found.count)
-    count, owner = _join_runs(starts, stops, marks.shape, connectivity or marks.ndim)
+    count, owner = _join_runs(starts, stops, marks.shape, connectivity or len(marks.shape))
     return NumberedRuns(starts, stops, owner, count)
 
 

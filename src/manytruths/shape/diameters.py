@@ -32,9 +32,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, InputError
+from ..core.runs import LabelRuns, expand, read_runs
+from ..core.tiles import LazyArray, is_lazy
 from ..core.undefined import Undefined
 from .grid import as_spacing, slice_axis, times
-from .runs import Runs, expand, find_runs, find_runs_of_images
+from .runs import Runs, find_runs, find_runs_of_images
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -88,7 +90,7 @@ class LesionAxes:
 
 
 def diameters(
-    mask: ArrayLike, spacing: Sequence[float] | None = None, *, axis: int | None = None
+    mask: ArrayLike | LazyArray, spacing: Sequence[float] | None = None, *, axis: int | None = None
 ) -> tuple[LesionAxes, ...]:
     """Measure the long axis, short axis and largest diameter in space of every lesion of a mask.
 
@@ -99,7 +101,8 @@ def diameters(
     Parameters
     ----------
     mask : array of two or three axes
-        What is not 0 is marked. Masked pixels are not; nan is refused.
+        What is not 0 is marked. Masked pixels are not; nan is refused. An array on disk, such as a Zarr array, is read
+        tile by tile.
     spacing : sequence of float, optional
         Size of a pixel along each axis, in mm; without it, lengths are in pixels.
     axis : int, optional
@@ -133,22 +136,29 @@ def diameters(
     return found.lesions()
 
 
-def measure_axes(mask: ArrayLike, spacing: Sequence[float] | None = None, axis: int | None = None) -> MaskAxes:
+def measure_axes(
+    mask: ArrayLike | LazyArray, spacing: Sequence[float] | None = None, axis: int | None = None
+) -> MaskAxes:
     """The components of a mask, with their axes as far as they are asked for."""
-    marks = _as_marks(mask)
-    if marks.ndim not in (2, 3):
-        raise GridError(f"mask has {marks.ndim} axes; diameters are of images of two axes or volumes of three")
-    if not marks.size:
-        raise CallError(f"mask has no pixel: its shape is {marks.shape}; diameters need at least one along each axis")
-    sides = (1.0,) * marks.ndim if spacing is None else as_spacing(spacing, marks.ndim)
-    if len(sides) != marks.ndim or not all(0 < side < math.inf for side in sides):
-        raise GridError(f"spacing is {times(sides)}; give a positive number for each of the {marks.ndim} axes")
-    if axis is not None and (marks.ndim < 3 or axis not in range(-3, 3)):
+    marks = read_runs(mask).marks() if is_lazy(mask) else _as_marks(mask)  # type: ignore[arg-type]
+    shape, axes = marks.shape, len(marks.shape)
+    if axes not in (2, 3):
+        raise GridError(f"mask has {axes} axes; diameters are of images of two axes or volumes of three")
+    if not math.prod(shape):
+        raise CallError(f"mask has no pixel: its shape is {shape}; diameters need at least one along each axis")
+    sides = (1.0,) * axes if spacing is None else as_spacing(spacing, axes)
+    if len(sides) != axes or not all(0 < side < math.inf for side in sides):
+        raise GridError(f"spacing is {times(sides)}; give a positive number for each of the {axes} axes")
+    if axis is not None and (axes < 3 or axis not in range(-3, 3)):
         raise CallError(f"axis is {axis!r}; it is 0, 1 or 2 and for volumes of three axes")
-    across = slice_axis(marks.shape, spacing) if axis is None else axis % 3
+    across = slice_axis(shape, spacing) if axis is None else axis % 3
+    if isinstance(marks, LabelRuns):
+        order = tuple(sorted(range(axes), key=lambda a: a != across))
+        runs = find_runs(marks.turn(order)) if axes == 3 else find_runs_of_images([marks])
+        return MaskAxes(runs, shape, sides, order)
     order = _memory_order(marks, across)
-    turned = marks.transpose(order) if marks.ndim == 3 else marks.transpose(order)[None]
-    return MaskAxes(find_runs(np.ascontiguousarray(turned)), marks.shape, sides, order)
+    turned = marks.transpose(order) if axes == 3 else marks.transpose(order)[None]
+    return MaskAxes(find_runs(np.ascontiguousarray(turned)), shape, sides, order)
 
 
 def _as_marks(mask: ArrayLike) -> NDArray[np.bool_]:
@@ -166,7 +176,7 @@ def _as_marks(mask: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(values != 0)
 
 
-def measure_images(images: Sequence[NDArray[np.bool_]], spacing: Sequence[float] | None = None) -> MaskAxes:
+def measure_images(images: Sequence[NDArray[np.bool_] | LabelRuns], spacing: Sequence[float] | None = None) -> MaskAxes:
     """The components of several images of one size, found together: slices are the images."""
     sides = (1.0, 1.0) if spacing is None else tuple(float(side) for side in spacing)
     return MaskAxes(find_runs_of_images(images), images[0].shape, sides, (0, 1))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.runs import LabelRuns, expand
+
 Integers = NDArray[np.int64]
 
 
@@ -40,20 +42,20 @@ class Runs:
         return self.stops - self.starts
 
 
-def find_runs(marks: NDArray[np.bool_]) -> Runs:
+def find_runs(marks: NDArray[np.bool_] | LabelRuns) -> Runs:
     """The runs of a volume of shape (slices, rows, columns).
 
     >>> runs = find_runs(np.array([[[1, 1, 0, 1], [0, 0, 0, 1]]], bool))
     >>> runs.starts.tolist(), runs.stops.tolist(), runs.components.tolist()
     ([0, 3, 3], [2, 4, 4], [0, 1, 1])
     """
-    depth, height, width = marks.shape
-    lines, starts, stops = _scan(marks.reshape(-1, width))
+    depth, height, _ = marks.shape
+    lines, starts, stops = _scan(marks)
     slices, rows = np.divmod(lines, height)
     return _connect(slices, rows, starts, stops, marks.shape, through=depth > 1)
 
 
-def find_runs_of_images(images: Sequence[NDArray[np.bool_]]) -> Runs:
+def find_runs_of_images(images: Sequence[NDArray[np.bool_] | LabelRuns]) -> Runs:
     """The runs of several images of one size, as slices of which none hangs together with another."""
     found = [_scan(image) for image in images]
     slices = np.repeat(np.arange(len(found)), [len(lines) for lines, _, _ in found])
@@ -61,9 +63,13 @@ def find_runs_of_images(images: Sequence[NDArray[np.bool_]]) -> Runs:
     return _connect(slices, rows, starts, stops, (len(images), *images[0].shape), through=False)
 
 
-def _scan(lines: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+def _scan(marks: NDArray[np.bool_] | LabelRuns) -> tuple[Integers, Integers, Integers]:
     """The line, the first column and the column after the last one of every run."""
-    width = lines.shape[1]
+    width = marks.shape[-1]
+    if isinstance(marks, LabelRuns):
+        line, starts = np.divmod(marks.starts, width)
+        return line, starts, starts + marks.lengths
+    lines = marks.reshape(-1, width)
     marked = np.flatnonzero(_any_by_line(lines))
     padded = np.zeros((len(marked), width + 2), np.bool_)
     padded[:, 1:-1] = lines[marked]
@@ -103,12 +109,6 @@ def _neighbours(keys: Integers, starts: Integers, stops: Integers, step: int, re
     counts = np.maximum(last - first, 0)
     own = np.repeat(np.arange(len(keys)), counts)
     return own, expand(first, counts)
-
-
-def expand(first: Integers, counts: Integers) -> Integers:
-    """``first[k], first[k] + 1, …``, ``counts[k]`` of them, one k after the other."""
-    ends = np.cumsum(counts)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - first, counts)
 
 
 def number_linked(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:

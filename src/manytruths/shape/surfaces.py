@@ -23,12 +23,15 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, product
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, LabelError
+from ..core.runs import LabelRuns, expand, read_runs
+from ..core.tiles import LazyArray, is_lazy
 from ..core.undefined import Undefined
 from .surface_elements import element_sizes
 from .surface_search import Cells, NearestMaps, Values, squared_distances
@@ -89,14 +92,14 @@ class Surface:
 
 
 def extract_surface(
-    mask: ArrayLike, spacing: Sequence[float] | None = None, *, definition: Definition = "elements"
+    mask: ArrayLike | LazyArray, spacing: Sequence[float] | None = None, *, definition: Definition = "elements"
 ) -> Surface:
     """Extract the surface of a mask of two or three axes, marked where it is not 0.
 
     Parameters
     ----------
     mask : array_like
-        The mask.
+        The mask. One on disk, such as a Zarr array, is read tile by tile.
     spacing : sequence of float, optional
         Size of a pixel along each axis; by default 1.
     definition : {"elements", "pixels"}
@@ -122,6 +125,8 @@ def extract_surface(
     """
     if definition not in get_args(Definition):
         raise CallError(f"a surface is of {' or '.join(get_args(Definition))}; got definition={definition!r}")
+    if is_lazy(mask):
+        return _extract_from_runs(read_runs(mask).marks(), spacing, definition)
     values = _check_mask(mask)
     sides = _sides(spacing, values.ndim)
     low, part = _cut_out(values)
@@ -336,8 +341,7 @@ def _check_comparable(a: Surface, b: Surface) -> None:
 
 def _check_mask(mask: ArrayLike) -> NDArray[Any]:
     values = np.asarray(np.ma.filled(mask, 0))  # hidden items are not marked
-    if values.ndim not in (2, 3):
-        raise CallError(f"a surface is of a mask with 2 or 3 axes; got an array with {values.ndim}, {values.shape}")
+    _check_axes(values.shape)
     whole = values.dtype.kind in "biu"
     if not whole and not (values.dtype.kind == "f" and (np.isfinite(values) & (np.floor(values) == values)).all()):
         raise LabelError(
@@ -345,6 +349,11 @@ def _check_mask(mask: ArrayLike) -> NDArray[Any]:
             "compare probabilities with a threshold first"
         )
     return values
+
+
+def _check_axes(shape: tuple[int, ...]) -> None:
+    if len(shape) not in (2, 3):
+        raise CallError(f"a surface is of a mask with 2 or 3 axes; got an array with {len(shape)}, {shape}")
 
 
 def _format_shape(shape: Sequence[int]) -> str:
@@ -390,6 +399,133 @@ def _border(part: NDArray[np.uint8]) -> NDArray[np.bool_]:
         for side in (slice(None, -2), slice(2, None)):
             all_around &= part[(*inner[:axis], side, *inner[axis + 1 :])]
     return np.asarray(part[inner] != all_around)
+
+
+# -- from runs to the elements -----------------------------------------------------------------
+
+
+def _extract_from_runs(
+    marks: LabelRuns, spacing: Sequence[float] | None, definition: Definition
+) -> Surface:
+    """The same elements in the same order, from the runs of a mask that is not in memory."""
+    _check_axes(marks.shape)
+    axes = len(marks.shape)
+    sides = _sides(spacing, axes)
+    found = [(np.empty((0, axes), np.int32), np.empty(0))]
+    for runs, first, last in _bands(marks):
+        if definition == "pixels":
+            found.append(_border_of_runs(runs, marks.shape, first, last))
+        else:
+            found.append(_elements_of_runs(runs, marks.shape, first, last, element_sizes(sides)))
+    cells, sizes = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Surface(cells, sizes, sides, marks.shape, definition)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Runs by their line, the other axes being one; lines and columns have a margin, so that neighbours never wrap."""
+
+    lines: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+
+
+AT_ONCE = 1 << 20
+"""Runs whose neighbours are looked at together."""
+
+
+def _bands(marks: LabelRuns) -> Iterator[tuple[_Lines, int, int]]:
+    """Runs of some planes (of an image, rows) and the planes beside, and for which planes they tell all elements."""
+    plane = int(np.prod(marks.shape[1:]))
+    edges = np.unique([0, *(marks.starts[AT_ONCE::AT_ONCE] // plane).tolist(), marks.shape[0] + 1])
+    for first, last in pairwise(edges.tolist()):
+        low, high = np.searchsorted(marks.starts, [(first - 1) * plane, (last + 1) * plane]).tolist()
+        if low < high:
+            row, starts = np.divmod(marks.starts[low:high], marks.shape[-1])
+            lines = np.zeros(len(row), np.int64)
+            for at, n in zip(np.unravel_index(row, marks.shape[:-1]), marks.shape[:-1], strict=True):
+                lines = lines * (n + 2) + at + 1
+            yield _Lines(lines, starts, starts + marks.stops[low:high] - marks.starts[low:high]), first, last
+
+
+def _sweep(
+    toggles: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]], width: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Where bits change along lines: flat places, the bits left of each, those right of it, and how far these reach.
+
+    Each toggle is a line, where its bit begins and where it ends, and the bit.
+    """
+    keys = np.concatenate([line * width + at for line, *ends, _ in toggles for at in ends])
+    bits = np.concatenate([np.full(2 * len(line), bit, np.int16) for line, _, _, bit in toggles])
+    order = np.argsort(keys, kind="stable")
+    keys, states = keys[order], np.bitwise_xor.accumulate(bits[order]) if len(bits) else bits
+    last = np.flatnonzero(np.diff(keys, append=-1) != 0)
+    places, right = keys[last], states[last].astype(np.int64)
+    return places, np.append(0, right[:-1]), right, np.diff(places, append=places[-1:])
+
+
+def _elements_of_runs(
+    runs: _Lines, shape: tuple[int, ...], first: int, last: int, sizes_by_code: Values
+) -> tuple[Cells, Values]:
+    """Cells at the corner of pixels: the code changes only where a run of one of the lines around it ends."""
+    steps = _line_steps(shape)
+    lines = 2 ** (len(shape) - 1)
+    # bit k is the line whose code bits are 2k and 2k + 1; the last line is the one that the cell is named after
+    toggles = [(runs.lines + move, runs.starts, runs.stops, 1 << k) for k, move in enumerate(_moves(steps))]
+    places, left, right, reach = _sweep(toggles, shape[-1] + 2)
+    table = _code_of_lines(lines)
+    full = (1 << lines) - 1
+    at_end = np.flatnonzero(left != right)
+    along = np.flatnonzero((right != 0) & (right != full) & (reach > 1))
+    more = reach[along] - 1
+    where = np.concatenate([places[at_end], expand(places[along] + 1, more)])
+    codes = np.concatenate([
+        table[left[at_end]] << 1 | table[right[at_end]], np.repeat(table[right[along]] * 3, more)
+    ])  # fmt: skip
+    order = np.argsort(where, kind="stable")
+    return _within(where[order], sizes_by_code[codes[order]], shape, first, last)
+
+
+def _line_steps(shape: tuple[int, ...]) -> list[int]:
+    """By how much the number of a line grows along each axis but the last."""
+    return [int(np.prod([n + 2 for n in shape[axis + 1 : -1]])) for axis in range(len(shape) - 1)]
+
+
+def _moves(steps: Sequence[int]) -> list[int]:
+    """From a line to the lines of cells that it lies in, from its last place in a cell to the first."""
+    return [sum(a * b for a, b in zip(each, steps, strict=True)) for each in product((0, 1), repeat=len(steps))]
+
+
+def _code_of_lines(lines: int) -> NDArray[np.int64]:
+    """Of bits of lines, the code of a cell in which their pixels at the end are marked."""
+    states = np.arange(1 << lines)
+    return np.sum([(states >> k & 1) << 2 * k for k in range(lines)], axis=0)
+
+
+def _border_of_runs(runs: _Lines, shape: tuple[int, ...], first: int, last: int) -> tuple[Cells, Values]:
+    """Marked pixels beside an unmarked one: all of a run but what has marked pixels at all sides."""
+    long = runs.stops - runs.starts > 2
+    toggles = [
+        (runs.lines, runs.starts, runs.stops, 1),
+        (runs.lines[long], runs.starts[long] + 1, runs.stops[long] - 1, 2),
+    ]
+    beside = [sign * step for step in _line_steps(shape) for sign in (-1, 1)]
+    toggles += [(runs.lines + move, runs.starts, runs.stops, 4 << k) for k, move in enumerate(beside)]
+    places, _, right, reach = _sweep(toggles, shape[-1] + 2)
+    chosen = np.flatnonzero((right & 1 == 1) & (right != (4 << len(beside)) - 1))
+    where = expand(places[chosen], reach[chosen])
+    return _within(where, np.ones(len(where)), shape, first, last)
+
+
+def _within(
+    where: NDArray[np.int64], sizes: Values, shape: tuple[int, ...], first: int, last: int
+) -> tuple[Cells, Values]:
+    """Cells of places on lines, of the planes asked for."""
+    line, column = np.divmod(where, shape[-1] + 2)
+    padded = [n + 2 for n in shape[:-1]]
+    cells = np.stack([*(at - 1 for at in np.unravel_index(line, padded)), column], axis=1).astype(np.int32)
+    here = (cells[:, 0] >= first) & (cells[:, 0] < last)
+    return cells[here], sizes[here]
 
 
 ROUNDING = 1e-9
