@@ -14,7 +14,9 @@ assumes independent pixels, which neighbours are not, and so is too small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, GridError, LabelError
 from ..core.painting import PatternValues
 from ..core.tally import Tally, check_tally
+from ..core.tiles import LazyArray, Where, chunk_shape, is_lazy, load
 from ..core.undefined import Undefined, divide, ratio
 from ..shape import channels, intensity, lightness, local_maximum, michelson_contrast
 
@@ -241,24 +244,57 @@ def feature_correlation(
 
 
 def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> Correlation:
-    from scipy import special
+    sums = PairSums()
+    sums.add(a, b)
+    return sums.correlation()
 
-    n = len(a)
-    if n < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        why = Undefined("fewer_than_two_items" if n < 2 else "constant_map")
-        return Correlation(why, why, n)
-    x, y = a - a.mean(), b - b.mean()
-    r = float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
-    p = float(special.betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else Undefined("two_items")
-    return Correlation(r, p, n)
+
+class PairSums:
+    """What Pearson's correlation needs of pairs of numbers that come in parts: means, squares and products around them.
+
+    Chan TF, Golub GH, LeVeque RJ. Algorithms for computing the sample variance: analysis and recommendations. Am Stat
+    1983;37:242–247. doi:10.1080/00031305.1983.10483115
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._mean, self._squares, self._product = np.zeros(2), np.zeros(2), 0.0
+        self._low, self._high = np.full(2, np.inf), np.full(2, -np.inf)
+
+    def add(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+        """Some more of them."""
+        n, total = len(a), self.n + len(a)
+        if not n:
+            return
+        mean = np.array([a.mean(), b.mean()])
+        x, y = a - mean[0], b - mean[1]
+        apart, weight = mean - self._mean, self.n * n / total
+        self._product += float(x @ y) + float(apart[0] * apart[1]) * weight
+        self._squares += np.array([x @ x, y @ y]) + apart**2 * weight
+        self._mean = self._mean + apart * (n / total)
+        self._low = np.minimum(self._low, [a.min(), b.min()])
+        self._high = np.maximum(self._high, [a.max(), b.max()])
+        self.n = total
+
+    def correlation(self) -> Correlation:
+        """Of all of them."""
+        from scipy import special
+
+        n = self.n
+        if n < 2 or (self._low == self._high).any():
+            why = Undefined("fewer_than_two_items" if n < 2 else "constant_map")
+            return Correlation(why, why, n)
+        r = float(np.clip(self._product / np.sqrt(self._squares[0] * self._squares[1]), -1, 1))
+        p = float(special.betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else Undefined("two_items")
+        return Correlation(r, p, n)
 
 
 def image_feature_correlations(
-    agreement_map: ArrayLike,
-    image: ArrayLike,
+    agreement_map: ArrayLike | LazyArray,
+    image: ArrayLike | LazyArray,
     window: int = 7,
     agreement_window: int = 3,
-    region: ArrayLike | None = None,
+    region: ArrayLike | LazyArray | None = None,
 ) -> dict[str, Correlation]:
     """Correlate agreement with intensity, each channel of a colour image, and local contrast.
 
@@ -269,7 +305,8 @@ def image_feature_correlations(
     Parameters
     ----------
     agreement_map : array_like
-        Agreement of each pixel, for instance a painted :func:`common_heatmap`.
+        Agreement of each pixel, for instance a painted :func:`common_heatmap`. Arrays on disk, such as Zarr arrays, are
+        read tile by tile.
     image : array_like
         The image, of the same shape, with a further last axis for colours.
     window : int
@@ -296,10 +333,58 @@ def image_feature_correlations(
     >>> round(found["intensity"].r, 4)
     -0.8944
     """
+    heat, picture, inside = (_array(each) for each in (agreement_map, image, region))
+    assert heat is not None
+    assert picture is not None
+    shape, found = tuple(heat.shape), dict[str, PairSums]()
+    for other in (picture, inside):
+        if other is not None and other.shape[: len(shape)] != shape:
+            raise GridError(f"maps to be correlated have one shape; got {shape} and {tuple(other.shape)}")
+    for where in _tiles_with_margins(heat, picture, inside):
+        part = None if inside is None else load(inside, where).astype(bool)
+        for name, (a, b) in _feature_maps(heat, picture, where, window, agreement_window).items():
+            both = np.isfinite(a) & np.isfinite(b)
+            both = both if part is None else both & part
+            found.setdefault(name, PairSums()).add(a[both], b[both])
+    return {name: sums.correlation() for name, sums in found.items()}
+
+
+TILE_SIDE = {1: 1 << 22, 2: 2048, 3: 160}
+"""Of the tiles in which features of large images are compared, by the number of axes."""
+
+
+def _array(given: ArrayLike | LazyArray | None) -> NDArray[Any] | LazyArray | None:
+    return given if given is None or is_lazy(given) else np.asarray(given)
+
+
+def _tiles_with_margins(
+    heat: NDArray[Any] | LazyArray, image: NDArray[Any] | LazyArray, inside: NDArray[Any] | LazyArray | None
+) -> Iterator[Where]:
+    """Everything at once where it is in memory; else tiles, as many chunks of the image as are near to their side."""
+    whole, axes = tuple(slice(0, n) for n in heat.shape), len(heat.shape)
+    if not any(is_lazy(each) for each in (heat, image, inside)):
+        yield whole
+        return
+    side, chunks = TILE_SIDE[axes], chunk_shape(image) or (1,) * axes
+    steps = [max(1, side // chunk) * chunk for chunk in chunks[:axes]]
+    for corner in np.ndindex(*(-(-n // step) for n, step in zip(heat.shape, steps, strict=True))):
+        starts = [i * step for i, step in zip(corner, steps, strict=True)]
+        yield tuple(slice(at, min(at + step, n)) for at, step, n in zip(starts, steps, heat.shape, strict=True))
+
+
+def _feature_maps(
+    heat: NDArray[Any] | LazyArray, image: NDArray[Any] | LazyArray, where: Where, window: int, agreement_window: int
+) -> dict[str, tuple[Values, Values]]:
+    """Agreement and feature in a tile, by the name of the feature; what windows need lies around it."""
+    shape, margin = heat.shape, max(window, agreement_window) // 2
+    ends = [(max(0, p.start - margin), min(n, p.stop + margin)) for p, n in zip(where, shape, strict=True)]
+    wide = tuple(slice(*end) for end in ends)
+    own = tuple(slice(part.start - w.start, part.stop - w.start) for part, w in zip(where, wide, strict=True))
+    agreement, pixels = load(heat, wide), load(image, wide)
     # a volume of three slices has a last axis of three too
-    colour = np.ndim(image) == np.ndim(agreement_map) + 1
-    maps = {"intensity": intensity(image), **channels(image)} if colour else {"intensity": np.asarray(image)}
-    correlations = {name: feature_correlation(agreement_map, values, region) for name, values in maps.items()}
-    contrast = michelson_contrast(lightness(image) if colour else image, window)
-    correlations["contrast"] = feature_correlation(local_maximum(agreement_map, agreement_window), contrast, region)
-    return correlations
+    colour = pixels.ndim == len(shape) + 1
+    maps = {"intensity": intensity(pixels), **channels(pixels)} if colour else {"intensity": pixels}
+    contrast = michelson_contrast(lightness(pixels) if colour else pixels, window)
+    pairs = {name: (agreement, values) for name, values in maps.items()}
+    pairs["contrast"] = (local_maximum(agreement, agreement_window), contrast)
+    return {name: (np.asarray(a[own], np.float64), np.asarray(b[own], np.float64)) for name, (a, b) in pairs.items()}

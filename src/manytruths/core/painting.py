@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .columns import Column
 from .errors import CallError, InputError
 from .labels import VOID
 from .mask_arrays import Coder, Masks, flat_blocks, gather_inputs, read_tiles, run_starts
+from .runs import LabelRuns, divide_runs
 from .tally import Tally, find_rows
 from .tiles import Where
 
@@ -173,6 +175,30 @@ def paint_tiles(
             for table, target in zip(tables, targets, strict=True):
                 target[:] = np.repeat(_look_up(table, rows, fill), lengths)
         yield tile.where, maps
+
+
+def paint_runs(
+    values: ArrayLike,
+    masks: Mapping[Column, LabelRuns],
+    tally: Tally,
+    *,
+    void: int | None = None,
+    fill: float | None = None,
+    foreground: str | None = None,
+) -> LabelRuns:
+    """The map of :func:`paint` as its runs, from those of the masks: no pixel is made."""
+    table, columns = np.asarray(values), [tally.position(column) for column in masks]
+    coder = Coder([str(column) for column in masks], tally.labels, void, foreground == "any")
+    starts, stops, held = divide_runs(list(masks.values()))
+    # what nobody marked comes last
+    held = [np.append(own, np.zeros(1, own.dtype)) for own in held]
+    rows = np.full((len(starts) + 1, len(tally.columns)), VOID, np.uint8)
+    rows[:, columns] = coder.encode(held).T
+    painted = _look_up(table, find_rows(tally, rows), fill)
+    shape = next(iter(masks.values())).shape
+    marked = LabelRuns(shape, starts, stops, painted[:-1])
+    rest = marked.complement(painted[-1]) if painted[-1] != 0 else None
+    return marked.select(marked.values != 0).join(rest)
 
 
 def _look_up(table: NDArray[Any], rows: NDArray[np.intp], fill: float | None) -> NDArray[Any]:

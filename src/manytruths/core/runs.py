@@ -84,8 +84,9 @@ class LabelRuns:
         box = [part.indices(n)[:2] for part, n in zip(parts, self.shape, strict=True)]
         tile = np.zeros([max(0, stop - start) for start, stop in box], self.dtype)
         plane = math.prod(self.shape[1:])
-        first, last = np.searchsorted(self.stops, box[0][0] * plane, "right"), np.searchsorted(
-            self.starts, box[0][1] * plane
+        first, last = (
+            np.searchsorted(self.stops, box[0][0] * plane, "right"),
+            np.searchsorted(self.starts, box[0][1] * plane),
         )
         width, near = self.shape[-1], slice(int(first), int(last))
         row, begin = np.divmod(self.starts[near], width)
@@ -104,12 +105,12 @@ class LabelRuns:
 
     def hide(self, void: int | None) -> LabelRuns:
         """The same with pixels of a value as not rated."""
-        if void is None:
-            return self
         if void == 0:
-            return _merge([self, self.complement(HIDDEN)])
-        values = np.where(self.values == void, HIDDEN, self.values.astype(np.int64))
-        return self if (self.values != void).all() else LabelRuns(self.shape, self.starts, self.stops, values)
+            return self.join(self.complement(HIDDEN))
+        away = self.values == void
+        if void is None or not away.any():
+            return self
+        return LabelRuns(self.shape, self.starts, self.stops, np.where(away, HIDDEN, self.values.astype(np.int64)))
 
     def binary(self, value: int | None = None, void: int | None = None) -> LabelRuns:
         """Marked (1) with one value or, where it is None, with any; pixels that were not rated stay hidden."""
@@ -117,22 +118,19 @@ class LabelRuns:
         hidden = runs.values == HIDDEN
         marked = ~hidden if value is None else runs.values == value
         values = np.where(hidden, HIDDEN, 1) if hidden.any() else np.ones(len(runs), np.bool_)
-        return LabelRuns(runs.shape, runs.starts, runs.stops, values).select(marked | hidden)._joined()
+        return LabelRuns(runs.shape, runs.starts, runs.stops, values).select(marked | hidden).join()
 
     def marks(self) -> LabelRuns:
         """What is marked with any value, as runs of True."""
         if self.dtype == np.bool_:
             return self
         whole = LabelRuns(self.shape, self.starts, self.stops, np.ones(len(self), np.bool_))
-        return whole.select(self.values != HIDDEN)._joined()
+        return whole.select(self.values != HIDDEN).join()
 
     def hidden(self) -> LabelRuns | None:
         """What was not rated; None where all was."""
         away = self.values == HIDDEN if self.dtype != np.bool_ else np.zeros(0, np.bool_)
         return self.select(away) if away.any() else None
-
-    def _joined(self) -> LabelRuns:
-        return LabelRuns(self.shape, *_join(self.starts, self.stops, self.values, self.shape[-1]))
 
     # -- other runs ----------------------------------------------------------------------------------
 
@@ -143,7 +141,7 @@ class LabelRuns:
         own, theirs = np.repeat(np.arange(len(self)), counts), expand(first, counts)
         starts = np.maximum(self.starts[own], other.starts[theirs])
         stops = np.minimum(self.stops[own], other.stops[theirs])
-        return LabelRuns(self.shape, starts, stops, self.values[own])._joined()
+        return LabelRuns(self.shape, starts, stops, self.values[own]).join()
 
     def complement(self, value: Any = True) -> LabelRuns:
         """What is in no run, as runs of a value."""
@@ -153,6 +151,14 @@ class LabelRuns:
         stops = np.sort(np.concatenate([self.starts, edges[1:]]))
         there = stops > starts
         return LabelRuns(self.shape, starts[there], stops[there], np.full(int(there.sum()), value))
+
+    def join(self, other: LabelRuns | None = None) -> LabelRuns:
+        """The runs together with those of what they do not cover; touching runs of one value are one."""
+        parts = [self] if other is None else [self, other]
+        starts, stops, values = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops", "values")
+        )
+        return LabelRuns(self.shape, *_join(starts, stops, values, self.shape[-1]))
 
     def turn(self, order: Sequence[int]) -> LabelRuns:
         """The runs of the transposed array."""
@@ -260,13 +266,6 @@ def _join(starts: Integers, stops: Integers, values: Array, width: int) -> tuple
         return starts, stops, values
     first, last = np.concatenate([[True], ~goes_on]), np.concatenate([~goes_on, [True]])
     return starts[first], stops[last], values[first]
-
-
-def _merge(parts: Sequence[LabelRuns]) -> LabelRuns:
-    """Runs of several arrays, none of which covers what another one does."""
-    starts, stops = (np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops"))
-    values = np.concatenate([part.values.astype(np.int64) for part in parts])
-    return LabelRuns(parts[0].shape, *_join(starts, stops, values, parts[0].shape[-1]))
 
 
 def divide_runs(arrays: Sequence[LabelRuns]) -> tuple[Integers, Integers, list[Array]]:

@@ -123,7 +123,7 @@ class Marks:
         def count(places: Whole) -> Whole:
             run = np.searchsorted(hidden.starts, places, side="right")
             last = np.maximum(run - 1, 0)
-            return before[run] - np.maximum(hidden.stops[last] - places, 0) * (run > 0)
+            return np.asarray(before[run] - np.maximum(hidden.stops[last] - places, 0) * (run > 0))
 
         stops = self.starts + self.lengths
         return np.asarray(count(stops) - count(self.starts) < self.lengths)
@@ -208,9 +208,8 @@ def find_marks(
     inputs = gather_inputs(masks, None, None, None, lazy=True)
     names, shape = _names(inputs.columns), inputs.shape
     _check(connectivity, spacing, shape)
-    if is_lazy(region):
-        region = read_runs(region_mask(region, shape, lazy=True)).marks()
-    drawn = {i: _marked(names[i], inputs.arrays[i], void, region) for i in inputs.present}
+    inside = read_runs(region_mask(region, shape, lazy=True)).marks() if is_lazy(region) else region
+    drawn = {i: _marked(names[i], inputs.arrays[i], void, inside) for i in inputs.present}  # type: ignore[arg-type]
     if not instances:
         _refuse_labels({
             names[i]: marked.values if isinstance(marked, LabelRuns) else marked for i, (marked, _) in drawn.items()
@@ -249,7 +248,7 @@ def _check(connectivity: int | None, spacing: Sequence[float] | None, shape: tup
 
 
 def _marked(
-    name: str, array: NDArray[Any] | LazyArray | None, void: int | None, region: ArrayLike | LabelRuns | None
+    name: str, array: NDArray[Any] | None, void: int | None, region: ArrayLike | LabelRuns | None
 ) -> tuple[NDArray[Any] | LabelRuns, LabelRuns | None]:
     """The values of a mask, 0 where nothing is counted, and the pixels that were not rated, where there are any.
 

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError
+from ..core.runs import LabelRuns, read_runs
+from ..core.tiles import LazyArray, is_lazy
+from .components import number_runs
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Region:
     site: tuple[int, ...]
 
 
-def find_regions(heat: ArrayLike, spacing: Sequence[float] | None = None) -> list[Region]:
+def find_regions(heat: ArrayLike | LazyArray, spacing: Sequence[float] | None = None) -> list[Region]:
     """Find the connected regions of a heatmap and order them by score.
 
     A region is a connected part of ``heat > 0``, diagonal neighbours included, in any number of dimensions.
@@ -48,7 +51,7 @@ def find_regions(heat: ArrayLike, spacing: Sequence[float] | None = None) -> lis
     Parameters
     ----------
     heat : array_like
-        A painted heatmap.
+        A painted heatmap. One on disk, such as a Zarr array, is read tile by tile.
     spacing : sequence of float, optional
         Size of a pixel along each axis, to find the pixel nearest to the centroid.
 
@@ -68,38 +71,55 @@ def find_regions(heat: ArrayLike, spacing: Sequence[float] | None = None) -> lis
     >>> [(r.rank, r.peak, r.area, r.site) for r in mt.find_regions([[1, 0, 3, 1], [0, 0, 2, 0]])]
     [(1, 3.0, 3, (0, 2)), (2, 1.0, 1, (0, 0))]
     """
-    from scipy import ndimage
-
-    values = np.asarray(heat, np.float64)
-    if values.ndim == 0:
+    values = heat if is_lazy(heat) else np.asarray(heat)
+    axes = len(values.shape)
+    if not axes:
         raise CallError(f"a heatmap is an array of at least one dimension; got {heat!r}")
-    size = np.ones(values.ndim) if spacing is None else np.asarray(spacing, np.float64)
-    if size.shape != (values.ndim,):
-        raise CallError(f"spacing has one size an axis, {values.ndim} in all; got {spacing!r}")
-    parts, _ = ndimage.label(values > 0, ndimage.generate_binary_structure(values.ndim, values.ndim))
-    boxes = ndimage.find_objects(parts)
-    described = [_describe_region(parts[box] == i, values[box], box, size) for i, box in enumerate(boxes, start=1)]
+    size = np.ones(axes) if spacing is None else np.asarray(spacing, np.float64)
+    if size.shape != (axes,):
+        raise CallError(f"spacing has one size an axis, {axes} in all; got {spacing!r}")
+    runs = read_runs(values)
+    described = _describe_regions(runs.select(runs.values > 0), size)
     described.sort(key=lambda r: (-r.peak, -r.mean, -r.area))
     return [Region(rank, r.peak, r.mean, r.area, r.centroid, r.site) for rank, r in enumerate(described, start=1)]
 
 
-def _describe_region(
-    inside: NDArray[np.bool_], values: NDArray[np.float64], box: tuple[slice, ...], spacing: NDArray[np.float64]
-) -> Region:
-    """One region, from the smallest box around it."""
-    items, corner = np.argwhere(inside), np.array([edge.start for edge in box])
-    held: NDArray[Any] = values[inside]
-    centroid = items.mean(axis=0)
-    plateau = items[held == held.max()]
-    nearest = plateau[np.argmin((((plateau - centroid) * spacing) ** 2).sum(axis=1))]
-    return Region(
-        rank=0,
-        peak=float(held.max()),
-        mean=float(held.mean()),
-        area=len(items),
-        centroid=tuple(map(float, centroid + corner)),
-        site=tuple(map(int, nearest + corner)),
-    )
+def _describe_regions(runs: LabelRuns, spacing: NDArray[np.float64]) -> list[Region]:
+    """The regions of what has a value above 0, in array order."""
+    marks = number_runs(runs.marks())
+    count, lengths, heat = marks.count, runs.lengths, runs.values.astype(np.float64)
+    owner = marks.owner[np.searchsorted(marks.starts, runs.starts, side="right") - 1]
+    area, peak = np.bincount(owner, lengths, count), np.zeros(count)
+    np.maximum.at(peak, owner, heat)
+    mean = np.bincount(owner, heat * lengths, count) / area
+    first = np.stack(np.unravel_index(runs.starts, runs.shape), axis=1)
+    corner = np.full((count, len(runs.shape)), np.iinfo(np.int64).max)
+    np.minimum.at(corner, owner, first)
+    first = first - corner[owner]
+    sums = [np.bincount(owner, at * lengths, count) for at in first.T[:-1]]
+    sums.append(np.bincount(owner, (2 * first[:, -1] + lengths - 1) * lengths // 2, count))
+    centroid = np.stack(sums, axis=1) / area[:, None]
+    site = _nearest_to(centroid, first, lengths, owner, np.flatnonzero(heat == peak[owner]), spacing)
+    return [
+        Region(0, float(p), float(m), int(a), tuple(map(float, c)), tuple(map(int, s)))
+        for p, m, a, c, s in zip(peak, mean, area, centroid + corner, site + corner, strict=True)
+    ]
+
+
+def _nearest_to(
+    centroid: NDArray[np.float64], first: NDArray[np.int64], lengths: NDArray[np.int64], owner: NDArray[np.int64],
+    plateau: NDArray[np.int64], spacing: NDArray[np.float64],
+) -> NDArray[np.int64]:  # fmt: skip
+    """Of some runs of each region, the pixel that is nearest to its centroid; of several, the first."""
+    own = np.repeat(owner[plateau], 2)
+    pixels = np.repeat(first[plateau], 2, axis=0)
+    # in a row, it is one of the two beside the centroid, or an end
+    beside = np.floor(centroid[own, -1]).astype(np.int64)
+    beside[1::2] += 1
+    pixels[:, -1] = np.clip(beside, pixels[:, -1], pixels[:, -1] + np.repeat(lengths[plateau], 2) - 1)
+    away = (((pixels - centroid[own]) * spacing) ** 2).sum(axis=1)
+    order = np.lexsort((away, own))
+    return pixels[order[np.searchsorted(own[order], np.arange(len(centroid)))]]
 
 
 def combine_labels(masks: Sequence[ArrayLike], labels: Sequence[int]) -> NDArray[Any]:

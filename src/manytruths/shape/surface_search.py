@@ -29,6 +29,9 @@ SPARSE = 150
 """A tree is quicker where the box has more than this many places a cell."""
 CROWDED = 80
 """A distance transform is quicker than a tree for far cells where the box has fewer than this many places a cell."""
+MOST_PLACES = 1 << 28
+"""Of a box in which columns are swept, one byte each; a distance transform takes an eighth of it, and one for each of
+many sets of cells an eighth of that. Larger boxes are left to trees."""
 REACH = {2: 128.0, 3: 18.0}
 """How many columns off to look, by the number of axes."""
 NONE = 254
@@ -42,11 +45,11 @@ def squared_distances(of: Cells, to: Cells, spacing: Values, tree: Callable[[], 
     low = np.minimum(of.min(axis=0), to.min(axis=0))
     shape = np.maximum(of.max(axis=0), to.max(axis=0)) - low + 1
     volume = float(np.prod(shape, dtype=np.float64))
-    if volume > SPARSE * len(of):
+    if volume > min(SPARSE * len(of), MOST_PLACES):
         return _by_tree(of, to, spacing, tree())
     distances = _by_columns(of - low, to - low, shape.tolist(), spacing)
     far = np.flatnonzero(np.isinf(distances))
-    if volume < CROWDED * len(far):
+    if volume < min(CROWDED * len(far), MOST_PLACES // 8):
         distances[far] = _by_transform(of[far] - low, to - low, shape.tolist(), spacing)
     elif len(far):
         distances[far] = _by_tree(of[far], to, spacing, tree())
@@ -89,7 +92,7 @@ class NearestMaps:
             return None
         low = np.min([each.min(axis=0) for each in cells], axis=0)
         shape = np.max([each.max(axis=0) for each in cells], axis=0) - low + 1
-        if np.prod(shape, dtype=np.float64) > CLOSE * sum(map(len, cells)):
+        if np.prod(shape, dtype=np.float64) > min(CLOSE * sum(map(len, cells)), MOST_PLACES // 64):
             return None
         return cls([each - low for each in cells], tuple(shape.tolist()), spacing)
 

@@ -127,7 +127,7 @@ def extract_surface(
         raise CallError(f"a surface is of {' or '.join(get_args(Definition))}; got definition={definition!r}")
     if is_lazy(mask):
         return _extract_from_runs(read_runs(mask).marks(), spacing, definition)
-    values = _check_mask(mask)
+    values = _check_mask(mask)  # type: ignore[arg-type]  # any other array
     sides = _sides(spacing, values.ndim)
     low, part = _cut_out(values)
     if definition == "pixels":
@@ -404,9 +404,7 @@ def _border(part: NDArray[np.uint8]) -> NDArray[np.bool_]:
 # -- from runs to the elements -----------------------------------------------------------------
 
 
-def _extract_from_runs(
-    marks: LabelRuns, spacing: Sequence[float] | None, definition: Definition
-) -> Surface:
+def _extract_from_runs(marks: LabelRuns, spacing: Sequence[float] | None, definition: Definition) -> Surface:
     """The same elements in the same order, from the runs of a mask that is not in memory."""
     _check_axes(marks.shape)
     axes = len(marks.shape)
@@ -499,7 +497,7 @@ def _moves(steps: Sequence[int]) -> list[int]:
 def _code_of_lines(lines: int) -> NDArray[np.int64]:
     """Of bits of lines, the code of a cell in which their pixels at the end are marked."""
     states = np.arange(1 << lines)
-    return np.sum([(states >> k & 1) << 2 * k for k in range(lines)], axis=0)
+    return np.asarray(np.sum([(states >> k & 1) << 2 * k for k in range(lines)], axis=0))
 
 
 def _border_of_runs(runs: _Lines, shape: tuple[int, ...], first: int, last: int) -> tuple[Cells, Values]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from ..core.columns import Column
 from ..core.counting import tally
 from ..core.errors import GridError, InputError, LabelError, ManytruthsError, StudyError
 from ..core.labels import Labels
-from ..core.painting import paint
+from ..core.painting import paint, paint_runs
+from ..core.runs import LabelRuns, read_runs
 from ..core.tally import Tally
-from ..core.tiles import is_lazy, load
+from ..core.tiles import LazyArray, is_lazy, load
 from ..io import Location, Mask, files, read_image, read_mask, read_probability
 from ..shape.alignment import Alignment, bounding_grid
 from ..shape.grid import Grid, times
@@ -349,7 +350,7 @@ class Reading:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is looked at by tile alone: nothing that needs neighbours is measured."""
+        """Whether it is looked at by tile, and as runs where neighbours matter."""
         if self.counts is not None:
             return False
         image = len(self.grid.shape) == 2 and math.prod(self.grid.shape) >= files.LARGE
@@ -359,6 +360,45 @@ class Reading:
     def counts(self) -> NDArray[np.int64] | None:
         """How many pixels each item of the masks stands for; None where each is one, and lies where it lies."""
         return None if self.case.counted is None else self.case.counted.counts
+
+    # Of a large case, what needs neighbours is found from the runs of its masks.
+
+    @cached_property
+    def _runs(self) -> dict[int, tuple[Array | LazyArray, LabelRuns]]:
+        return {}
+
+    def runs(self, array: Array | LazyArray) -> LabelRuns:
+        """The runs of a mask of the case, or of another array of its shape; each array is read once."""
+        if id(array) not in self._runs:
+            with about(f"case {self.case.name}{self._owner(array)}"):
+                self._runs[id(array)] = array, read_runs(array)
+        return self._runs[id(array)][1]
+
+    def _owner(self, array: Array | LazyArray) -> str:
+        return next((f", rater {column}" for column, mask in self.masks.items() if mask is array), "")
+
+    def marks(self, array: Array | LazyArray, value: int | None) -> Array | LabelRuns:
+        """Where a mask has a label's value, or any where it is None, hidden where it was not rated; of a large case,
+        as runs."""
+        from .consensus import binary_mask
+
+        marked = self.runs(array) if self.is_large else array
+        return binary_mask(marked, value, self.case.options.void)  # type: ignore[arg-type]
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_] | LabelRuns | None:
+        """The region of interest, of a large case as runs; None where there is none."""
+        if isinstance(self.region, str):
+            return None
+        return self.runs(self.region).marks() if self.is_large else np.asarray(self.region) != 0
+
+    def paint_runs(
+        self, values: ArrayLike, table: Tally, columns: Iterable[Column] | None = None, fill: float | None = None
+    ) -> LabelRuns:
+        """The runs of a map of a value per pattern of a table, from those of the masks."""
+        masks = {column: self.runs(self.masks[column]) for column in (self.masks if columns is None else columns)}
+        options = self.case.options
+        return paint_runs(values, masks, table, void=options.void, fill=fill, foreground=options.foreground)
 
     def need_pixels(self) -> None:
         """Refuse a case without pixels."""

@@ -22,6 +22,7 @@ from ..core.errors import CallError, InputError, ManytruthsError
 from ..core.labels import Labels
 from ..core.mask_arrays import Masks
 from ..core.painting import paint, paint_tiles
+from ..core.runs import LabelRuns, read_runs
 from ..core.tally import Tally
 from ..core.tiles import Where, is_lazy, load, sample
 from ..fusion.registry import estimate, estimator
@@ -365,6 +366,15 @@ class FirstReadings:
             return values
         return np.where(load(self.region).astype(bool) if is_lazy(self.region) else self.region, values, 0)
 
+    def paint_runs(self, estimated: Consensus) -> LabelRuns:
+        """The runs of the consensus mask, in the values of the masks; 0 outside the region."""
+        assert estimated.tally is not None
+        decided = np.maximum(decided_values(estimated)[0], 0)
+        reading = self.reading
+        columns = [column for column in reading.masks if column in estimated.tally.columns]
+        painted = reading.paint_runs(decided, estimated.tally, columns, fill=0)
+        return painted if isinstance(self.region, str) else painted.intersect(reading.runs(self.region).marks())
+
     def paint_tiles(
         self, estimates: Sequence[Consensus], values: Sequence[Array], out: object
     ) -> Iterator[tuple[Where, list[Array]]]:
@@ -393,8 +403,18 @@ def decided_values(estimated: Consensus) -> tuple[Array, Array]:
     return values, np.nan_to_num(chance)
 
 
-def binary_mask(array: Array, value: int | None, void: int | None) -> Array:
-    """Marked or not, with one value or, where it is None, with any; masked where it was not rated."""
+def decided_marks(decided: Array | LabelRuns) -> Array | LabelRuns:
+    """What a consensus decided, in the values of the masks; below 0, where nothing was, 0. Runs have no such values."""
+    return decided if isinstance(decided, LabelRuns) else np.maximum(decided, 0)
+
+
+def binary_mask(array: Array | LabelRuns, value: int | None, void: int | None) -> Array:
+    """Marked or not, with one value or, where it is None, with any; masked where it was not rated.
+
+    Of an array that is not in memory, the runs of what is marked.
+    """
+    if is_lazy(array):
+        return read_runs(array).binary(value, void)  # type: ignore[return-value]
     data = np.ma.getdata(array)
     marked = data != 0 if value is None else data == value
     hidden = np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else None

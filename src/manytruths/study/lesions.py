@@ -14,7 +14,6 @@ from ..core.labels import Labels
 from ..lesions import LesionMatch, match_lesions
 from ..lesions.marks import TooManyLesions
 from .case import Reading
-from .consensus import binary_mask
 
 Array = NDArray[Any]
 
@@ -33,17 +32,19 @@ def lesion_mask(array: Array, value: int | None, reading: Reading) -> Array:
     """One mask, or any other array in the values of masks, as lesions are found in it."""
     options = reading.case.options
     if not options.instances:
-        return binary_mask(array, value, options.void)
+        return reading.marks(array, value)  # type: ignore[return-value]
+    if reading.is_large:
+        return reading.runs(array).hide(options.void)  # type: ignore[return-value]
     return array if options.void is None else np.ma.masked_equal(array, options.void)
 
 
 def match_reading(reading: Reading, masks: Mapping[Column, Array | None]) -> LesionMatch:
     """The lesions that masks of a case have in common, by the rule of the study, in its region of interest."""
-    options, region = reading.case.options, reading.region
+    options = reading.case.options
     try:
         return match_lesions(
             masks, options.lesions.name, options.lesions.threshold, spacing=reading.grid.spacing,
-            instances=options.instances, region=None if isinstance(region, str) else region,
+            instances=options.instances, region=reading.inside,
         )  # fmt: skip
     except TooManyLesions:
         raise

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.columns import Column
+from ..core.runs import LabelRuns, read_runs
+from ..core.tiles import LazyArray, is_lazy
 from ..shape import Surface, SurfaceDistances, extract_surface, surface_distances
 from ..shape.surface_search import MANY
 from ..shape.surfaces import AllDistances, Definition, no_distances
-from .consensus import binary_mask
 
 if TYPE_CHECKING:
     from .case import Reading
@@ -71,14 +72,16 @@ class Outlines:
     def __contains__(self, column: Column) -> bool:
         return column in self.reading.masks or column in self.reading.case.references
 
-    def make(self, marked: Array, definition: Definition = "elements") -> Outline:
+    def make(self, marked: Array | LazyArray, definition: Definition = "elements") -> Outline:
         """The outline of any mask of the case; what was not rated, or lies outside of a region, is not marked."""
-        region = self.reading.region
-        mask = np.ma.filled(marked, False).astype(bool, copy=False)
-        mask = mask if isinstance(region, str) else mask & (np.asarray(region) != 0)
-        return Outline(
-            extract_surface(mask, self.reading.grid.spacing, definition=definition), int(np.count_nonzero(mask))
-        )
+        inside, spacing = self.reading.inside, self.reading.grid.spacing
+        if is_lazy(marked) or isinstance(inside, LabelRuns):
+            runs = read_runs(marked).marks()
+            runs = runs if inside is None else runs.intersect(read_runs(inside))
+            return Outline(extract_surface(runs, spacing, definition=definition), runs.items)
+        mask = np.asarray(np.ma.filled(marked, False), np.bool_)  # type: ignore[arg-type]
+        mask = mask if inside is None else mask & np.asarray(inside)
+        return Outline(extract_surface(mask, spacing, definition=definition), int(np.count_nonzero(mask)))
 
     def of(self, column: Column, value: int | None = None, definition: Definition = "elements") -> Outline:
         """The outline of what a rater or given reference marked with one label's value, or with any."""
@@ -86,7 +89,7 @@ class Outlines:
         if key not in self._made:
             reading = self.reading
             array = reading.masks[column] if column in reading.masks else reading.references[column]
-            self._made[key] = self.make(binary_mask(array, value, reading.case.options.void), definition)
+            self._made[key] = self.make(reading.marks(array, value), definition)
         return self._made[key]
 
     def distances_of_all(self, columns: Sequence[Column], value: int | None = None) -> Distances:

@@ -20,7 +20,8 @@ from ...agreement import (
     ranking_heatmap,
 )
 from ...core.errors import CallError, few
-from ...core.painting import paint
+from ...core.painting import paint, paint_runs
+from ...core.runs import read_runs
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...raters.broken_masks import MaskReview
@@ -33,7 +34,7 @@ from .distances import CaseDistances, by_value, check_tolerance, measure_distanc
 from .edits import Edit, edits_of
 from .lesion_scores import ReferenceLesions, score_reference_lesions
 from .lesions import CaseLesions, measure_lesions
-from .references import count_references, label_values
+from .references import count_references, has_references, label_values
 from .sizes import CaseSizes, measure_sizes
 
 Array = NDArray[Any]
@@ -123,33 +124,33 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
         counted = tuple(name for name in plan.measure if name == "sizes")
         plan = replace(plan, folder=None, measured=False, measure=counted)
     case, table = reading.case, reading.tally(judged=False)
-    if reading.is_large:
-        return CaseAgreement(table, left_out=_left_out(reading, plan), axes=len(reading.grid.shape))
-    edits, references = tuple(edits_of(case)), count_references(reading, table)
+    axes, large = len(reading.grid.shape), reading.is_large
+    edits, references = ((), {}) if large else (tuple(edits_of(case)), count_references(reading, table))
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
-    review, axes = review_reading(reading, whole), len(reading.grid.shape)
-    named = label_values(reading, table) if references else None
+    named = label_values(reading, table) if has_references(reading, table) else None
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
     sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
     lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
     against: ReferenceLesions = {}
-    if "lesions" in plan.measure and references:
-        against = score_reference_lesions(reading, table, by_value(named or {}))
+    if "lesions" in plan.measure and named is not None:
+        against = score_reference_lesions(reading, table, by_value(named))
     measured = CaseAgreement(
-        table, review=review, edits=edits, references=references, axes=axes, distances=distances, sizes=sizes,
-        lesions=lesions, reference_lesions=against,
+        table, review=review_reading(reading, whole), edits=edits, references=references, axes=axes,
+        distances=distances, sizes=sizes, lesions=lesions, reference_lesions=against,
     )  # fmt: skip
+    if large:
+        measured = _look_by_runs(reading, whole, plan, measured) if plan.looks else measured
+        return replace(measured, left_out=_left_out(reading, plan))
     if not plan.looks:
         return measured
     several = whole.labels.several
-    heat = np.asarray(reading.paint(dispute_heatmap(whole) if several else common_heatmap(whole), whole))
+    heat = np.asarray(reading.paint(_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
-    image, problem = reading.picture
-    note = f"case {case.name}: heatmap without its image: {problem}" if problem else ""
+    image, note = reading.picture[0], _without_image(reading)
     score, ranked = _ranking(reading, plan) if case.ranks else (None, None)
     shows = "raters who differ from the most frequent label" if several else "raters who marked it"
     files = _write_heatmaps(reading, plan, heat, ranked, shows) if plan.folder is not None else ()
-    inside = None if isinstance(reading.region, str) else np.asarray(reading.region) != 0
+    inside = reading.inside
     shown = heat if ranked is None else ranked
     regions = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     features: Mapping[str, Correlation] = {}
@@ -158,12 +159,38 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     return replace(measured, regions=regions, features=features, ranking_score=score, note=note, files=files)
 
 
+def _look_by_runs(reading: Reading, whole: Tally, plan: MapOptions, measured: CaseAgreement) -> CaseAgreement:
+    """A large case with its regions, image features and the score of ranks; no map is painted."""
+    heat, inside, score = reading.paint_runs(_heatmap(whole), whole), reading.inside, None
+    shown, image = heat, reading.picture[0]
+    if reading.case.ranks:
+        table, maps = reading.rank_tally
+        values = ranking_worth(reading, plan)
+        score = heatmap_score(table, values)
+        shown = paint_runs(values.astype(np.float32), {c: reading.runs(ranks) for c, ranks in maps.items()}, table)
+    regions = find_regions(shown if inside is None else shown.intersect(read_runs(inside)), reading.grid.spacing)
+    features: Mapping[str, Correlation] = {}
+    if image is not None:
+        features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
+    note = _without_image(reading)
+    return replace(measured, regions=regions, features=features, ranking_score=score, note=note)
+
+
+def _heatmap(table: Tally) -> NDArray[np.int64]:
+    """How many raters marked a pattern; of several labels, how many differ from the most frequent one."""
+    return dispute_heatmap(table) if table.labels.several else common_heatmap(table)
+
+
+def _without_image(reading: Reading) -> str:
+    problem = reading.picture[1]
+    return f"case {reading.case.name}: heatmap without its image: {problem}" if problem else ""
+
+
 def _left_out(reading: Reading, plan: MapOptions) -> str:
     """What is not measured of a case that is read by tile."""
     case = reading.case
     return name_left_out({
-        **{name: name in plan.measure for name in MEASURES},
-        "heatmaps and regions": plan.looks, "ranks": bool(case.ranks), "edits": bool(case.edits),
+        "heatmaps": plan.folder is not None, "edits": bool(case.edits),
         "scores against references": bool(case.references), "the search for broken masks": True,
     })  # fmt: skip
 

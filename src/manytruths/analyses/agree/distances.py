@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ...core.columns import Column
 from ...core.errors import CallError
+from ...core.runs import LabelRuns
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined, code
 from ...inference.intervals import mean_intervals, subject_values
@@ -30,7 +31,7 @@ from ...io.result_tables import Row
 from ...raters.broken_masks import pixel_name
 from ...shape import DirectedDistances, SurfaceDistances, rater_tolerance, surface_distances
 from ...study.case import Reading
-from ...study.consensus import binary_mask
+from ...study.consensus import binary_mask, decided_marks
 from ...study.outlines import NOT_THERE, Outline
 from ..label_rows import macro_rows
 from ..tables import Series, Settings, region_of, summarise
@@ -113,7 +114,7 @@ EMPTY = surface_distances(np.zeros((1, 1), bool), np.zeros((1, 1), bool))
 def measure_distances(
     reading: Reading,
     table: Tally,
-    consensus: Mapping[str, NDArray[np.generic]] | None = None,
+    consensus: Mapping[str, NDArray[Any] | LabelRuns] | None = None,
     named: Mapping[str, int] | None = None,
 ) -> CaseDistances | None:
     """Measure a case: every two raters, sessions of a rater, and each rater against given references and consensuses.
@@ -142,7 +143,7 @@ def by_value(named: Mapping[str, int]) -> dict[str, int | None]:
 
 
 def _measure(
-    reading: Reading, first: Sequence[Column], value: int | None, consensus: Mapping[str, NDArray[np.generic]]
+    reading: Reading, first: Sequence[Column], value: int | None, consensus: Mapping[str, NDArray[Any] | LabelRuns]
 ) -> LabelDistances:
     outlines, given = reading.outlines, list(reading.references)
     sessions = [pair for pair in combinations(reading.masks, 2) if pair[0].name == pair[1].name]
@@ -166,9 +167,9 @@ def _measure(
     return LabelDistances(ChainMap(pairs, between), widths)  # type: ignore[arg-type]  # many pairs stay packed
 
 
-def _outline(reading: Reading, decided: NDArray[np.generic], value: int | None) -> Outline:
-    """Of what a consensus marks; below 0 nothing was decided."""
-    return reading.outlines.make(binary_mask(np.maximum(decided, 0), value, None))
+def _outline(reading: Reading, decided: NDArray[Any] | LabelRuns, value: int | None) -> Outline:
+    """Of what a consensus marks."""
+    return reading.outlines.make(binary_mask(decided_marks(decided), value, None))
 
 
 # -- a study -----------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.columns import Column
+from ...core.runs import LabelRuns, read_runs
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...lesions.marks import TooManyLesions, find_marks
 from ...lesions.matching import LesionMatch, LesionPair
-from ...shape.components import find_components
+from ...shape.components import find_components, number_runs
 from ...study.case import Reading
-from ...study.consensus import binary_mask
+from ...study.consensus import binary_mask, decided_marks
 from ...study.lesions import lesion_mask
 
 Array = NDArray[Any]
@@ -46,16 +47,21 @@ def match_pairs(
 
 def find_lesions(reading: Reading, masks: Mapping[str, Array], outside: NDArray[np.bool_] | None = None) -> LesionMatch:
     """All lesions of some masks, of which only pairs are looked at."""
-    region, options = reading.region, reading.case.options
-    inside = None if isinstance(region, str) else np.asarray(region) != 0
-    if outside is not None:
+    inside, options = reading.inside, reading.case.options
+    if outside is not None and reading.is_large:
+        rest = reading.runs(outside).marks().complement()
+        inside = rest if inside is None else rest.intersect(read_runs(inside))
+    elif outside is not None:
         inside = ~outside if inside is None else inside & ~outside
     marks = find_marks(masks, spacing=reading.grid.spacing, instances=options.instances, region=inside)
     return LesionMatch(marks, options.lesions, np.zeros(len(marks), np.intp))
 
 
-def number_components(mask: Array) -> Array:
-    """A mask as an instance map of its components."""
+def number_components(mask: Array | LabelRuns) -> Array:
+    """A mask as an instance map of its components; of runs, as runs."""
+    if isinstance(mask, LabelRuns):
+        numbered = number_runs(mask.marks())
+        return LabelRuns(mask.shape, numbered.starts, numbered.stops, numbered.owner + 1)  # type: ignore[return-value]
     marks = np.ma.filled(mask, False).astype(bool)
     found, numbers = find_components(marks), np.zeros(marks.shape, np.int32)
     numbers[found.box] = found.numbers
@@ -77,7 +83,10 @@ def lesion_scores(pair: LesionPair | None, *, turned: bool = False) -> Scores:
 
 
 def score_reference_lesions(
-    reading: Reading, table: Tally, labels: Mapping[str, int | None], consensus: Mapping[str, Array] | None = None
+    reading: Reading,
+    table: Tally,
+    labels: Mapping[str, int | None],
+    consensus: Mapping[str, Array | LabelRuns] | None = None,
 ) -> ReferenceLesions:
     """Raters and consensuses of a case against each given reference, by label and its value; None is any mark.
 
@@ -87,8 +96,7 @@ def score_reference_lesions(
         return {}
     raters = {c: reading.masks[c] for c in (table.columns[i] for i in table.raters) if c in reading.masks}
     drawn = {**raters, **reading.references}
-    # below 0 nothing was decided
-    decided = {Column(name, "algorithm"): np.maximum(array, 0) for name, array in (consensus or {}).items()}
+    decided = {Column(name, "algorithm"): decided_marks(array) for name, array in (consensus or {}).items()}
     keys = [(who, whom) for who in (*raters, *decided) for whom in reading.references]
     scored: dict[int | None, dict[Key, Scores]] = {}
     for value in dict.fromkeys(labels.values()):

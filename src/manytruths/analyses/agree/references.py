@@ -27,6 +27,7 @@ from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
 from ...core.tally import Tallies, Tally, pool
+from ...core.tiles import distinct_values, is_lazy
 from ...core.undefined import Note, Undefined
 from ...evaluation.overlap import OVERLAPS, Overlaps, overlaps
 from ...io.result_tables import Row, Table
@@ -64,8 +65,8 @@ def count_references(
 
     ``consensus`` are masks in the labels of the raters.
     """
-    case, labels = reading.case, table.labels
-    if not case.references or (labels.background is None and not labels.several):
+    case = reading.case
+    if not has_references(reading, table):
         return {}
     raise_first(find_wrong_references(case, table, reading.references))
     region = "whole" if isinstance(reading.region, str) else reading.region
@@ -92,6 +93,11 @@ def count_references(
         return {"": together, **dict.fromkeys(named, together)}
 
 
+def has_references(reading: Reading, table: Tally) -> bool:
+    """Whether a case has given references, and marks to compare with them."""
+    return bool(reading.case.references) and (table.labels.background is not None or table.labels.several)
+
+
 def label_values(reading: Reading, table: Tally) -> dict[str, int]:
     """The labels that raters or references have, and their values; none where all labels are united.
 
@@ -101,11 +107,15 @@ def label_values(reading: Reading, table: Tally) -> dict[str, int]:
     if options.foreground:
         return {}
     named = {labels.names[mark]: labels.values[mark] for mark in labels.marks}
-    found = {int(v) for array in reading.references.values() for v in np.unique(np.ma.compressed(array))}
+    found = {int(v) for array in reading.references.values() for v in _values_of(array)}
     more = found - {0, options.void, *labels.values}
     if len(named) > 1 or found & set(named.values()):
         named |= {str(value): value for value in sorted(more)}
     return named
+
+
+def _values_of(array: Array) -> Iterable[int]:
+    return distinct_values(array) if is_lazy(array) else np.unique(np.ma.compressed(array)).tolist()
 
 
 def reference_names(cases: Mapping[str, LabelTallies]) -> list[str]:

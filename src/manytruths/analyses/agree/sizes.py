@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from ...core.columns import Column
 from ...core.errors import InputError
+from ...core.runs import read_runs
 from ...core.tally import Tallies, Tally
 from ...core.undefined import Note, Undefined
 from ...io.result_tables import Row, Table
-from ...measures.sizes import LENGTHS, CountedMark, MarkSize, SizeUnits, measure_marks
+from ...measures.sizes import LENGTHS, CountedMark, Mark, MarkSize, SizeUnits, measure_marks
 from ...shape.diameters import MaskAxes, measure_axes
 from ...shape.grid import times
 from ...study import Study
@@ -69,7 +70,7 @@ def measure_sizes(reading: Reading, table: Tally) -> CaseSizes | None:
     values = {labels.names[mark]: None if options.foreground else labels.values[mark] for mark in labels.marks}
     marks = measure_labels(reading, reading.masks, values)
     references = measure_labels(reading, reading.references, by_value(label_values(reading, table)))
-    lesions = _measure_lesions(reading, table, _inside(reading))
+    lesions = _measure_lesions(reading, table)
     return CaseSizes(size_units(reading), marks, lesions, references)
 
 
@@ -82,31 +83,25 @@ def measure_labels(
     reading: Reading, masks: Mapping[Column, Array], values: Mapping[str, int | None]
 ) -> dict[Column, dict[str, MarkSize]]:
     """The sizes of masks of a case in its region of interest, by label and its value; None is any mark."""
-    inside, void = _inside(reading), reading.case.options.void
     # labels may share a value: whatever is marked
     keys = [(column, value) for column in masks for value in dict.fromkeys(values.values())]
-    marks = [find_marks(masks[column], value, void) for column, value in keys]
-    cuts = [False] * len(marks)
-    if inside is not None:
-        cuts = [bool((mark & ~inside).any()) for mark in marks]
-        marks = [mark & inside for mark in marks]
+    found = [find_marks(reading, masks[column], value) for column, value in keys]
+    marks, cuts = [mark for mark, _ in found], [cut for _, cut in found]
     if reading.counts is not None:
         units, counts = size_units(reading), reading.counts
         measured: Sequence[MarkSize] = [CountedMark.of(int(counts[mark].sum()), units) for mark in marks]
     else:
         measured = measure_marks(marks, reading.grid, cuts) if marks else ()
-    found = dict(zip(keys, measured, strict=True))
-    return {column: {label: found[column, value] for label, value in values.items()} for column in masks}
+    sizes = dict(zip(keys, measured, strict=True))
+    return {column: {label: sizes[column, value] for label, value in values.items()} for column in masks}
 
 
-def _measure_lesions(
-    reading: Reading, table: Tally, inside: NDArray[np.bool_] | None
-) -> dict[Column, dict[str, Axes | None]]:
+def _measure_lesions(reading: Reading, table: Tally) -> dict[Column, dict[str, Axes | None]]:
     """Long and short axis of the lesions that the table of lesions names, by rater."""
     named = [lesion for lesion in reading.case.lesions if lesion.linked]
     result: dict[Column, dict[str, Axes | None]] = {}
     for column, array in reading.masks.items() if named else ():
-        found = {lesion.name: _find_lesion(reading, array, lesion, table, inside) for lesion in named}
+        found = {lesion.name: _find_lesion(reading, array, lesion, table) for lesion in named}
         targets = [found[lesion.name] for lesion in named if lesion.kind == "target"]
         result[column] = {
             name: None if mark in targets and any(_overlap(mark, other) for other in targets) else _axes(mark)
@@ -138,16 +133,13 @@ class _Mark:
     component: int
 
 
-def _find_lesion(
-    reading: Reading, array: Array, lesion: NamedLesion, table: Tally, inside: NDArray[np.bool_] | None
-) -> _Mark | None:
+def _find_lesion(reading: Reading, array: Array, lesion: NamedLesion, table: Tally) -> _Mark | None:
     """The mark of a lesion by a rater; None where there is none."""
     labels, options, grid = table.labels, reading.case.options, reading.grid
     if lesion.label and lesion.label not in labels.names:
         return None  # nobody marked it in this case; that it is a label at all is checked over all cases
     value = labels.values[labels.names.index(lesion.label)] if lesion.label and not options.foreground else None
-    marks = find_marks(array, value, options.void)
-    found = measure_axes(marks if inside is None else marks & inside, grid.spacing)
+    found = measure_axes(find_marks(reading, array, value)[0], grid.spacing)
     if lesion.position:
         outside = any(at >= n for at, n in zip(lesion.position, grid.shape, strict=False))
         if len(lesion.position) != len(grid.shape) or outside:
@@ -162,13 +154,21 @@ def _find_lesion(
     return _Mark(found, component) if component >= 0 else None
 
 
-def _inside(reading: Reading) -> NDArray[np.bool_] | None:
-    """The region of interest; None where there is none."""
-    return None if isinstance(reading.region, str) else np.asarray(reading.region) != 0
+def find_marks(reading: Reading, array: Array, value: int | None) -> tuple[Mark, bool]:
+    """Where a mask has a label, or any where it is None, in the region of interest; and whether it is cut by that.
+
+    What was not rated is not marked. Of a large case, runs.
+    """
+    inside, void = reading.inside, reading.case.options.void
+    if reading.is_large:
+        runs = reading.runs(array).binary(value, None if void == value else void).marks()
+        own = runs if inside is None else runs.intersect(read_runs(inside))
+        return own, own.items < runs.items
+    marks = _find_in_memory(array, value, void)
+    return (marks, False) if inside is None else (marks & inside, bool((marks & ~inside).any()))  # type: ignore[operator]
 
 
-def find_marks(array: Array, value: int | None, void: int | None) -> NDArray[np.bool_]:
-    """Where a mask has a label, or any where it is None; what was not rated is not marked."""
+def _find_in_memory(array: Array, value: int | None, void: int | None) -> NDArray[np.bool_]:
     data = np.ma.getdata(array)
     marked = data != 0 if value is None else data == value
     if void is not None and void != value:

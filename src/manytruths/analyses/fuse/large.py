@@ -25,13 +25,16 @@ from ...io.zarr_store import MapWriter
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
 from ..agree.case import name_left_out
+from ..agree.distances import by_value, measure_distances
+from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
+from ..agree.references import has_references, label_values
 from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, of_table
 
 Array = NDArray[Any]
 
 
 def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
-    """Estimate, write the maps by tile, and keep what the table says; nothing that needs neighbours is measured."""
+    """Estimate, write the maps by tile, keep what the table says, and measure the runs of masks and consensuses."""
     readings = FirstReadings.of(reading)
     estimates = {
         method: plan.pooled[method] if method in plan.pooled else readings.estimate(method, plan.options_of(method))
@@ -40,12 +43,21 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    references = bool(reading.case.references)
+    named = label_values(reading, readings.table) if has_references(reading, readings.table) else None
+    scored = plan.lesions and named is not None
+    decided = {m: readings.paint_runs(estimated) for m, estimated in estimates.items() if plan.distances or scored}
+    lesions: ReferenceLesions = {}
+    if plan.lesions and named is not None:
+        lesions = score_reference_lesions(reading, readings.table, by_value(named), decided)
+    distances = measure_distances(reading, readings.table, decided, named) if plan.distances else None
     left_out = name_left_out({
-        "distances": plan.distances, "pictures": plan.pictures and plan.folder is not None,
-        "scores against references": references,
+        "pictures": plan.pictures and plan.folder is not None,
+        "scores against references": bool(reading.case.references),
     })  # fmt: skip
-    return CaseFusion(joint, *kept, files=files, axes=len(reading.grid.shape), left_out=left_out)
+    return CaseFusion(
+        joint, *kept, files=files, axes=len(reading.grid.shape), distances=distances, lesions=lesions,
+        left_out=left_out,
+    )  # fmt: skip
 
 
 def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:

@@ -1,0 +1,238 @@
+"""Neighbours across tiles: cases that are read by tile have the numbers of the same masks in one piece."""
+
+import math
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import manytruths as mt
+from manytruths import InputError
+from manytruths.agreement import heatmap
+from manytruths.core import runs, tiles
+from manytruths.core.mask_arrays import HIDDEN
+from manytruths.core.runs import LabelRuns, divide_runs, read_runs
+from manytruths.io import files
+from manytruths.shape import surfaces
+
+SPACINGS = {2: (0.5, 0.7), 3: (2.0, 0.5, 0.7)}
+
+
+@st.composite
+def masks(draw, labels=1, axes=(2, 3), most=14):
+    """A mask of blobs and specks, its chunks, and a size of tiles."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = tuple(
+        draw(st.integers(1, most if n == 2 else most // 2 + 1)) for n in range(draw(st.sampled_from(axes)), 0, -1)
+    )
+    mask = np.zeros(shape, np.uint8)
+    for _ in range(draw(st.integers(0, 4))):
+        low = [rng.integers(0, n) for n in shape]
+        mask[tuple(slice(a, a + rng.integers(1, 6)) for a in low)] = rng.integers(1, labels + 1)
+    specks = rng.random(shape) < draw(st.sampled_from([0.0, 0.1, 0.4]))
+    mask[specks] = rng.integers(0, labels + 1, int(specks.sum()))
+    return mask, draw(st.integers(0, 2**32))
+
+
+def stored(array, rng):
+    """The same on disk, in random chunks."""
+    return zarr.create_array({}, data=array, chunks=tuple(int(rng.integers(1, n + 1)) for n in array.shape))
+
+
+@pytest.fixture(autouse=True)
+def tiny_tiles(monkeypatch):
+    """Tiles of a few pixels, bands of a few runs."""
+    monkeypatch.setattr(tiles, "TILE_BYTES", 40)
+    monkeypatch.setattr(surfaces, "AT_ONCE", 7)
+    monkeypatch.setattr(runs, "TURNED", 50)
+    monkeypatch.setattr(runs, "BLOCK", 30)
+    monkeypatch.setattr(heatmap, "TILE_SIDE", {1: 9, 2: 5, 3: 4})
+
+
+# -- runs --------------------------------------------------------------------------------------------
+
+
+@given(masks(labels=3, axes=(1, 2, 3)))
+def test_runs_are_the_array(made):
+    mask, seed = made
+    rng = np.random.default_rng(seed)
+    found = read_runs(stored(mask, rng))
+    np.testing.assert_array_equal(np.asarray(found), mask)
+    whole = read_runs(mask)
+    for name in ("starts", "stops", "values"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+    where = tuple(slice(*sorted(rng.integers(0, n + 1, 2).tolist())) for n in mask.shape)
+    np.testing.assert_array_equal(found[where], mask[where])
+    order = tuple(rng.permutation(mask.ndim).tolist())
+    np.testing.assert_array_equal(np.asarray(found.turn(order)), mask.transpose(order))
+    other = read_runs(rng.permuted(mask, axis=0))
+    np.testing.assert_array_equal(np.asarray(found.intersect(other)), np.where(np.asarray(other) != 0, mask, 0))
+    np.testing.assert_array_equal(np.asarray(found.complement(7)), np.where(mask == 0, 7, 0))
+    np.testing.assert_array_equal(np.asarray(found.marks()), mask != 0)
+    starts, stops, values = divide_runs([found, other])
+    assert (stops > starts).all()
+    for own, array in zip(values, (mask, np.asarray(other)), strict=True):
+        painted = LabelRuns(mask.shape, starts, stops, own)
+        np.testing.assert_array_equal(np.asarray(painted.select(own != 0)), array)
+
+
+@given(masks(labels=3), st.sampled_from([None, 0, 2]), st.sampled_from([None, 1, 2]))
+def test_runs_hide_what_was_not_rated(made, void, value):
+    mask, seed = made
+    hidden = np.random.default_rng(seed).random(mask.shape) < 0.2
+    found = read_runs(np.ma.array(mask, mask=hidden)).binary(value, void)
+    away = hidden if void is None else hidden | (mask == void)
+    marked = mask != 0 if value is None else mask == value
+    np.testing.assert_array_equal(np.asarray(found), np.where(away, HIDDEN, marked) if away.any() else marked)
+    np.testing.assert_array_equal(np.asarray(found.marks()), marked & ~away)
+
+
+def test_too_many_runs_are_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(runs, "MOST_RUNS", 10)
+    mask = np.indices((8, 8)).sum(axis=0) % 2
+    with pytest.raises(InputError, match=r"the mask has more than 10 runs of equal pixels.*--measure none"):
+        read_runs(mask)
+
+
+# -- what is found from them -------------------------------------------------------------------------
+
+
+@given(masks())
+def test_diameters_of_stored_masks(made):
+    mask, seed = made
+    for spacing in (None, SPACINGS[mask.ndim], SPACINGS[mask.ndim][::-1]):
+        assert mt.diameters(stored(mask, np.random.default_rng(seed)), spacing) == mt.diameters(mask, spacing)
+
+
+@given(masks(), st.sampled_from(["elements", "pixels"]))
+def test_surfaces_of_stored_masks(made, definition):
+    mask, seed = made
+    wanted = mt.extract_surface(mask, SPACINGS[mask.ndim], definition=definition)
+    found = mt.extract_surface(stored(mask, np.random.default_rng(seed)), SPACINGS[mask.ndim], definition=definition)
+    np.testing.assert_array_equal(found.cells, wanted.cells)
+    np.testing.assert_array_equal(found.sizes, wanted.sizes)
+    assert found.cells.dtype == wanted.cells.dtype
+
+
+@given(masks(labels=4, axes=(1, 2, 3)))
+def test_regions_of_stored_heatmaps(made):
+    heat, seed = made
+    assert mt.find_regions(stored(heat, np.random.default_rng(seed))) == mt.find_regions(heat)
+
+
+@given(masks(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from(["iou", "overlap"]))
+def test_lesions_of_stored_masks(made, seed, instances, unrated, rule):
+    mask, more = made
+    rng = np.random.default_rng(seed)
+    raters = {"A": mask, "B": np.roll(mask, 1, -1), "C": rng.permuted(mask, axis=0)}
+    if instances:
+        raters = {name: own * rng.integers(1, 4, own.shape).astype(np.uint8) for name, own in raters.items()}
+    void = 9 if unrated else None
+    if unrated:
+        raters["B"] = np.where(rng.random(mask.shape) < 0.3, np.uint8(9), raters["B"])
+    inside = rng.random(mask.shape) < 0.8
+    options = {"rule": rule, "threshold": 0.3, "spacing": SPACINGS[mask.ndim], "instances": instances, "void": void}
+    on_disk = {name: stored(own, np.random.default_rng(more)) for name, own in raters.items()}
+    for region in (None, inside):
+        wanted = mt.match_lesions(raters, region=region, **options)
+        place = None if region is None else stored(region, np.random.default_rng(more))
+        found = mt.match_lesions(on_disk, region=place, **options)
+        # undefined numbers are not equal to themselves
+        assert repr(found.lesions) == repr(wanted.lesions)
+        assert repr(found.pairs("bipartite")) == repr(wanted.pairs("bipartite"))
+        np.testing.assert_array_equal(found.found, wanted.found)
+
+
+@given(masks(labels=4), st.booleans(), st.integers(0, 2**32))
+@example((np.zeros((3, 4), np.uint8), 0), True, 0)
+def test_features_by_tile(made, colour, seed):
+    heat, more = made
+    rng = np.random.default_rng(seed)
+    image = rng.integers(0, 256, (*heat.shape, 3) if colour else heat.shape).astype(np.uint8)
+    inside = rng.random(heat.shape) < 0.9
+    on_disk = [stored(each, np.random.default_rng(more)) for each in (heat, image, inside)]
+    for region, place in ((None, None), (inside, on_disk[2])):
+        wanted = mt.image_feature_correlations(heat, image, region=region)
+        found = mt.image_feature_correlations(on_disk[0], on_disk[1], region=place)
+        assert list(found) == list(wanted)
+        for name, own in wanted.items():
+            assert found[name].n == own.n
+            assert math.isclose(found[name].r, own.r, rel_tol=0, abs_tol=1e-12) or math.isnan(own.r)
+            assert getattr(found[name].r, "code", "") == getattr(own.r, "code", "")
+
+
+# -- studies -----------------------------------------------------------------------------------------
+
+
+def text(result, table):
+    found = result.tables[table]
+    return str(list(found.records()) if hasattr(found, "records") else found._rows)
+
+
+def drawn(rng, shape, labels):
+    """Masks of three raters, of lesions of which each misses some."""
+    raters = {rater: np.zeros(shape, np.uint8) for rater in "ABC"}
+    places = np.indices(shape)
+    for _ in range(6):
+        middle, label = [rng.integers(0, n) for n in shape], rng.integers(1, labels + 1)
+        for mask in raters.values():
+            if rng.random() < 0.8:
+                away = sum((at - m - rng.normal()) ** 2 for at, m in zip(places, middle, strict=True))
+                mask[away < rng.integers(3, 60)] = label
+    return raters
+
+
+def write(root, cases, rng):
+    """Masks, regions of interest, references and images as Zarr stores in random chunks."""
+    for case, arrays in cases.items():
+        for name, array in arrays.items():
+            chunks = (*(int(rng.integers(4, 20)) for _ in range(array.ndim - name.endswith("rgb"))), 3)[: array.ndim]
+            (root / name).mkdir(exist_ok=True)
+            zarr.create_array(root / f"{name}/{case}.zarr", data=array, chunks=chunks)
+
+
+OPTIONS = [
+    {}, {"labels": 3}, {"labels": 3, "foreground": "any"}, {"void": 3}, {"roi": True}, {"labels": 2, "roi": True},
+    {"instances": True}, {"region": "union"}, {"references": True}, {"labels": 2, "references": True, "void": 2},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(50, 61), (9, 24, 31), (30, 26, 7)], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_agree_and_fuse_have_the_numbers_of_one_piece(tmp_path, shape, options, monkeypatch):
+    rng = np.random.default_rng(len(shape) + OPTIONS.index(options))
+    cases = {name: drawn(rng, shape, options.get("labels", 1)) for name in ("p0", "p1")}
+    chosen = {k: v for k, v in options.items() if k in ("foreground", "void", "instances", "region")}
+    for name, own in cases.items():
+        if "instances" in options:
+            own |= {r: mask * (1 + np.arange(shape[-1]) // 9).astype(np.uint8) for r, mask in own.items()}
+        if "void" in options:
+            own["B"][rng.random(shape) < 0.1] = options["void"]
+        if "roi" in options:
+            own["roi"] = (rng.random(shape) < (0.9 if name == "p0" else 2)).astype(np.uint8)
+            chosen["roi"] = str(tmp_path / "roi/{case}.zarr")
+        if "references" in options:
+            own["references"] = np.roll(own["A"], 2, axis=-1)
+            chosen["reference"] = {"truth": str(tmp_path / "references/{case}.zarr")}
+    write(tmp_path, cases, rng)
+
+    def opened():
+        return mt.Study.open(
+            str(tmp_path / "{rater}/{case}.zarr"), spacing=SPACINGS[len(shape)],
+            exclude_rater=[name for name in ("roi", "references") if name in cases["p0"]], **chosen,
+        )  # fmt: skip
+
+    agreed, fused = mt.agree(opened(), pictures=True), mt.fuse(opened())
+    monkeypatch.setattr(files, "LARGE", 100)
+    study = opened()
+    assert study["p0"].read(by_tile=True).is_large
+    again = mt.agree(study, pictures=True)
+    assert set(again.tables) == set(agreed.tables)
+    for table in agreed.tables:
+        assert text(again, table) == text(agreed, table), table
+    result = mt.fuse(study)
+    assert set(result.tables) == set(fused.tables)
+    for table in fused.tables:
+        assert text(result, table) == text(fused, table), table
