@@ -209,7 +209,8 @@ def read_runs(array: Array | LazyArray) -> LabelRuns:
         if count > MOST_RUNS:
             raise InputError(
                 f"the mask has more than {MOST_RUNS:,} runs of equal pixels, too many to look at neighbours; "
-                "remove noise from it, crop it, or leave measures out (--measure none)"
+                "remove noise from it, crop it, or leave out what is measured (agree --measure none --no-pictures, "
+                "fuse --no-distances)"
             )
     starts, stops, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     return LabelRuns(tuple(array.shape), *_join(starts, stops, values, array.shape[-1]))
