@@ -320,6 +320,10 @@ class Table(DataTable):
             else:
                 self.append(row)
 
+    def single_rows(self) -> Iterator[Row]:
+        """The rows but for those of cases that are kept as columns."""
+        return self._rows.alone()
+
     def mark(self, mark: Callable[[Row], str]) -> None:
         """Say of every row what stands behind its region."""
         for row in self._rows.alone():
