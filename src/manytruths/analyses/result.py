@@ -16,7 +16,7 @@ import manytruths
 from ..claims.catalogue import check_primary
 from ..claims.claim import Claims
 from ..core.errors import CallError, ManytruthsError, PredictionsError, StudyError
-from ..io.result_tables import DataTable, Table
+from ..io.result_tables import DataTable, Row, Table
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
 from ..study import Study
@@ -258,11 +258,11 @@ def _without_jobs(value: Any) -> Any:
 
 def _numbers(table: Table) -> list[dict[str, Any]]:
     """The rows of a table; of a long one those about the whole study, or none where these are many, too."""
-    header, rows = table.header, table.rows
-    if len(rows) > MOST_ROWS:
-        rows = [row for row in rows if row.scope not in ("case", "subject")]
+    rows: Sequence[Row] | None = None
+    if len(table) > MOST_ROWS:
+        rows = [row for row in table.single_rows() if row.scope not in ("case", "subject")]
         rows = rows if len(rows) <= MOST_ROWS else []
-    return [dict(zip(header, cells, strict=True)) for cells in table.records(rows)]
+    return [dict(zip(table.header, cells, strict=True)) for cells in table.records(rows)]
 
 
 def summary_of(command: str, tables: Iterable[Table], **facts: Any) -> dict[str, Any]:

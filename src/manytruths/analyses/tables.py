@@ -25,7 +25,7 @@ from ..inference.intervals import (
     too_few_subjects,
 )
 from ..inference.scales import scale_of
-from ..io.result_tables import Row, Table
+from ..io.result_tables import CaseColumns, CaseRows, Row, Table
 from ..shape.alignment import RESAMPLED
 from ..shape.grid import TOLERANCE
 from ..study import Case, Study
@@ -97,19 +97,30 @@ def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings, *,
 
     Without ``by_case`` there are none of single cases and subjects.
     """
+    parts = summarise_many(series, tallies, settings, by_case=by_case)
+    return [row for part in parts for row in (part if isinstance(part, CaseRows) else (part,))]
+
+
+def summarise_many(
+    series: Sequence[Series], tallies: Tallies, settings: Settings, *, by_case: bool = True
+) -> list[Row | CaseRows]:
+    """The same, with rows of cases as columns."""
     if not series:
         return []
-    about = [(case, group_names(tallies, case), t.region, t.items) for case, t in tallies.items()] if by_case else []
-    rows = [
-        Row("case", s.statistic, value, case, group, s.label, region, s.extra, n=items)
-        for s in series
-        for (case, group, region, items), value in zip(about, s.values if by_case else (), strict=True)
-    ]
+    rows: list[Row | CaseRows] = []
+    if by_case:
+        about = _case_columns(tallies)
+        rows += [CaseRows(s.statistic, s.values, about, s.label, s.extra) for s in series]
     if by_case and len(tallies.by_subject()) < len(tallies):
         rows += _subject_rows(series, tallies)
     for name, cases in ({"": list(tallies)} | selections(tallies, settings.exclude_group)).items():
         rows += mean_rows(series, tallies, cases, name, settings, failures=True)
     return rows
+
+
+def _case_columns(tallies: Tallies) -> CaseColumns:
+    names, tables = [group_names(tallies, case) for case in tallies], list(tallies.values())
+    return CaseColumns(list(tallies), names, [t.region for t in tables], [t.items for t in tables])
 
 
 def group_names(tallies: Tallies, case: str) -> str:
@@ -171,9 +182,11 @@ def mean_rows(
     """Mean and sample standard deviation over the subjects of some cases; with ``failures``, their share, too."""
     if not cases:
         return
-    position, region = {case: i for i, case in enumerate(tallies)}, region_of(tallies)
-    values = np.array([[s.averaged[position[case]] for s in series] for case in cases], np.float64)
-    here = tallies.select(cases)
+    region, here = region_of(tallies), tallies
+    values = np.ascontiguousarray(np.array([s.averaged for s in series], np.float64).T)
+    if len(cases) < len(tallies):
+        position = {case: i for i, case in enumerate(tallies)}
+        values, here = values[[position[case] for case in cases]], tallies.select(cases)
     by_subject = subject_values(here, values)
     means = mean_intervals(by_subject, [scale_of(s.statistic) for s in series], level=settings.level)
     for s, mean, each, by_case in zip(series, means, by_subject.T, values.T, strict=True):
@@ -260,8 +273,8 @@ def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = Fals
     cases += [c.name for c in study if c.counted and (c.counted.judged_resampled if judged else c.counted.resampled)]
     if cases:
         depends = _depends_on(study, frozenset(cases))
-        for row in (row for table in tables for row in table.rows):
-            row.mark = RESAMPLED if depends(row) else ""
+        for table in tables:
+            table.mark(lambda row: RESAMPLED if depends(row) else "")
     notes = [_resampling_note(cases, len(study), judged)] if cases else []
     return Moved(frozenset(cases), (*notes, *_exact_notes([move for moved in moves.values() for move in moved])))
 
@@ -269,8 +282,7 @@ def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = Fals
 def mark_all(tables: Iterable[Table]) -> None:
     """Mark every row of tables that depend on all cases together."""
     for table in tables:
-        for row in table.rows:
-            row.mark = RESAMPLED
+        table.mark(lambda row: RESAMPLED)
 
 
 def marked_rows(

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from ..core.labels import MACRO
 from ..core.undefined import reason
-from ..io.result_tables import Row, Table
+from ..io.result_tables import Row, Rows, Table
 from ..io.writing import csv_line
 from .sentences import Cell, number, text_cell
 
@@ -68,7 +68,9 @@ class TableIndex:
 
     def __init__(self, file: str, table: Table) -> None:
         self.file, self.table, self.rows = file, table, table.rows
-        self._rows = {self._key(row): row for row in table.rows}
+        assert isinstance(self.rows, Rows)
+        self._rows = {self._key(row): row for row in self.rows.alone()}
+        self._of_cases = {(part.statistic, part.extra, part.label): part for part in self.rows.of_cases()}
 
     @staticmethod
     def _key(row: Row) -> tuple[object, ...]:
@@ -80,8 +82,17 @@ class TableIndex:
         self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = ""
     ) -> Row | None:
         """The row of a statistic; None where the table has none."""
-        row = self._rows.get((statistic, scope, extra, case, group, label))
-        return row or (None if label else self._rows.get((statistic, scope, extra, case, group, MACRO)))
+        row = self._row(statistic, scope, extra, case, group, label)
+        return row or (None if label else self._row(statistic, scope, extra, case, group, MACRO))
+
+    def _row(
+        self, statistic: str, scope: str, extra: tuple[object, ...], case: str, group: str, label: str
+    ) -> Row | None:
+        part = self._of_cases.get((statistic, extra, label)) if scope == "case" and not group else None
+        at = None if part is None else part.about.places.get(case)
+        if part is None or at is None:
+            return self._rows.get((statistic, scope, extra, case, group, label))
+        return part.row(at)
 
     def cell(
         self, statistic: str, scope: str = "mean", *extra: object, case: str = "", group: str = "", label: str = "",

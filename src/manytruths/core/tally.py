@@ -32,6 +32,12 @@ _OF_PATTERNS = ("raters", "votes", "rated", "marked")
 
 _CHUNK = 8192
 """Patterns that a matrix product takes at once, so that its one-hot operand stays small."""
+MANY_CASES = 16
+"""Cases from which on statistics of all of them are computed at once."""
+MOST_ALIGNED = 1 << 23
+"""Counts of a table of cases by patterns; larger ones are not made to compute statistics of cases at once."""
+MOST_COLUMNS = 20
+"""Columns up to which that pays: of more, pairs are quicker case by case."""
 _SMALL, _MOST_GROUPS = 50_000, 1000
 """Larger tables are counted by sets of raters who rated the same items, unless there are more such sets."""
 
@@ -449,6 +455,7 @@ class Tallies(dict[str, Tally]):
     ) -> None:
         super().__init__(tables)
         self._pooled: tuple[list[Tally], Tally] | None = None
+        self._aligned: tuple[list[Tally], Aligned | None] | None = None
         self.subjects = {case: (subjects or {}).get(case, case) for case in self}
         self.groups = {case: tuple((groups or {}).get(case, ())) for case in self}
 
@@ -473,6 +480,14 @@ class Tallies(dict[str, Tally]):
         kept = self._pooled
         if kept is None or len(kept[0]) != len(tables) or any(map(is_not, kept[0], tables)):
             self._pooled = kept = (tables, _add(tables, mixed=True))
+        return kept[1]
+
+    @property
+    def aligned(self) -> Aligned | None:
+        """The counts of all cases over the patterns of their sum; None of few cases, or where that is a large table."""
+        tables, kept = list(self.values()), self._aligned
+        if kept is None or len(kept[0]) != len(tables) or any(map(is_not, kept[0], tables)):
+            self._aligned = kept = (tables, _align(self, tables))
         return kept[1]
 
     def select(self, cases: Iterable[str]) -> Tallies:
@@ -551,9 +566,52 @@ def _spread_rows(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
     return rows
 
 
-def align_counts(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """The tallies of many cases as one table, so that a statistic of all of them is one product."""
+
+    whole: Tally
+    """Their sum."""
+    counts: Counts
+    """(distinct tallies, patterns of the sum)."""
+    place: Places
+    """Which of the distinct tallies each case has: equal ones have equal numbers, to the last digit."""
+
+    @cached_property
+    def contingency(self) -> NDArray[np.float64]:
+        """(distinct tallies, R, R, L, L) items by the labels that two raters gave; as :attr:`Tally.contingency`."""
+        rows, labels = self.whole.patterns[:, self.whole.raters], len(self.whole.labels)
+        chosen = (rows[:, :, None] == np.arange(labels)).astype(np.float64)
+        weights, raters = self.counts.astype(np.float64), rows.shape[1]
+        tables = np.empty((len(weights), raters, raters, labels, labels))
+        for i in range(raters):
+            both = (chosen[:, i, None, :, None] * chosen[:, :, None, :]).reshape(len(rows), -1)
+            tables[:, i] = (weights @ both).reshape(-1, raters, labels, labels)
+        return tables
+
+
+def _align(tallies: Tallies, tables: list[Tally]) -> Aligned | None:
+    if len(tables) < MANY_CASES or len({t.labels for t in tables}) > 1:
+        return None
+    whole = pool(tallies, mixed=True)
+    if len(whole.columns) > MOST_COLUMNS or len(whole.counts) * len(tables) > MOST_ALIGNED:
+        return None
+    alike = all(t.columns == whole.columns for t in tables)
+    if not alike and len(whole.raters) < len(whole.role("rater")):  # a case may have a second session alone
+        return None
+    _, counts = align_counts(tables, whole)
+    distinct, place = np.unique(counts, axis=0, return_inverse=True)
+    aligned = Aligned(whole, distinct, place.reshape(-1))
+    if distinct.shape[0] * (len(whole.raters) * len(whole.labels)) ** 2 <= MOST_ALIGNED:
+        for table, at in zip(tables, aligned.place.tolist(), strict=True):
+            if table.columns == whole.columns:
+                table.__dict__.setdefault("contingency", aligned.contingency[at])
+    return aligned
+
+
+def align_counts(tables: list[Tally], whole: Tally | None = None) -> tuple[Tally, NDArray[np.int64]]:
     """The pooled tally, and the count of each of its patterns in each tally: (tallies, patterns)."""
-    whole = pool(tables, mixed=True)
+    whole = whole or pool(tables, mixed=True)
     owner = np.repeat(np.arange(len(tables)), [len(t.counts) for t in tables])
     rows = np.concatenate([_spread_rows(t.relabel(whole.labels), whole.columns) for t in tables])
     where = find_rows(whole, rows)

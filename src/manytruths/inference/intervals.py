@@ -223,6 +223,15 @@ def subject_values(tables: Tallies, values: ArrayLike) -> Values:
     return divide(total, known)
 
 
+def case_values(statistic: Statistic, tables: Tallies) -> list[float]:
+    """A statistic of every case, with the reason where it is undefined: at once where that can be."""
+    aligned = tables.aligned if hasattr(statistic, "batch") else None
+    if aligned is None:
+        return [statistic(t) for t in tables.values()]
+    values = batch_values(statistic, aligned.whole, aligned.counts)[aligned.place].tolist()
+    return [statistic(t) if math.isnan(v) else v for v, t in zip(values, tables.values(), strict=True)]
+
+
 # -- means over subjects ---------------------------------------------------------------------------
 
 
@@ -533,7 +542,10 @@ def _interval_over_both(statistic: Statistic, tables: Tallies, of: str, level: f
 def values_without_raters(statistic: Statistic, tables: Tallies) -> Values:
     """(cases, raters): the statistic of each case with each of the study's raters left out."""
     names = rater_names(tables)
-    each = getattr(statistic, "without_each", None)
+    each, aligned = getattr(statistic, "without_each", None), tables.aligned
+    if hasattr(statistic, "batch") and aligned is not None:
+        values = [_batch_without(statistic, aligned.whole, aligned.counts, name) for name in names]
+        return np.stack(values, axis=1)[aligned.place]
     if each is not None:
         return np.array([each(t, names) for t in tables.values()], np.float64)
     if not hasattr(statistic, "batch") or len({t.labels for t in tables.values()}) > 1:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any, Literal, NoReturn, Protocol
 
@@ -76,6 +77,7 @@ class Location:
         return cls(Path(match["path"]), match["member"], None if index is None else int(index))
 
 
+@lru_cache(maxsize=256)  # asked several times of each file
 def suffix_of(name: str) -> str:
     """The ending that says how a file is read; ``.nii.gz`` is one."""
     lower = name.lower()

@@ -37,6 +37,10 @@ _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """First column and row of each pass of an interlaced picture, and the steps between them."""
+_HEAD = 29
+"""Bytes up to the end of the header of a PNG."""
+_GREY, _INDEXED = (bytes((8, colours, 0, 0, 0)) for colours in (0, 3))
+"""What the header of a PNG says of one byte a pixel, not interlaced."""
 _UNTOUCHED = 165
 """Value of pixels that were not decoded: seldom in a whole row of a mask, so that few rows are checked twice."""
 
@@ -51,6 +55,9 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, use: Use) -> Content:
+    plain = _read_plain_png(location)
+    if plain is not None and (use == "mask" or plain.colour == "L"):
+        return plain
     with open_image(location, decode=True) as image:
         frames = getattr(image, "n_frames", 1)
         if frames > 1 and format_of(image) != "jpeg":
@@ -232,6 +239,36 @@ def _chunks(data: bytes, checked: bool = True) -> Iterator[tuple[bytes, memoryvi
             raise ValueError(f"the check sum of chunk {kind.decode('ascii', 'replace')!r} at byte {at} does not hold")
         yield kind, view[at:end]
         at = end
+
+
+def _read_plain_png(location: Location) -> Content | None:
+    """The bytes of a PNG of one byte a pixel, as most masks are; None for all other files.
+
+    Pillow decodes the pixels, but does not look at the file: that takes longer than the pixels of a small mask.
+    """
+    with open(location.path, "rb") as stream:
+        data = stream.read(_HEAD)
+        if data[: len(PNG_START)] != PNG_START or data[24:29] not in (_GREY, _INDEXED):
+            return None
+        data += stream.read()
+    width, height = struct.unpack(">II", data[16:24])
+    check_shape(location, (height, width))
+    if height * width > len(data) * _MOST_PIXELS_A_BYTE:
+        raise_damaged(location, f"{len(data)} bytes cannot hold {height}×{width} pixels")
+    data = verify_png(data)
+    chunks = dict(_chunks(data, checked=False))
+    if chunks.keys() - set(_CRITICAL) or (data[24:29] == _INDEXED) != (b"PLTE" in chunks):
+        return None
+    from PIL import Image
+
+    mode = "P" if b"PLTE" in chunks else "L"
+    pixels = np.zeros((height, width), np.uint8)
+    image = Image.frombuffer(mode, (width, height), pixels, "raw", mode, 0, 1)
+    pixels[-1] = _UNTOUCHED
+    image.frombytes(chunks[b"IDAT"][8:-4], "zip", mode)
+    if (pixels[-1] == _UNTOUCHED).all():
+        _check_length(data)
+    return Content(pixels, make_grid(location, pixels.shape), "png", mode)
 
 
 def prepare_decoding(image: Any, data: bytes) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
 
 from ..core.errors import CallError, InputError, few
 from ..core.undefined import code, reason
@@ -157,16 +160,127 @@ class Row:
         ]  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class CaseColumns:
+    """What rows of every case of a study share, whatever the statistic."""
+
+    cases: Sequence[str]
+    groups: Sequence[str]
+    regions: Sequence[str]
+    items: Sequence[int]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each case stands."""
+        return {case: i for i, case in enumerate(self.cases)}
+
+
+class CaseRows:
+    """Rows of one statistic of every case, kept as columns: a study of 10,000 cases has half a million of them."""
+
+    scope = "case"
+
+    def __init__(
+        self, statistic: str, values: Sequence[float], about: CaseColumns, label: str = "",
+        extra: tuple[object, ...] = (),
+    ) -> None:  # fmt: skip
+        self.statistic, self.label, self.extra, self.about = statistic, label, extra, about
+        self.columns: tuple[str, ...] = ()
+        self.marks: Sequence[str] | None = None
+        self._values = np.array(values, np.float64)
+        self._undefined = {i: values[i] for i in np.flatnonzero(np.isnan(self._values)).tolist()}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self.row, range(len(self)))
+
+    def row(self, i: int) -> Row:
+        """The row of one case."""
+        about, mark = self.about, "" if self.marks is None else self.marks[i]
+        return Row(
+            "case", self.statistic, self._value(i), about.cases[i], about.groups[i], self.label, about.regions[i],
+            self.extra, n=about.items[i], mark=mark, columns=self.columns,
+        )  # fmt: skip
+
+    def _value(self, i: int) -> float:
+        value: float = self._undefined[i] if i in self._undefined else self._values[i].item()
+        return value
+
+    def cells(self) -> Iterator[list[object]]:
+        """As :meth:`Row.cells`, of every case."""
+        if self.marks is not None or self._undefined:
+            yield from (row.cells() for row in self)
+            return
+        about, label, more, none = self.about, self.label, (*self.extra, self.statistic), (None, None)
+        each = zip(about.cases, about.groups, about.regions, self._values.tolist(), about.items, strict=True)
+        for case, group, region, value, items in each:
+            yield ["case", case, group, label, region, *more, value, *none, items, None, "", ""]
+
+
+class Rows(Sequence[Row]):
+    """The rows of a table; those of :class:`CaseRows` are made when they are asked for, and are not kept."""
+
+    def __init__(self) -> None:
+        self.parts: list[list[Row] | CaseRows] = []
+
+    def append(self, row: Row) -> None:
+        if not self.parts or isinstance(self.parts[-1], CaseRows):
+            self.parts.append([])
+        part = self.parts[-1]
+        assert isinstance(part, list)
+        part.append(row)
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain.from_iterable(self.parts)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        if isinstance(at, slice):
+            return list(islice(self, *at.indices(len(self)))) if (at.step or 1) > 0 else list(self)[at]
+        return next(islice(self, range(len(self))[at], None))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def alone(self) -> Iterator[Row]:
+        """The rows that are kept one by one."""
+        return chain.from_iterable(part for part in self.parts if isinstance(part, list))
+
+    def of_cases(self) -> Iterator[CaseRows]:
+        """The others."""
+        return (part for part in self.parts if isinstance(part, CaseRows))
+
+    def chosen(self, statistic: str, scope: str) -> Iterator[Row]:
+        """Those of a statistic at a scope."""
+        for part in self.parts:
+            if isinstance(part, list):
+                yield from (row for row in part if row.statistic == statistic and row.scope == scope)
+            elif part.statistic == statistic and part.scope == scope:
+                yield from part
+
+
 @dataclass(repr=False)
 class Table(DataTable):
     """Rows of one file; ``extra`` names its own columns."""
 
     name: str
     extra: tuple[str, ...] = ()
-    rows: list[Row] = field(default_factory=list)
+    rows: Rows | Sequence[Row] = ()
 
     def __post_init__(self) -> None:
-        self.rows, rows = [], self.rows
+        rows, self.rows = self.rows, Rows()
         self.add(rows)
 
     @property
@@ -177,31 +291,54 @@ class Table(DataTable):
     @property
     def has_units(self) -> bool:
         """Whether any number has a unit."""
-        return any(row.unit for row in self.rows)
+        return any(row.unit for row in self._rows.alone())
+
+    @property
+    def _rows(self) -> Rows:
+        assert isinstance(self.rows, Rows)
+        return self.rows
 
     def records(self, rows: Sequence[Row] | None = None) -> Iterator[list[object]]:
         """The cells of every row, or of some of them."""
-        chosen = self.rows if rows is None else rows
-        if self.has_units:
-            return ([*row.cells(), row.unit] for row in chosen)
-        return (row.cells() for row in chosen)
+        parts: Sequence[Iterable[Row] | CaseRows] = self._rows.parts if rows is None else [rows]
+        of_units = [""] if self.has_units else []
+        for part in parts:
+            if isinstance(part, CaseRows):
+                yield from ([*cells, *of_units] for cells in part.cells())
+            else:
+                yield from ([*row.cells(), row.unit] if of_units else row.cells() for row in part)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[Row | CaseRows]) -> None:
         """More rows."""
         for row in rows:
-            self.append(row)
+            if isinstance(row, CaseRows):
+                row.columns = self.extra
+                self._rows.parts.append(row)
+            else:
+                self.append(row)
+
+    def single_rows(self) -> Iterator[Row]:
+        """The rows but for those of cases that are kept as columns."""
+        return self._rows.alone()
+
+    def mark(self, mark: Callable[[Row], str]) -> None:
+        """Say of every row what stands behind its region."""
+        for row in self._rows.alone():
+            row.mark = mark(row)
+        for part in self._rows.of_cases():
+            part.marks = [mark(row) for row in part]
 
     def append(self, row: Row) -> None:
         """One more row."""
         row.columns = self.extra or row.columns
-        self.rows.append(row)
+        self._rows.append(row)
 
     def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
         """The one row of a statistic at a scope; fields that are not given must be empty."""
-        row = next((row for row in self.all(statistic, scope) if self._fits(row, fields)), None)
+        row = next((row for row in self._rows.chosen(statistic, scope) if self._fits(row, fields)), None)
         if row is None:
             raise CallError(self._describe_missing(statistic, scope, fields))
         return row
@@ -219,7 +356,7 @@ class Table(DataTable):
 
     def all(self, statistic: str, scope: str) -> list[Row]:
         """Every row of a statistic at a scope."""
-        return [row for row in self.rows if row.statistic == statistic and row.scope == scope]
+        return list(self._rows.chosen(statistic, scope))
 
     def _fits(self, row: Row, fields: dict[str, object]) -> bool:
         has = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}

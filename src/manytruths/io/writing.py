@@ -12,6 +12,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,8 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
+_LINES = 10_000
+"""Of a table, that are in memory as text."""
 MOMENT = "1980-01-01T00:00:00Z"
 """The time that files hold which must hold one, so that the same results are the same bytes."""
 
@@ -124,10 +127,14 @@ def write_zip(path: Path | str, parts: Mapping[str, bytes]) -> None:
 
 def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
     """Write a table; None is an empty cell and an undefined number is ``nan``."""
-    lines = [header, *(row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)]
-    text = _csv(lines, "\n")
-    # one search of the whole text is quicker than one for every cell
-    write_text(path, _csv(map(_protect_cells, lines), "\n") if may_need_escaping(text) else text)
+    plain = (row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)
+    lines = chain([header], plain)
+    with atomic(path) as temporary, open(temporary, "wb") as stream:
+        while some := list(islice(lines, _LINES)):
+            text = _csv(some, "\n")
+            # one search of the whole text is quicker than one for every cell
+            text = _csv(map(_protect_cells, some), "\n") if may_need_escaping(text) else text
+            stream.write(text.encode("utf-8", "surrogateescape"))
 
 
 def csv_line(cells: Sequence[object]) -> str:

@@ -27,7 +27,7 @@ from ..shape.mask_errors import (
     MaskTrace,
     are_similar_sizes,
     best_offset,
-    find_offset,
+    find_lags,
     find_scales,
     find_turn,
     fits_far_better,
@@ -36,6 +36,7 @@ from ..shape.mask_errors import (
     shifted_dice,
     shifted_overlap,
     trace_mask,
+    trace_masks,
 )
 
 Array = NDArray[Any]
@@ -212,10 +213,10 @@ class _Case:
         values = [np.ma.getdata(masks[c]) for c in columns]
         marked = [_is_marked(v, tally.labels.values[base], void) for v in values]
         looked_at = [np.isin(v, [tally.labels.values[code] for code in shown]) for v in values] if several else marked
-        traces = [
-            trace_mask(m, v if several else None, part if several else None)
-            for m, v, part in zip(marked, values, looked_at, strict=True)
-        ]
+        if several:
+            traces = [trace_mask(m, v, part) for m, v, part in zip(marked, values, looked_at, strict=True)]
+        else:
+            traces = trace_masks(marked)
         first: dict[str, int] = {}
         for i in sorted(range(len(columns)), key=lambda i: columns[i].order):
             first.setdefault(columns[i].name, i)
@@ -236,20 +237,28 @@ class _Case:
 
     def others(self, i: int) -> list[int]:
         """The other raters who marked anything; of many some, which is enough to see who is unlike most."""
-        name = self.columns[i].name
-        others = [k for k in self.first if self.sizes[k] and self.columns[k].name != name]
-        return others[:: math.ceil(len(others) / ENOUGH)] if len(others) > ENOUGH else others
+        return self._others[i]
+
+    @cached_property
+    def _others(self) -> list[list[int]]:
+        marked = [(k, self.columns[k].name) for k in self.first if self.sizes[k]]
+        others = [[k for k, name in marked if name != column.name] for column in self.columns]
+        return [each[:: math.ceil(len(each) / ENOUGH)] if len(each) > ENOUGH else each for each in others]
 
     def median_fit(self, i: int) -> float:
         """Median Dice with the other raters."""
         others = self.others(i)
-        return _median(self.dice[i, others]) if others and self.sizes[i] else math.nan
+        return _median(self.dice[i, others].tolist()) if others and self.sizes[i] else math.nan
 
     def common_fit(self, i: int) -> float:
         """Median Dice among the other raters."""
-        others = self.others(i)
-        pairs = self.dice[np.ix_(others, others)][np.triu_indices(len(others), 1)]
-        return _median(pairs) if len(pairs) else math.nan
+        return self._common_fits[i]
+
+    @cached_property
+    def _common_fits(self) -> list[float]:
+        dice: list[list[float]] = self.dice.tolist()
+        pairs = [[dice[a][b] for a, b in combinations(others, 2)] for others in self._others]
+        return [_median(each) if each else math.nan for each in pairs]
 
     def chance(self, i: int) -> float:
         """Dice with the other raters of a mask that has nothing to do with them: the share of the image they mark."""
@@ -273,17 +282,20 @@ class _Case:
         """Whether a mask fits others badly, or much less than they fit each other."""
         common = self.common_fit(i)
         enough = max(ALIKE, WORSE * (0 if math.isnan(common) else common))
-        return bool(others) and _median(self.dice[i, others]) < enough
+        return bool(others) and _median(self.dice[i, others].tolist()) < enough
 
     @cached_property
-    def profiles(self) -> list[tuple[Floats, ...]]:
-        """Profiles of every mask, each of sum 1 where anything is marked."""
-        return [tuple(p / max(1, n) for p in profiles_of(m)) for m, n in zip(self.masks, self.sizes, strict=True)]
+    def profiles(self) -> list[Floats]:
+        """Profiles of all masks along each axis, (masks, length); each of sum 1 where anything is marked."""
+        sizes = np.maximum(1, self.sizes)[:, None]
+        return [np.stack(axis) / sizes for axis in zip(*map(profiles_of, self.masks), strict=True)]
 
-    def offset(self, i: int, others: list[int]) -> tuple[int, ...]:
-        """By how much a mask must move to lie where others lie."""
-        summed = [np.sum(axis, axis=0) for axis in zip(*(self.profiles[k] for k in others), strict=True)]
-        return find_offset(self.profiles[i], summed)
+    def _pixels(self, chosen: Sequence[int]) -> list[tuple[int, ...]]:
+        """By how much each of some masks must move to lie where the others lie."""
+        among = np.zeros((len(chosen), len(self.columns)))
+        for row, i in enumerate(chosen):
+            among[row, self.others(i)] = 1
+        return list(zip(*(find_lags(axis[list(chosen)], among @ axis) for axis in self.profiles), strict=True))
 
     def moved_dice(self, i: int, k: int, pixels: Sequence[int]) -> float:
         """Dice of a mask that is moved with another."""
@@ -292,15 +304,13 @@ class _Case:
 
     def offsets(self) -> dict[int, Offset]:
         """Where each mask lies against the other raters' masks."""
+        chosen = [i for i, size in enumerate(self.sizes) if size and self.others(i)]
         found = dict[int, Offset]()
-        for i, size in enumerate(self.sizes):
-            others = self.others(i) if size else []
-            if others:
-                pixels = self.offset(i, others)
-                before = after = self.median_fit(i)
-                if max(map(abs, pixels)) >= LEAST_SHIFT:
-                    after = _median([self.moved_dice(i, k, pixels) for k in others])
-                found[i] = Offset(pixels, before, after)
+        for i, pixels in zip(chosen, self._pixels(chosen) if chosen else (), strict=True):
+            before = after = self.median_fit(i)
+            if max(map(abs, pixels)) >= LEAST_SHIFT:
+                after = _median([self.moved_dice(i, k, pixels) for k in self.others(i)])
+            found[i] = Offset(pixels, before, after)
         return found
 
 

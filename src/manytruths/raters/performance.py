@@ -12,13 +12,14 @@ from ..agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensiti
 from ..core.columns import Column
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
-from ..core.tally import Tally
+from ..core.tally import Aligned, Tally
 from ..core.undefined import divide
 from ..fusion import others_share
 from ..fusion.vote import decide_by_share
 from .differences import check_named_raters
 
 Values = NDArray[np.float64]
+Counts = NDArray[np.int64] | Values
 Flags = NDArray[np.bool_]
 
 BINARY = Labels((0, 1))
@@ -119,8 +120,16 @@ def performance_tables(tally: Tally, against: str | Column = "consensus") -> tup
     """The raters, and (raters, 2, 2) items by what each of them and the consensus decided."""
     check_named_raters(tally, "performance")
     _check_one_label(tally, "performance")
-    parts = [_performance_tables(part, against) for part in _blocks(tally)]
+    parts = [_performance_tables(part, against, part.counts) for part in _blocks(tally)]
     return parts[0][0], np.sum([tables for _, tables in parts], axis=0)
+
+
+def performance_by_case(aligned: Aligned, against: str) -> tuple[tuple[str, ...], Values]:
+    """The same of many cases at once, (cases, raters, 2, 2)."""
+    check_named_raters(aligned.whole, "performance")
+    _check_one_label(aligned.whole, "performance")
+    names, tables = _performance_tables(aligned.whole, against, aligned.counts.astype(np.float64))
+    return names, tables[aligned.place]
 
 
 _MOST_CELLS = 500_000
@@ -138,7 +147,7 @@ def _blocks(tally: Tally) -> list[Tally]:
     ]
 
 
-def _performance_tables(tally: Tally, against: str | Column) -> tuple[tuple[str, ...], Values]:
+def _performance_tables(tally: Tally, against: str | Column, counts: Counts) -> tuple[tuple[str, ...], Values]:
     judged = list(range(len(tally.raters)))
     if against == "consensus":
         truth, known = _repeat_for_raters(_majority(tally), tally.rated > 0, len(judged))
@@ -151,7 +160,7 @@ def _performance_tables(tally: Tally, against: str | Column) -> tuple[tuple[str,
         codes = tally.patterns[:, column]
         truth, known = _repeat_for_raters(np.isin(codes, tally.labels.marks), codes != VOID, len(judged))
     names = tuple(tally.rater_names[i] for i in judged)
-    return names, _contingency_tables(tally, [tally.raters[i] for i in judged], truth, known)
+    return names, _contingency_tables(tally, [tally.raters[i] for i in judged], truth, known, counts)
 
 
 def _check_one_label(tally: Tally, what: str) -> None:
@@ -174,12 +183,12 @@ def _repeat_for_raters(truth: Flags, known: Flags, raters: int) -> tuple[Flags, 
     return np.repeat(truth[:, None], raters, axis=1), np.repeat(known[:, None], raters, axis=1)
 
 
-def _contingency_tables(tally: Tally, columns: list[int], truth: Flags, known: Flags) -> Values:
-    """(raters, 2, 2): items by each rater's decision and the truth they are compared with."""
+def _contingency_tables(tally: Tally, columns: list[int], truth: Flags, known: Flags, counts: Counts) -> Values:
+    """(…, raters, 2, 2): items by each rater's decision and the truth they are compared with; counts of one or many."""
     rows = tally.patterns[:, columns]
     marked, counted = np.isin(rows, tally.labels.marks), (rows != VOID) & known
-    cells = [[tally.counts @ (counted & (marked == d) & (truth == t)) for t in (False, True)] for d in (False, True)]
-    return np.asarray(cells, np.float64).transpose(2, 0, 1)
+    cells = [[counts @ (counted & (marked == d) & (truth == t)) for t in (False, True)] for d in (False, True)]
+    return np.moveaxis(np.asarray(cells, np.float64), (0, 1), (-2, -1))
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ RATIOS = (1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 4 / 3, 3 / 2, 2.0, 3.0, 4.0)
 """Ratios of resolutions that are tried along each axis."""
 MOST_CHANCE = 0.5
 """The largest Dice that is put down to chance."""
+MOST_AT_ONCE = 2**20
+"""Pixels of masks that are summarised side by side."""
 MOST_CORRELATED = 2**17
 """Pixels of a mask that are correlated at once."""
 STEPS = 0.3
@@ -130,25 +132,63 @@ def trace_mask(mask: Mask, values: Array | None = None, part: Mask | None = None
     """
     # the memory order of the file: counts do not depend on it
     ordered = mask.T if mask.flags.f_contiguous else mask
+    held = None if values is None else np.ascontiguousarray(values.T if values.flags.f_contiguous else values)
+    return _trace_stack(ordered[None], mask.shape, None if held is None else [held], [mask if part is None else part])[
+        0
+    ]
+
+
+def trace_masks(masks: Sequence[Mask]) -> list[MaskTrace]:
+    """Summarise masks of one case; small ones side by side, as most of their time is the overhead of calls.
+
+    >>> mask = np.eye(4, dtype=bool)
+    >>> trace_masks([mask, ~mask]) == [trace_mask(mask), trace_mask(~mask)]
+    True
+    """
+    size = sum(mask.size for mask in masks)
+    if size > MOST_AT_ONCE or not all(mask.flags.c_contiguous for mask in masks):
+        return [trace_mask(mask) for mask in masks]
+    return _trace_stack(np.stack(masks), masks[0].shape, None, masks)
+
+
+def _trace_stack(
+    ordered: Mask, shape: tuple[int, ...], held: Sequence[Array] | None, shown: Sequence[Mask]
+) -> list[MaskTrace]:
+    """Summaries of masks in memory order, (masks, ...); what is hashed and shown of each is given."""
     words = _pack(ordered)
-    marked = _count(words)
-    held = words if values is None else np.ascontiguousarray(values.T if values.flags.f_contiguous else values)
-    digest = hashlib.blake2b(held.tobytes(), digest_size=16, key=str(mask.shape).encode()[:64]).digest()
-    shown = mask if part is None else part
-    points = shown[np.ix_(*(_places(n, mask.ndim) for n in mask.shape))]
-    packed = zlib.compress(np.packbits(points).tobytes(), 1)
-    specks, between = _count(words & ~_neighbours(words)), _between(words)
-    inside = _count(between & words)
-    return MaskTrace(mask.shape, marked, digest, packed, specks, _count(between) - inside, marked - inside)
+    around = _between(words)
+    marked, specks, between, inside = (
+        _counts(each) for each in (words, words & ~_neighbours(words), around, around & words)
+    )
+    key = str(shape).encode()[:64]
+    digests = [hashlib.blake2b(each.tobytes(), digest_size=16, key=key).digest() for each in held or words]
+    packed = [zlib.compress(np.packbits(_points(each)).tobytes(), 1) for each in shown]
+    return [
+        MaskTrace(shape, m, digest, points, s, b - i, m - i)
+        for m, s, b, i, digest, points in zip(marked, specks, between, inside, digests, packed, strict=True)
+    ]
 
 
-def _count(words: Words) -> int:
-    return int(np.bitwise_count(words).sum())
+def _counts(words: Words) -> list[int]:
+    """Marked pixels of each mask of a stack."""
+    counts: list[int] = np.bitwise_count(words).sum(axis=tuple(range(1, words.ndim)), dtype=np.int64).tolist()
+    return counts
+
+
+def _points(mask: Mask) -> Mask:
+    """The mask at regularly spaced points along each axis; all of a small one."""
+    if all(length <= _most_places(mask.ndim) for length in mask.shape):
+        return mask
+    return mask[np.ix_(*(_places(n, mask.ndim) for n in mask.shape))]
+
+
+def _most_places(axes: int) -> int:
+    return max(4, round(2 ** (16 / axes)) // 2 * 2)
 
 
 def _places(length: int, axes: int) -> NDArray[np.intp]:
     """Regularly spaced places along an axis, the same from both ends."""
-    most = max(4, round(2 ** (16 / axes)) // 2 * 2)
+    most = _most_places(axes)
     if length <= most:
         return np.arange(length)
     half = ((np.arange(most // 2) + 0.5) * length / most).astype(np.intp)
@@ -182,11 +222,11 @@ def _moved(words: Words, axis: int) -> tuple[Words, Words]:
 
 
 def _neighbours(words: Words) -> Words:
-    """Pixels with a marked neighbour, diagonal ones too."""
+    """Pixels with a marked neighbour, diagonal ones too; of a stack of masks, each by itself."""
     before, after = _beside(words)
     beside = before | after
     whole = beside | words
-    for axis in range(words.ndim - 1):
+    for axis in range(1, words.ndim - 1):
         before, after = _moved(whole, axis)
         beside |= before
         beside |= after
@@ -195,10 +235,10 @@ def _neighbours(words: Words) -> Words:
 
 
 def _between(words: Words) -> Words:
-    """Pixels between marked ones along every axis."""
+    """Pixels between marked ones along every axis; of a stack of masks, each by itself."""
     before, after = _beside(words)
     around = before & after
-    for axis in range(words.ndim - 1):
+    for axis in range(1, words.ndim - 1):
         before, after = _moved(words, axis)
         around &= before
         around &= after
@@ -293,27 +333,27 @@ def profiles_of(mask: Mask) -> tuple[Floats, ...]:
     )
 
 
-def find_offset(profiles: Sequence[Floats], others: Sequence[Floats]) -> tuple[int, ...]:
-    """By how many pixels along each axis a mask must move to lie where others lie; by their profiles.
+def find_lags(mine: Floats, theirs: Floats) -> list[int]:
+    """By how many pixels each profile must move to lie where another lies; (masks, length) each.
+
+    It is the lag of the largest correlation of profiles and, with less weight, of their steps. Profiles alone say
+    little where marks lie all over the image, steps alone where they are one round thing.
 
     >>> a = np.zeros((20, 20), bool)
     >>> a[2:6, 3:9] = True
-    >>> find_offset(profiles_of(a), profiles_of(np.roll(a, (5, -1), (0, 1))))
-    (5, -1)
+    >>> moved = profiles_of(np.roll(a, (5, -1), (0, 1)))
+    >>> [find_lags(mine[None], theirs[None]) for mine, theirs in zip(profiles_of(a), moved)]
+    [[5], [-1]]
     """
-    return tuple(_find_lag(mine, theirs) for mine, theirs in zip(profiles, others, strict=True))
+    size = 1 << (2 * mine.shape[-1] - 1).bit_length()
+    correlations = _correlate_profiles(mine, theirs, size)
+    correlations += STEPS * _correlate_profiles(np.diff(mine), np.diff(theirs), size)
+    known: list[bool] = np.logical_and(mine.any(axis=-1), theirs.any(axis=-1)).tolist()
+    return [_nearest_peak(each) if some else 0 for each, some in zip(correlations, known, strict=True)]
 
 
-def _find_lag(mine: Floats, theirs: Floats) -> int:
-    """The lag of the largest correlation of profiles and, with less weight, of their steps.
-
-    Profiles alone say little where marks lie all over the image, steps alone where they are one round thing.
-    """
-    if not (mine.any() and theirs.any()):
-        return 0
-    size = 1 << (2 * len(mine) - 1).bit_length()
-    correlation = _correlate_profiles(mine, theirs, size)
-    correlation += STEPS * _correlate_profiles(np.diff(mine), np.diff(theirs), size)
+def _nearest_peak(correlation: Floats) -> int:
+    size = len(correlation)
     lags = np.flatnonzero(correlation >= _PLATEAU * correlation.max())
     lags = np.where(lags < size // 2, lags, lags - size)
     return int(lags[np.abs(lags).argmin()])
@@ -321,7 +361,8 @@ def _find_lag(mine: Floats, theirs: Floats) -> int:
 
 def _correlate_profiles(mine: Floats, theirs: Floats, size: int) -> Floats:
     product_of = np.fft.rfft(theirs, size) * np.fft.rfft(mine, size).conj()
-    return np.asarray(np.fft.irfft(product_of, size) / math.sqrt(float((mine @ mine) * (theirs @ theirs)) or 1.0))
+    norms = np.sqrt(np.einsum("ij,ij->i", mine, mine) * np.einsum("ij,ij->i", theirs, theirs))
+    return np.asarray(np.fft.irfft(product_of, size) / np.where(norms == 0, 1.0, norms)[:, None])
 
 
 def best_offset(mask: Mask, others: Sequence[Mask]) -> tuple[int, ...]:

@@ -172,9 +172,10 @@ class Case:
         with about(f"case {self.name}"):
             target = find_target(self)
         masks: dict[Column, Placed] = {}
-        for column in self.masks:
-            masks[column] = self.placed(column, target)
-            target = target or Target(masks[column].mask.grid, f"rater {column}'s")
+        with files.quiet:  # once for all of them
+            for column in self.masks:
+                masks[column] = self.placed(column, target)
+                target = target or Target(masks[column].mask.grid, f"rater {column}'s")
         if target is None:
             raise StudyError(f"case {self.name}: nobody marked it")
         if not by_tile and any(is_lazy(placed.mask.array) for placed in masks.values()):

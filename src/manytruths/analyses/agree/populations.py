@@ -18,6 +18,7 @@ from ...inference.intervals import (
     MIN_SUBJECTS,
     BothJackknife,
     Interval,
+    case_values,
     mean_over_both,
     rater_names,
     subject_values,
@@ -65,7 +66,7 @@ def _has_population(tallies: Tallies) -> bool:
 
 def _values(statistic: Statistic, tallies: Tallies) -> tuple[Values, Values]:
     """Of each subject, and (subjects, raters) with each rater left out."""
-    values = subject_values(tallies, [statistic(t) for t in tallies.values()])
+    values = subject_values(tallies, case_values(statistic, tallies))
     return values, subject_values(tallies, values_without_raters(statistic, tallies))
 
 

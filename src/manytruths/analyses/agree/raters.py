@@ -31,12 +31,12 @@ from ...inference.rater_tests import (
     rater_outlier_test,
     rater_size_tests,
 )
-from ...io.result_tables import Row, Table
+from ...io.result_tables import CaseRows, Row, Table
 from ...raters.dependence import COPY, average_dependence
-from ...raters.performance import BINARY, performance_tables
+from ...raters.performance import BINARY, performance_by_case, performance_tables
 from ..label_rows import macro_rows
-from ..many import without_absent
-from ..tables import Series, Settings, mean_rows, summarise
+from ..many import many_raters, without_absent
+from ..tables import Series, Settings, mean_rows, summarise, summarise_many
 
 PERFORMANCE: tuple[PairStatistic, ...] = (
     agreement.sensitivity, agreement.specificity, agreement.ppv, agreement.npv, agreement.cohen_kappa, agreement.dice,
@@ -271,7 +271,7 @@ def _pair_rows(
 # -- each rater ------------------------------------------------------------------------------------
 
 
-def _label_rows(label: str, tallies: Tallies, settings: Settings) -> Iterator[Row]:
+def _label_rows(label: str, tallies: Tallies, settings: Settings) -> Iterator[Row | CaseRows]:
     """Performance and tendencies of one label; of several labels without rows of cases."""
     whole = pool(tallies, mixed=True)
     for against in AGAINST:
@@ -280,7 +280,10 @@ def _label_rows(label: str, tallies: Tallies, settings: Settings) -> Iterator[Ro
         if label or against == "others":
             yield from mean_rows(series, tallies, list(tallies), "", settings)
         else:
-            yield from without_absent(summarise(series, tallies, settings), len(whole.raters))
+            if many_raters(len(whole.raters)):
+                yield from without_absent(summarise(series, tallies, settings), len(whole.raters))
+            else:
+                yield from summarise_many(series, tallies, settings)
     for name, (values, code) in _tendencies(whole).items():
         yield from _each(name, whole.rater_names, values, code, whole.region, label)
 
@@ -295,7 +298,12 @@ def _pooled_performance(performance: raters.RaterPerformance, label: str, region
 
 def _performance_series(tallies: Tallies, against: str, label: str) -> list[Series]:
     names = next(iter(tallies.values())).rater_names
-    tables = np.stack([_in_order(names, *performance_tables(t, against)) for t in tallies.values()])
+    aligned = tallies.aligned
+    if aligned is None:
+        tables = np.stack([_in_order(names, *performance_tables(t, against)) for t in tallies.values()])
+    else:
+        here, tables = performance_by_case(aligned, against)
+        tables = tables[:, [here.index(name) for name in names]]
     return [
         Series(s.__name__ + AGAINST[against], s.values(tables[:, i], BINARY), label, (rater,))
         for i, rater in enumerate(names)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,23 @@ from ...core.errors import InputError
 from ...core.labels import MACRO, Labels
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined, divide
-from ...inference.intervals import confidence_interval, mean_intervals, subject_values
+from ...inference.intervals import batch_values, case_values, confidence_interval, mean_intervals, subject_values
 from ...inference.scales import scale_of
-from ...io.result_tables import Row, Table
+from ...io.result_tables import CaseRows, Row, Table
 from ...raters import label_dice
 from ..label_rows import label_users, macro_rows, pooled_label_rows, pooled_macro_rows
 from ..many import MOST_PAIR_CASES, MOST_PAIRS, SHOWN_PAIRS
-from ..tables import Series, Settings, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise
+from ..tables import (
+    Series,
+    Settings,
+    group_names,
+    groups_of,
+    mean_rows,
+    pooled_rows,
+    region_of,
+    summarise,
+    summarise_many,
+)
 from .distances import StudyDistances, mean_pair_distances, pair_distance_rows
 from .populations import macro_over_both, over_both
 
@@ -41,6 +52,22 @@ def _by_name(*statistics: Any) -> dict[str, Statistic]:
     return {statistic.__name__: statistic for statistic in statistics}
 
 
+class _HeatmapScore:
+    """:func:`manytruths.heatmap_score`, of many tallies at once."""
+
+    __name__ = "heatmap_score"
+
+    def __call__(self, tally: Tally) -> float:
+        return agreement.heatmap_score(tally)
+
+    def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        heat = np.asarray(agreement.common_heatmap(tally), np.float64)
+        inside = tally.marked > 0
+        heat, counts = heat[inside], counts[:, inside]
+        top = np.where(counts > 0, heat, 0.0).max(axis=1, initial=0)
+        return divide(divide(counts @ heat, top), counts.sum(axis=1))
+
+
 BEYOND_CHANCE = _by_name(
     agreement.fleiss_kappa, agreement.krippendorff_alpha, agreement.percent_agreement, agreement.gwet_ac1,
     agreement.pabak, agreement.smyth_bound, MeanPairwise(agreement.cohen_kappa),
@@ -49,7 +76,7 @@ BEYOND_CHANCE = _by_name(
 
 OF_MARKS = _by_name(
     agreement.positive_agreement, agreement.negative_agreement, agreement.prevalence_index, agreement.unanimous,
-    agreement.heatmap_score, *map(MeanPairwise, (agreement.dice, agreement.iou, agreement.volume_difference)),
+    _HeatmapScore(), *map(MeanPairwise, (agreement.dice, agreement.iou, agreement.volume_difference)),
 )  # fmt: skip
 """These want a background that marks stand out from; of several labels, each is taken against the rest."""
 
@@ -119,7 +146,7 @@ def agreement_table(
     table = Table("agreement")
     whole = pool(tallies, mixed=True)
     chosen = statistics_for(whole)
-    table.add(summarise(_series(tallies, chosen, ""), tallies, settings))
+    table.add(summarise_many(_series(tallies, chosen, ""), tallies, settings))
     table.add(pooled_rows(_pooled(chosen), tallies, settings))
     if whole.labels.several:
         table.add(_label_rows(tallies, whole.labels, settings))
@@ -147,13 +174,27 @@ def _with_less_background(tallies: Tallies, settings: Settings) -> Iterator[Row]
     """Kappa and alpha of whole images with only as much background as was marked (Gordon's modified background)."""
     if any(t.region != "whole" or t.labels.background is None for t in tallies.values()):
         return
-    reduced = tallies.map(lambda t: t.project(t.columns[i] for i in t.raters).restrict("modified_background"))
     chosen = {f"{name}_modified_background": BEYOND_CHANCE[name] for name in REDUCED}
+    aligned = tallies.aligned
+    if aligned is not None and _has_raters_only(aligned.whole):
+        whole, counts = aligned.whole, aligned.counts.copy()
+        nothing = whole.marked == 0
+        counts[:, nothing] = np.minimum(counts[:, nothing], counts[:, ~nothing].sum(axis=1)[:, None])
+        each = [(name, batch_values(statistic, whole, counts)[aligned.place]) for name, statistic in chosen.items()]
+        for row in mean_rows([Series(name, v.tolist()) for name, v in each], tallies, list(tallies), "", settings):
+            yield replace(row, region="modified_background")
+        return
+    reduced = tallies.map(lambda t: t.project(t.columns[i] for i in t.raters).restrict("modified_background"))
     yield from mean_rows(_series(reduced, chosen, ""), reduced, list(reduced), "", settings)
 
 
+def _has_raters_only(tally: Tally) -> bool:
+    """Whether every column is a rater who rated everything."""
+    return len(tally.raters) == len(tally.columns) and bool((tally.rated == len(tally.columns)).all())
+
+
 def _series(tallies: Tallies, chosen: Mapping[str, Statistic], label: str) -> list[Series]:
-    return [Series(name, [statistic(t) for t in tallies.values()], label) for name, statistic in chosen.items()]
+    return [Series(name, case_values(statistic, tallies), label) for name, statistic in chosen.items()]
 
 
 def _pooled(chosen: Mapping[str, Statistic]) -> dict[str, Statistic]:
@@ -188,7 +229,7 @@ def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
         for name, kind in (("nothing_marked",) * 2, ("condition_1", "one_empty"), ("condition_2", "no_overlap")):
             yield Row("pooled", name, float(counts[kind]), label=label, region=region_of(tallies), n=len(found))
     for name in ("fleiss_kappa", "cohen_kappa"):
-        values = [BEYOND_CHANCE[name](t) for t in tallies.values()]
+        values = case_values(BEYOND_CHANCE[name], tallies)
         for suffix, left_out in (("condition_1", {"one_empty"}), ("conditions_1_2", {"one_empty", "no_overlap"})):
             cases = [case for case in tallies if conditions[case] not in left_out]
             yield from mean_rows([Series(f"{name}_without_{suffix}", values)], tallies, cases, "", settings)
@@ -347,10 +388,10 @@ def has_pair_cases(pairs: int, cases: int) -> bool:
     return pairs * cases <= MOST_PAIR_CASES
 
 
-def _by_case(series: Sequence[Series], tallies: Tallies, settings: Settings, by_case: bool) -> list[Row]:
+def _by_case(series: Sequence[Series], tallies: Tallies, settings: Settings, by_case: bool) -> Sequence[Row | CaseRows]:
     """All rows but the pooled ones; readings of one rater have those of single cases in any case."""
     if by_case:
-        return summarise(series, tallies, settings)
+        return summarise_many(series, tallies, settings)
     between, within = ([s for s in series if (s.extra[2] == "within") == same] for same in (False, True))
     return summarise(between, tallies, settings, by_case=False) + summarise(within, tallies, settings)
 
