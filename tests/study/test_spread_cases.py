@@ -281,8 +281,6 @@ def test_no_process_can_be_started(tmp_path, large, monkeypatch):
     assert study.tally(jobs=2)["p1"] == study.tally()["p1"]
 
 
-
-
 @pytest.mark.slow
 def test_workers_of_a_cluster_are_killed_while_they_count_and_paint(tmp_path, monkeypatch):
     """A real cluster; all commands that work by tile."""
@@ -313,10 +311,9 @@ def test_workers_of_a_cluster_are_killed_while_they_count_and_paint(tmp_path, mo
 @pytest.mark.slow
 def test_a_scheduler_that_is_lost_while_tiles_are_counted(tmp_path, large):
     study = opened(write(tmp_path, "p1", masks_of(0)), "zarr")
-    with Cluster(1) as own, open_engine(own.address, 1) as executor:
-        with spread_case(study["p1"], executor, 1) as case:
-            parts = case.spread(time.sleep, [0.02] * 400)
-            next(iter(parts))
-            own.scheduler.kill()
-            with pytest.raises(EngineError, match="the workers or their scheduler are gone"):
-                list(parts)
+    with Cluster(1) as own, open_engine(own.address, 1) as executor, spread_case(study["p1"], executor, 1) as case:
+        parts = case.spread(time.sleep, [0.02] * 400)
+        next(iter(parts))
+        own.scheduler.kill()
+        with pytest.raises(EngineError, match="the workers or their scheduler are gone"):
+            list(parts)
