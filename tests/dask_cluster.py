@@ -22,7 +22,8 @@ class Cluster:
             free.bind(("127.0.0.1", 0))
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         # workers import what the tests define here
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+        paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
         self._quiet = quiet
         port = self.address.rpartition(":")[2]

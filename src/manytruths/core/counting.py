@@ -7,7 +7,10 @@ depend on what the masks look like. All other masks are counted by runs of equal
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,7 @@ from .mask_arrays import (
     run_starts,
 )
 from .tally import REGIONS, Counts, Rows, Tally, merge_rows
-from .tiles import LazyArray
+from .tiles import Band, LazyArray, Spread, tile_bands
 
 MAX_DENSE_COLUMNS = 6
 """All subsets of this many are looked at: beyond it, runs are faster."""
@@ -39,6 +42,9 @@ _PIECE = 1 << 18
 
 _PENDING = 1 << 19
 """Runs that may wait before they are merged: bounds the memory of noisy masks."""
+
+_MERGING = 8
+"""Merging a table takes so many times its own bytes, at most."""
 
 
 def tally(
@@ -53,6 +59,7 @@ def tally(
     void: int | None = None,
     foreground: str | None = None,
     counts: ArrayLike | None = None,
+    spread: Spread | None = None,
 ) -> Tally:
     """Count how often each pattern of decisions occurs in masks of the same image.
 
@@ -79,6 +86,9 @@ def tally(
         ``"any"`` unites all labels but 0.
     counts : array_like, optional
         How many pixels each item of the masks stands for, where they list patterns instead of pixels.
+    spread : callable, optional
+        Called like the built-in ``map`` to count bands of tiles elsewhere, as ``ProcessPoolExecutor(4).map`` does. The
+        table is the same.
 
     Returns
     -------
@@ -103,7 +113,7 @@ def tally(
     declared = None if labels is None else Labels.of(labels)
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], declared, void, foreground == "any")
     weights = None if counts is None else _weights(counts, inputs)
-    rows, numbers, used = _count(inputs, coder, _region_mask(region, inputs), weights)
+    rows, numbers, used = _count(inputs, coder, _region_mask(region, inputs), weights, spread)
     unit = Unit(*unit) if isinstance(unit, tuple | list) else unit
     name = "whole" if isinstance(region, str) else "mask"
     table = Tally(inputs.columns, used, rows, numbers, name, unit, isinstance(raters, str) and raters == "exchangeable")
@@ -130,32 +140,94 @@ def _weights(counts: ArrayLike, inputs: Inputs) -> Counts:
 
 
 def _count(
-    inputs: Inputs, coder: Coder, region: Array | None, weights: Counts | None = None
+    inputs: Inputs, coder: Coder, region: Array | None, weights: Counts | None = None, spread: Spread | None = None
 ) -> tuple[Rows, Counts, Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
     arrays = [array for array in inputs.arrays if array is not None]
-    if weights is None:
-        parts = list(_count_batches(arrays, region, coder))
-    else:
+    pile = _Pile(len(present))
+    if weights is not None:
         inside = np.ones(weights.shape, bool) if region is None else np.asarray(region)
-        parts = [(coder.encode([fill_masked(array)[inside] for array in arrays]).T, weights[inside])]
-    if region is not None and not any(counts.size for _, counts in parts):
+        pile.add(coder.encode([fill_masked(array)[inside] for array in arrays]).T, weights[inside], coder)
+    elif spread is None:
+        for rows, numbers in _count_batches(arrays, region, coder):
+            pile.add(rows, numbers, coder)
+    else:
+        bands = tile_bands([*arrays, *([] if region is None else [region])])
+        for rows, numbers, learnt in spread(partial(_count_band, arrays=arrays, region=region, coder=coder), bands):
+            pile.add(coder.adopt(rows, learnt), numbers, coder)
+    codes, counts = pile.sum()
+    if region is not None and not len(counts):
         raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
-    codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
-    counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
     labels = coder.labels()
     rows = np.full((len(codes), len(inputs.columns)), VOID, np.uint8)
     rows[:, present] = coder.table(labels)[codes]
     return rows, counts, labels
 
 
-def _count_batches(arrays: Sequence[Array], region: Array | None, coder: Coder) -> Iterator[tuple[Rows, Counts]]:
+class _Pile:
+    """Patterns and counts as they come in, merged whenever they have doubled: memory is that of the distinct ones."""
+
+    def __init__(self, columns: int) -> None:
+        self._parts: list[tuple[Rows, Counts]] = [(np.empty((0, columns), np.uint8), np.empty(0, np.int64))]
+        self._rows = self._merged = 0
+
+    def add(self, rows: Rows, counts: Counts, coder: Coder) -> None:
+        self._parts.append((rows, counts))
+        self._rows += len(counts)
+        if self._rows > max(2 * self._merged, 4 * _PENDING):
+            self._parts = [merge_rows(*self.sum(), len(coder.codes))]
+            self._rows = self._merged = len(self._parts[0][1])
+            _refuse_too_many(self._parts[0])
+
+    def sum(self) -> tuple[Rows, Counts]:
+        return np.concatenate([rows for rows, _ in self._parts]), np.concatenate([counts for _, counts in self._parts])
+
+
+def _refuse_too_many(table: tuple[Rows, Counts]) -> None:
+    """Refuse masks whose patterns do not fit into memory, before the system ends the process."""
+    left = _memory_left()
+    if left is not None and _MERGING * sum(part.nbytes for part in table) > left:
+        raise InputError(
+            f"the masks show more than {len(table[1]):,} distinct patterns, as noise does, and the table of all would "
+            f"not fit into the {left / 1e9:.1f} GB of memory that are left; leave out raters (exclude_rater), count a "
+            "region of interest (roi), or remove the noise from the masks"
+        )
+
+
+def _memory_left() -> int | None:
+    """Bytes that can still be allocated; None where the system does not tell."""
+    left = []
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            left.append(limit - used)
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        left += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    except (ImportError, OSError, ValueError, IndexError):
+        pass
+    return min(left, default=None)
+
+
+def _count_band(band: Band, arrays: Sequence[Array], region: Array | None, coder: Coder) -> tuple[Rows, Counts, Coder]:
+    """The patterns of some tiles, merged, and what their codes stand for."""
+    own, pile = coder.copy(), _Pile(len(arrays))
+    for rows, counts in _count_batches(arrays, region, own, band):
+        pile.add(rows, counts, own)
+    return *merge_rows(*pile.sum(), len(own.codes)), own
+
+
+def _count_batches(
+    arrays: Sequence[Array], region: Array | None, coder: Coder, band: Band | None = None
+) -> Iterator[tuple[Rows, Counts]]:
     """Rows, a batch of blocks at a time; all but the last batch merged, since the tally merges again."""
     codes: list[Rows] = []
     lengths: list[Counts] = []
     waiting = 0
-    for values, length in _patterns([*arrays, *([] if region is None else [region])]):
+    for values, length in _patterns([*arrays, *([] if region is None else [region])], band):
         if region is not None:
             inside = values[-1].astype(bool)
             values, length = [v[inside] for v in values[:-1]], length[inside]
@@ -169,9 +241,9 @@ def _count_batches(arrays: Sequence[Array], region: Array | None, coder: Coder) 
         yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
 
 
-def _patterns(arrays: Sequence[Array]) -> Iterator[tuple[list[Array], Counts]]:
+def _patterns(arrays: Sequence[Array], band: Band | None = None) -> Iterator[tuple[list[Array], Counts]]:
     """Values by column and how many items show them, block by block."""
-    for tile in read_tiles(arrays):
+    for tile in read_tiles(arrays, band=band):
         if tile.is_constant:
             yield [value.reshape(1) for value in tile.arrays], np.array([tile.items])
             continue

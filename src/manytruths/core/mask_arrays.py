@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .columns import Column, Role
 from .errors import CallError, GridError, LabelError
 from .labels import MAX_LABELS, VOID, Labels
-from .tiles import LazyArray, Where, is_lazy, known_value, load, tile_slices, unstack
+from .tiles import Band, LazyArray, Where, is_lazy, known_value, load, tile_slices, unstack
 
 Array = NDArray[Any]
 MaskInput = ArrayLike | LazyArray | None
@@ -160,15 +160,15 @@ class Tile:
         return self.arrays[0].ndim == 0
 
 
-def read_tiles(arrays: Sequence[Array | LazyArray], out: object = None) -> Iterator[Tile]:
+def read_tiles(arrays: Sequence[Array | LazyArray], out: object = None, band: Band | None = None) -> Iterator[Tile]:
     """Arrays of one shape tile by tile; as a single tile, without a copy, where all of them are in memory.
 
-    ``out`` is what will be written by tile, so that its chunks are respected.
+    ``out`` is what will be written by tile, so that its chunks are respected; ``band`` names the tiles to read.
     """
-    if out is None and not any(is_lazy(array) for array in arrays):
+    if out is None and band is None and not any(is_lazy(array) for array in arrays):
         yield Tile(None, [fill_masked(load(array)) for array in arrays], math.prod(arrays[0].shape))
         return
-    for where in tile_slices(arrays, out):
+    for where in tile_slices(arrays, out) if band is None else band:
         shape = tuple(part.stop - part.start for part in where)
         known = [known_value(array, where) for array in arrays]
         dtypes = [np.dtype(array.dtype) for array in arrays]
@@ -246,6 +246,23 @@ class Coder:
         self.names, self.declared, self.foreground = names, labels, foreground
         self.void = {HIDDEN} if void is None else {HIDDEN, void}
         self.codes: dict[int, int] = {v: c for c, v in enumerate(labels.values)} if labels else {}
+        self.first: dict[int, str] = {}
+        """Whose mask showed each learnt value first."""
+
+    def copy(self) -> Coder:
+        """One that learns on its own."""
+        other = Coder(self.names, self.declared, None, self.foreground)
+        other.void, other.codes, other.first = self.void, dict(self.codes), dict(self.first)
+        return other
+
+    def adopt(self, rows: NDArray[np.uint8], learnt: Coder) -> NDArray[np.uint8]:
+        """Codes of another coder as those of this one, which learns what the other has learnt."""
+        if not learnt.first:
+            return rows
+        table = np.arange(256, dtype=np.uint8)
+        for value, name in learnt.first.items():
+            table[learnt.codes[value]] = self._code(name, value)
+        return np.asarray(table[rows])
 
     def encode(self, values: Sequence[Array]) -> NDArray[np.uint8]:
         """(columns, runs) codes of one block."""
@@ -293,6 +310,7 @@ class Coder:
                 "give the path of the masks, or unite all values above 0 with foreground='any'"
             )
         self.codes[value] = code = len(self.codes)
+        self.first[value] = name
         return code
 
     def _raise_bad_values(self, name: str, column: Array) -> None:

@@ -14,7 +14,7 @@ from .labels import VOID
 from .mask_arrays import Coder, Masks, flat_blocks, gather_inputs, read_tiles, run_starts
 from .runs import LabelRuns, divide_runs
 from .tally import Tally, find_rows
-from .tiles import Where
+from .tiles import Band, Where
 
 
 class PatternValues(np.ndarray[Any, Any]):
@@ -138,11 +138,12 @@ def paint_tiles(
     fill: float | None = None,
     foreground: str | None = None,
     out: object = None,
+    band: Band | None = None,
 ) -> Iterator[tuple[Where | None, list[NDArray[Any]]]]:
     """Several maps at once, tile by tile: where a tile lies, and its part of each map.
 
     Everything is one tile, at None, where all masks are in memory and ``out``, whose chunks tiles follow, is not given.
-    A tile that is one value in every mask comes as one value a map.
+    A tile that is one value in every mask comes as one value a map. ``band`` names the tiles that are wanted.
     """
     tables = [np.asarray(table) for table in values]
     for table in tables:
@@ -161,7 +162,7 @@ def paint_tiles(
         rows[:, columns] = coder.encode(block).T
         return find_rows(tally, rows)
 
-    for tile in read_tiles([array for array in inputs.arrays if array is not None], out):
+    for tile in read_tiles([array for array in inputs.arrays if array is not None], out, band):
         if tile.is_constant:
             row = rows_of([value.reshape(1) for value in tile.arrays])
             yield tile.where, [_look_up(table, row, fill)[0] for table in tables]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,26 @@ from numpy.typing import NDArray
 TILE_BYTES = 1 << 24
 """Bytes of a tile, all arrays together; more only where chunks are larger."""
 
+BAND_BYTES = 1 << 27
+"""Bytes of a band: consecutive tiles that one worker is given at a time, about half a second of work."""
+
 LARGEST_TILE = 1 << 26
 """Items of a tile, however large the chunks are: beyond it, chunks are decoded several times."""
 
 Array = NDArray[Any]
 Where = tuple[slice, ...]
 """A tile: one slice with a start and a stop for every axis."""
+Band = list[Where]
+"""Consecutive tiles."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Spread(Protocol):
+    """Runs parts of a loop over tiles elsewhere: called like the built-in ``map``, results come in order."""
+
+    def __call__(self, work: Callable[[T], R], items: Iterable[T], /) -> Iterable[R]: ...
 
 
 @runtime_checkable
@@ -140,6 +154,26 @@ def tile_slices(arrays: Sequence[Array | LazyArray], out: object = None) -> Iter
     for corner in np.ndindex(*(-(-n // size) for n, size in zip(shape, sizes, strict=True))):
         starts = [i * size for i, size in zip(corner, sizes, strict=True)]
         yield tuple(slice(a, min(a + size, n)) for a, size, n in zip(starts, sizes, shape, strict=True))
+
+
+def tile_bands(arrays: Sequence[Array | LazyArray], out: object = None) -> list[Band]:
+    """All tiles, in order, in bands of about :data:`BAND_BYTES`."""
+    places = list(tile_slices(arrays, out))
+    if not places:
+        return []
+    size = math.prod(part.stop - part.start for part in places[0])
+    size *= sum(np.dtype(array.dtype).itemsize for array in arrays)
+    step = max(1, BAND_BYTES // max(1, size))
+    return [places[start : start + step] for start in range(0, len(places), step)]
+
+
+def holds_whole_chunks(arrays: Sequence[Array | LazyArray], out: Any) -> bool:
+    """Whether no chunk, or shard, of what is written is part of two tiles, so that several may be written at once."""
+    steps = getattr(out, "shards", None) or chunk_shape(out)
+    if steps is None:
+        return False
+    sizes = tile_shape(arrays, out)
+    return all(size % step == 0 or size >= n for size, step, n in zip(sizes, steps, out.shape, strict=True))
 
 
 def tile_shape(arrays: Sequence[Array | LazyArray], out: object = None) -> tuple[int, ...]:

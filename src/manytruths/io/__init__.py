@@ -9,6 +9,7 @@ from .images import (
     read_image,
     read_mask,
     read_probability,
+    stays_on_disk,
     write_map,
     write_picture,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "read_mask",
     "read_probability",
     "safe_name",
+    "stays_on_disk",
     "write_csv",
     "write_json",
     "write_map",

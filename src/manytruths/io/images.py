@@ -98,6 +98,18 @@ def probe(location: Location | Path | str) -> Grid:
     return _check_axes(_indexed_grid(_file_grid(location), location), location)
 
 
+def stays_on_disk(location: Location) -> bool:
+    """Whether a mask is so large that it is read by tile, by its header alone; False where that cannot be read."""
+    suffix = suffix_of(location.path.name)
+    try:
+        with format_errors(location):
+            if suffix == ".zarr":
+                return math.prod(zarr_store.stored_shape(location)) >= files.LARGE
+            return suffix in (".tif", ".tiff") and tiff.open_large(location) is not None
+    except FormatError:
+        return False
+
+
 def first_axis_length(location: Location) -> int:
     """Length of the first axis of a file."""
     return _file_grid(location).shape[0]

@@ -56,7 +56,7 @@ _PIECE = 1 << 22
 
 def probe(location: Location) -> Grid:
     check_directories(location)
-    if (large := _open_large(location)) is not None:
+    if (large := open_large(location)) is not None:
         return make_grid(location, large.shape)
     try:
         with pillow.open_image(location) as image:
@@ -67,7 +67,7 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, use: Use) -> Content:
-    if use == "mask" and (large := _open_large(location)) is not None:
+    if use == "mask" and (large := open_large(location)) is not None:
         check_directories(location)
         return Content(large, make_grid(location, large.shape), "tiff")  # type: ignore[arg-type]
     check_directories(location, decode=True)
@@ -79,7 +79,7 @@ def read(location: Location, use: Use) -> Content:
         return Content(array, make_grid(location, shape), "tiff")
 
 
-def _open_large(location: Location) -> tiled_tiff.TiledImage | None:
+def open_large(location: Location) -> tiled_tiff.TiledImage | None:
     """The one image of a file, where it is so large that it stays on disk; by its first directory alone where not."""
     with open(location.path, "rb") as stream:
         start = stream.read(8)

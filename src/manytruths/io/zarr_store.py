@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from ..core.tiles import Where, absent_chunks, chunk_files, known_value, tile_slices
+from ..core.tiles import Band, Spread, Where, absent_chunks, chunk_files, known_value, tile_bands
 from ..shape.grid import Grid, times
 from . import files
 from .files import Content, Location, Use, import_extra, make_grid, raise_damaged
@@ -190,6 +190,11 @@ def _check_levels(location: Location, path: Path, levels: Sequence[Any], scales:
                     f"{shown} has {times(shape)} pixels of {times(scale)}, level {levels[0]['path']} "
                     f"{times(shapes[0])} of {times(scales[0])}; export it again"
                 )
+
+
+def stored_shape(location: Location) -> tuple[int, ...]:
+    """The size of a mask with all its axes, by metadata alone."""
+    return _stored_shape(_find_source(location, "mask").path) or ()
 
 
 def _stored_shape(path: Path) -> tuple[int, ...] | None:
@@ -388,6 +393,15 @@ class MapWriter:
             self.group = zarr.open_group(str(self.part), mode="w", zarr_format=3)
             self.add_level(shape)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "group": None, "levels": len(self.levels)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        zarr = import_extra("zarr", "zarr", self.path)
+        self.group = zarr.open_group(str(self.part), mode="r+")
+        self.levels = [self.group[str(number)] for number in range(state["levels"])]
+
     def add_level(self, shape: Sequence[int]) -> Any:
         """One more level of the pyramid."""
         from zarr.codecs import Crc32cCodec, ZstdCodec
@@ -419,11 +433,16 @@ class MapWriter:
     def _put(self, where: Where, values: Any) -> None:
         self.levels[0][where] = values
 
-    def finish(self) -> list[Path]:
-        """Make the pyramid, and move the store to where it belongs; returns its files."""
+    def finish(self, spread: Spread = map) -> list[Path]:
+        """Make the pyramid, and move the store to where it belongs; returns its files.
+
+        ``spread`` is called like ``map``, and may make parts of a level elsewhere.
+        """
         with write_errors(self.path):
             while max(self.levels[-1].shape) > SMALLEST_LEVEL:
-                self._halve()
+                self._halve(spread)
+            for unfinished in self.part.rglob("*.partial"):
+                unfinished.unlink()  # of a worker that was killed
             self.group.attrs.update(self._attributes())
             shutil.rmtree(self.path, ignore_errors=True)
             self.part.rename(self.path)
@@ -436,11 +455,16 @@ class MapWriter:
         """Remove what was written."""
         shutil.rmtree(self.part, ignore_errors=True)
 
-    def _halve(self) -> None:
+    def _halve(self, spread: Spread) -> None:
         """A level of half the size: the first of each 2 × 2 (× 2) pixels of labels, else their mean."""
-        above = self.levels[-1]
-        below = self.add_level([-(-n // 2) for n in above.shape])
-        for where in tile_slices([_Doubled(below)]):
+        below = self.add_level([-(-n // 2) for n in self.levels[-1].shape])
+        for _ in spread(self._halve_band, tile_bands([_Doubled(below)])):
+            pass
+
+    def _halve_band(self, band: Band) -> None:
+        """Some tiles, of whole chunks, of the last level."""
+        above, below = self.levels[-2:]
+        for where in band:
             source = tuple(
                 slice(2 * part.start, min(2 * part.stop, n)) for part, n in zip(where, above.shape, strict=True)
             )

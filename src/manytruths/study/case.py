@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_st
 from .options import Options
 
 if TYPE_CHECKING:
+    from .crew import CaseSpread
     from .named_lesions import NamedLesion
     from .outlines import Outlines
     from .reading_log import Edit
@@ -119,6 +120,8 @@ class Case:
     counted: Counted | None = None
     """Where the case comes from a tally file, which has no pixels: masks, predictions, references and areas are then
     arrays of one value per pattern."""
+    spread: CaseSpread | None = field(default=None, compare=False, repr=False)
+    """Workers for the tiles of a large case, while it is worked on."""
 
     @property
     def in_memory(self) -> bool:
@@ -462,6 +465,7 @@ class Reading:
                 void=options.void,
                 foreground=options.foreground,
                 counts=self.counts,
+                spread=self.spread_over([*self.masks.values(), *predictions.values(), region]),
             )
         except LabelError as error:
             raise self._explained(error) from None
@@ -474,6 +478,14 @@ class Reading:
             for column, array in self.masks.items():
                 refuse_compressed(array, f"case {case.name}, rater {column}: ")
         return table
+
+    def spread_over(self, arrays: Sequence[object]) -> CaseSpread | None:
+        """Who may work on the tiles of arrays, besides this process: arrays that are in memory stay here."""
+        spread = self.case.spread
+        if spread is None or not self.is_large:
+            return None
+        here = any(isinstance(array, np.ndarray) for array in arrays)
+        return None if here and not spread.in_memory else spread
 
     def paint(self, values: ArrayLike, table: Tally | None = None, fill: float | None = None) -> Array:
         """The map of a value per pattern of a table."""

@@ -24,7 +24,7 @@ from ..core.mask_arrays import Masks
 from ..core.painting import paint, paint_tiles
 from ..core.runs import LabelRuns, read_runs
 from ..core.tally import Tally
-from ..core.tiles import Where, is_lazy, load, sample
+from ..core.tiles import Band, Where, is_lazy, load, sample
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
@@ -376,14 +376,16 @@ class FirstReadings:
         return painted if isinstance(self.region, str) else painted.intersect(reading.runs(self.region).marks())
 
     def paint_tiles(
-        self, estimates: Sequence[Consensus], values: Sequence[Array], out: object
+        self, estimates: Sequence[Consensus], values: Sequence[Array], out: object, band: Band | None = None
     ) -> Iterator[tuple[Where, list[Array]]]:
-        """The maps of several estimates from one table by tile, along the chunks of ``out``; 0 outside the region."""
+        """The maps of several estimates from one table by tile, along the chunks of ``out``; 0 outside the region.
+
+        ``band`` names the tiles that are wanted.
+        """
         table = estimates[0].tally
         assert table is not None
-        options, masks = self.reading.case.options, self.reading.masks
-        own = {column: mask for column, mask in masks.items() if column in table.columns}
-        settings = {"void": options.void, "foreground": options.foreground, "fill": 0, "out": out}
+        options, own = self.reading.case.options, self.painted_masks(table)
+        settings = {"void": options.void, "foreground": options.foreground, "fill": 0, "out": out, "band": band}
         for where, tiles in paint_tiles(values, own, table, **settings):  # type: ignore[arg-type]
             assert where is not None
             if isinstance(self.region, str):
@@ -391,6 +393,10 @@ class FirstReadings:
             else:
                 inside = load(self.region, where).astype(bool)
                 yield where, [np.where(inside, tile, 0).astype(tile.dtype) for tile in tiles]
+
+    def painted_masks(self, table: Tally) -> dict[Column, Array]:
+        """The masks by whose patterns a map from a table is painted."""
+        return {column: mask for column, mask in self.reading.masks.items() if column in table.columns}
 
 
 def decided_values(estimated: Consensus) -> tuple[Array, Array]:

@@ -45,8 +45,18 @@ class Executor(Protocol):
         ...
 
 
-def map_on(executor: Executor, work: Callable[[T], R], items: Sequence[T], progress: Progress | None) -> Iterator[R]:
-    """``work`` of every item on the workers of an executor, in order."""
+def map_on(
+    executor: Executor,
+    work: Callable[[T], R],
+    items: Sequence[T],
+    progress: Progress | None,
+    *,
+    about: object = None,
+) -> Iterator[R]:
+    """``work`` of every item on the workers of an executor, in order; errors are about the case of an item.
+
+    ``about`` is that case where items are parts of one.
+    """
     if progress:
         progress(0, len(items))
     flight = _Flight(executor, work, items)
@@ -55,13 +65,14 @@ def map_on(executor: Executor, work: Callable[[T], R], items: Sequence[T], progr
             while index not in flight.done:
                 flight.advance()
             result = flight.done.pop(index)
+            what: Any = item if about is None else about
             if isinstance(result, Failure) and result.killed:
-                case = f"case {item.name}: " if hasattr(item, "name") else ""
+                case = f"case {what.name}: " if hasattr(what, "name") else ""
                 raise EngineError(
                     f"{case}{result.killed}, perhaps for lack of memory; give them more, or try --engine processes"
                 )
             if isinstance(result, Failure):
-                raise_failure(result, item, flight.workers)
+                raise_failure(result, what, flight.workers)
             if progress:
                 progress(index + 1, len(items))
             yield result
@@ -74,7 +85,7 @@ class _Flight(Generic[T, R]):
 
     def __init__(self, executor: Executor, work: Callable[[T], R], items: Sequence[T]) -> None:
         self.executor, self.work, self.items = executor, work, items
-        self.workers = _slots_of(executor)
+        self.workers = count_workers(executor)
         self.done: dict[int, R | Failure] = {}
         self._sent: dict[Any, list[int]] = {}
         self._next = 0
@@ -190,7 +201,7 @@ def run_batch(packed: bytes, version: str, home: str, stages: Sequence[str]) -> 
     return answers, time.perf_counter() - start
 
 
-def _slots_of(executor: Any) -> int:
+def count_workers(executor: Any) -> int:
     """How many tasks an executor does at a time."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "ncores"):

@@ -22,6 +22,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -163,6 +164,54 @@ def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R 
         _live.remove(pool)
 
 
+class Crew:
+    """Processes that stay for several rounds of work, as on the tiles of a large case."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._pool: _Pool[tuple[bytes, Any], Any] | None = None
+
+    def map(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R | Failure]:
+        """``work`` of every item, in order; nothing at all where no process can be started."""
+        packed = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
+        pool = self.start()
+        try:
+            # a list of its own would be pickled with every item
+            for index in pool.extend([(packed, item) for item in items]) if pool.helpers else ():
+                while index not in pool.done:
+                    pool.listen()
+                yield pool.done.pop(index)
+        except BaseException:
+            self.end()
+            raise
+
+    def start(self) -> _Pool[tuple[bytes, Any], Any]:
+        """The processes, which are started where they do not run yet: before threads are, a process can be forked."""
+        if self._pool is None:
+            self._pool = _Pool(run_packed, [], chunk=1)
+            _live.append(self._pool)
+            self._pool.start(self.jobs)
+        return self._pool
+
+    def end(self) -> None:
+        """Nobody is left."""
+        if self._pool is not None:
+            self._pool.end()
+            _live.remove(self._pool)
+            self._pool = None
+
+
+def run_packed(item: tuple[bytes, Any]) -> Any:
+    """What a crew is asked: pickled work, which is the same for many items, and one of them."""
+    return _unpack(item[0])(item[1])
+
+
+@lru_cache(maxsize=1)
+def _unpack(packed: bytes) -> Callable[[Any], Any]:
+    work: Callable[[Any], Any] = pickle.loads(packed)
+    return work
+
+
 def stop() -> None:
     """End all processes that :func:`spread` started. Whoever is told to stop calls this first: nobody must still be
     writing where files are being cleared away."""
@@ -179,7 +228,7 @@ class _Helper:
 
 
 class _Pool(Generic[T, R]):
-    def __init__(self, work: Callable[[T], R], items: Sequence[T]) -> None:
+    def __init__(self, work: Callable[[T], R], items: Sequence[T], *, chunk: int = 0) -> None:
         self.work, self.items = work, items
         self.helpers: list[_Helper] = []
         self.done: dict[int, R | Failure] = {}
@@ -188,15 +237,26 @@ class _Pool(Generic[T, R]):
         """What processes that ended have left undone."""
         self._deaths = Counter[int]()
         self._failed = False
-        self._forked = False
+        self._chunk = chunk
+        """Items that a process gets at a time; 0 where that depends on their number."""
+        self._forked = self._inherit = False
 
     def start(self, jobs: int) -> None:
         """As many processes as there can be: limits of the system may allow fewer."""
         self._context: Any = context_for(getattr(self.work, "func", self.work).__module__)
         self._forked = self._context.get_start_method() == "fork"
-        self._chunk = max(1, min(16, len(self.items) // (4 * jobs)))
+        # a forked process has the items already, unless there are more to come
+        self._inherit = self._forked and bool(self.items)
+        self._chunk = self._chunk or max(1, min(16, len(self.items) // (4 * jobs)))
         self._start(jobs)
         self._feed_idle()
+
+    def extend(self, items: Sequence[T]) -> range:
+        """Give out more; where they stand among all items."""
+        first = len(self.items)
+        self.items = [*self.items, *items]
+        self._feed_idle()
+        return range(first, len(self.items))
 
     def _start(self, count: int) -> None:
         if not self._forked and sys.platform != "win32":
@@ -210,7 +270,7 @@ class _Pool(Generic[T, R]):
 
     def _start_one(self) -> None:
         here, there = self._context.Pipe()
-        shared = self.items if self._forked else None
+        shared = self.items if self._inherit else None
         process = self._context.Process(target=_serve, args=(self.work, shared, there))
         try:
             process.start()
@@ -240,9 +300,8 @@ class _Pool(Generic[T, R]):
         else:
             return
         helper.at.extend(some)
-        # a forked process has the items already
         with suppress(OSError):
-            helper.pipe.send([(i, None if self._forked else self.items[i]) for i in some])
+            helper.pipe.send([(i, None if self._inherit else self.items[i]) for i in some])
 
     def listen(self) -> None:
         """Take what has been answered."""
@@ -362,7 +421,9 @@ def context_for(module: str) -> multiprocessing.context.BaseContext:
     if "forkserver" not in methods:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["manytruths.study", *([] if module == "__main__" else [module])])
+    # what is slow to import and has been needed here will be needed there
+    known = [name for name in ("zarr", "tifffile") if name in sys.modules]
+    context.set_forkserver_preload(["manytruths.study", *known, *([] if module == "__main__" else [module])])
     return context
 
 

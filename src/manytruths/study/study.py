@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..io.tally_files import list_tally_files
 from ..io.template import Complain
 from .case import Case
 from .case_files import check_excluded_raters, check_session, check_void, find_cases, need_two_raters
+from .crew import choose_spread, spread_case
 from .engine import Executor, map_on
 from .mask_values import find_other_values, raise_first
 from .named_lesions import order_cases
@@ -409,9 +410,13 @@ class Study:
         self, work: Callable[[Case], R], cases: Sequence[Case], jobs: int, progress: Progress | None
     ) -> Iterator[R]:
         # arrays of the caller stay where they are: processes forked from this one see them
-        if self.executor is None or any(case.in_memory for case in cases):
+        executor = None if any(case.in_memory for case in cases) else self.executor
+        apart = choose_spread(cases, executor, jobs)
+        if apart:
+            return _mixed_results(work, cases, apart, executor, jobs, progress)
+        if executor is None:
             return map_in_order(work, cases, jobs, progress)
-        return map_on(self.executor, work, cases, progress)
+        return map_on(executor, work, cases, progress)
 
     def tally(self, *, region: str | None = None, jobs: int = 1, progress: Progress | None = None) -> Tallies:
         """Count the patterns of every case.
@@ -455,6 +460,30 @@ class Study:
             {name: self[name].subject for name in tables},
             {name: self[name].groups for name in tables},
         )
+
+
+def _mixed_results(
+    work: Callable[[Case], R],
+    cases: Sequence[Case],
+    apart: Container[str],
+    executor: Executor | None,
+    jobs: int,
+    progress: Progress | None,
+) -> Iterator[R]:
+    """Cases in order: those ``apart`` are worked on here, with workers for their tiles, the others by workers."""
+    others = [case for case in cases if case.name not in apart]
+    elsewhere = map_in_order(work, others, jobs, None) if executor is None else map_on(executor, work, others, None)
+    if progress:
+        progress(0, len(cases))
+    for done, case in enumerate(cases, start=1):
+        if case.name in apart:
+            with spread_case(case, executor, jobs) as spread:
+                result = work(spread)
+        else:
+            result = next(elsewhere)
+        if progress:
+            progress(done, len(cases))
+        yield result
 
 
 def _of_session(named: Mapping[str, Mapping[Column, Any]], session: str) -> Mapping[str, Mapping[Column, Any]]:

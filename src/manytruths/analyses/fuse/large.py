@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...core.errors import CallError, InputError
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally, find_rows
+from ...core.tiles import Band, holds_whole_chunks, tile_bands
 from ...fusion import Consensus
 from ...io import Location, safe_name
 from ...io.files import suffix_of
@@ -24,6 +25,7 @@ from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
+from ...study.crew import CaseSpread
 from ..agree.case import name_left_out
 from ..agree.distances import by_value, measure_distances
 from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
@@ -129,19 +131,33 @@ def _write_maps(
 
 
 def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Path, bool]]) -> Iterator[Path]:
-    """Maps from one table, all painted in one pass."""
+    """Maps from one table, all painted in one pass, by several workers where there are some."""
     grid = readings.reading.grid
     writers = [MapWriter(path, grid.shape, table.dtype, grid, labels=hard) for _, table, path, hard in maps]
     try:
         estimates, values = [e for e, *_ in maps], [table for _, table, *_ in maps]
-        for where, tiles in readings.paint_tiles(estimates, values, writers[0]):
-            for writer, tile in zip(writers, tiles, strict=True):
-                writer[where] = tile
+        assert estimates[0].tally is not None
+        masks = list(readings.painted_masks(estimates[0].tally).values())
+        spread = readings.reading.spread_over([*masks, readings.region])
+        if spread is None or not holds_whole_chunks(masks, writers[0]):
+            spread = CaseSpread(readings.reading.case)
+        work = partial(_paint_band, readings=readings, estimates=estimates, values=values, writers=writers)
+        for _ in spread(work, tile_bands(masks, writers[0])):
+            pass
         for writer in writers:
-            yield from writer.finish()
+            yield from writer.finish(spread)
     finally:
         for writer in writers:
             writer.discard()
+
+
+def _paint_band(
+    band: Band, readings: FirstReadings, estimates: list[Consensus], values: list[Array], writers: list[MapWriter]
+) -> None:
+    """Paint some tiles of every map; done twice, the same chunks are written twice."""
+    for where, tiles in readings.paint_tiles(estimates, values, writers[0], band):
+        for writer, tile in zip(writers, tiles, strict=True):
+            writer[where] = tile
 
 
 def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
