@@ -261,7 +261,6 @@ def _consider_labels(log: ClaimLog, table: TableIndex, facts: AgreementFacts) ->
 
 def _consider_empty(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> None:
     """Cases in which nobody, or only some raters, marked anything."""
-    abouts = {"nothing_marked": "nobody marked anything", "condition_1": "some raters marked nothing"}
     texts = {
         "nothing_marked": "In {} of {} ({}) nobody marked anything: overlap and kappa {} undefined there.",
         "condition_1": "In {} of {} ({}) some raters marked nothing where others did: their Dice with them {} 0 there.",
@@ -273,7 +272,7 @@ def _consider_empty(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
             verbs = ("are", "were") if name == "nothing_marked" else ("is", "was")
             numbers = (table.quote(row, 0), counted(row.n or 0, "case"), case_links(cases))
             sentence, result = (compose(texts[name], *numbers, verb) for verb in verbs)
-            log.consider(EMPTY, sentence, about=abouts[name], result=result)
+            log.consider(EMPTY, sentence, about=name, result=result)
     for label in facts.labels:
         _consider_left_out(log, table, label, facts.left_out.get(label, ()))
     if not any((*found.values(), *facts.left_out.values())):
