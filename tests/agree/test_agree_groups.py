@@ -156,6 +156,21 @@ def test_equal_groups_are_not_called_different():
     assert {c.why_not.code for c in result.claims.of("groups.raters", "groups.cases")} == {"not_significant"}
 
 
+def test_numbers_of_groups_of_raters_say_whom_they_are_about_and_what_the_test_could_show():
+    cases, _ = masks(12, raters=8)
+    known = {r: {"expertise": "senior" if i < 4 else "junior"} for i, r in enumerate(RATERS)}
+    study = mt.Study.from_arrays(cases, properties=known)
+    (means,) = mt.agree(study, pictures=False, measure="none", by="expertise").claims.of("groups.means")
+    assert ", over twelve cases and for these raters alone, adjusted p 0." in means.text
+    assert means.text.endswith(" (with so few raters it cannot be below 0.086).")
+
+
+def test_numbers_of_groups_of_cases_are_not_about_raters(result):
+    means = {claim.about: claim.text for claim in result.claims.of("groups.means")}
+    assert "for these raters" not in means["B and A (scanner)"]
+    assert "cannot be below" not in " ".join(means.values())
+
+
 def test_copies_among_the_raters_of_a_group_withhold_the_claim():
     cases, groups = masks(seed=1)
     for by in cases.values():

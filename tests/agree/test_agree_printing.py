@@ -123,6 +123,12 @@ def test_macro_means_without_interval_have_a_reason():
     assert "3 has 3" in printed(result)
 
 
+def test_one_tolerance_of_all_labels_is_printed_once():
+    masks = {f"c{i}": {r: disc(20 + i % 3, 9 + k) + disc(20, 4) for k, r in enumerate("AB")} for i in range(3)}
+    text = printed(mt.agree(mt.Study.from_arrays(masks), pictures=False))
+    assert "surface Dice at 1 pixel, macro mean" in text
+
+
 def test_labels_that_are_numbers_are_called_labels():
     text = mt.agree(mt.Study.from_arrays(three_labels()), pictures=False).claims.of("agreement.labels")[0].text
     assert " for label 1, " in text

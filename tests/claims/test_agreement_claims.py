@@ -30,9 +30,10 @@ def test_a_favourable_verdict_says_what_it_takes_for_granted(low: float, kind: s
     """Twelve subjects hold no failure with a chance of 5% where 22% of all fail: 0.78 ** 12 = 0.05."""
     few, many = judge_alpha(low, 0.9, 12), judge_alpha(low, 0.9, 60)
     assert [claim.kind.id for claim in (*few, *many)] == [kind, kind]
-    granted = "provided that cases without agreement {} rare (a study of 12 can miss a share of up to 22%)."
-    assert few[0].text.endswith(granted.format("are"))
-    assert plain_text(few[0].result).endswith(granted.format("were"))
+    granted = "{}, provided that cases without agreement {} rare (a study of 12 can miss a share of up to 22%)"
+    favourable = "reliable enough for conclusions" if low > 0.8 else "tentative conclusions {} be drawn"
+    assert granted.format(favourable.format("can"), "are") in few[0].text, "it belongs to what is favourable"
+    assert granted.format(favourable.format("could"), "were") in plain_text(few[0].result)
     assert "provided" not in many[0].text
 
 
@@ -40,6 +41,12 @@ def test_verbs_of_tentative_conclusions() -> None:
     [claim] = judge_alpha(0.7, 0.9, 60)
     assert "whether firm ones can, too, cannot be told" in claim.text
     assert "whether firm ones could, too, could not be told" in plain_text(claim.result)
+
+
+def test_firm_conclusions_that_cannot_be_drawn_are_named_after_what_is_taken_for_granted() -> None:
+    [claim] = judge_alpha(0.7, 0.78, 12)
+    assert claim.text.endswith("a share of up to 22%); firm ones cannot.")
+    assert plain_text(claim.result).endswith("a share of up to 22%); firm ones could not.")
 
 
 def test_other_verdicts_take_nothing_for_granted() -> None:

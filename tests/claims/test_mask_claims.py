@@ -13,7 +13,10 @@ from manytruths.claims.claim import Claims
 Y, X = np.mgrid[:64, :64]
 
 
-def study(broken: int, cases: int = 12, **more) -> mt.Study:
+BREAKS = (lambda mask: np.roll(mask, 22, 0), np.zeros_like, np.invert)
+
+
+def study(broken: int, cases: int = 12, breaks=BREAKS, **more) -> mt.Study:
     """Four raters who draw ellipses; the masks of E are shifted, empty or inverted in some cases."""
     rng, masks = np.random.default_rng(3), {}
     for i in range(cases):
@@ -27,7 +30,7 @@ def study(broken: int, cases: int = 12, **more) -> mt.Study:
             for r in "ABCE"
         }
         if i < broken:
-            drawn["E"] = (np.roll(drawn["E"], 22, 0), np.zeros_like(drawn["E"]), ~drawn["E"])[i % 3]
+            drawn["E"] = breaks[i % len(breaks)](drawn["E"])
         masks[f"p{i:02}"] = {r: m.astype(np.uint8) for r, m in drawn.items()}
     return mt.Study.from_arrays(masks, **more)
 
@@ -52,10 +55,10 @@ def test_a_rater_with_many_broken_masks_is_named_before_the_masks(careless):
     assert len([kind for kind in made if kind.startswith("masks.")]) > 2
     count = len({(s.case, s.columns) for s in careless.suspicions if s.case and s.raters == ("E",)})
     assert 6 <= count <= 9, "empty masks are named where the others marked as much as usual"
-    kinds = re.match(rf"{count} of 12 masks of rater E are probably broken or lost \(([^)]*)\)", text)
+    kinds = re.match(rf"{count} of 12 masks of rater E are probably broken or lost, or meant so \(([^)]*)\)", text)
     assert {words.split()[1] for words in kinds[1].split(", ")} == {"shifted", "inverted", "empty"}
     assert sum(int(words.split()[0]) for words in kinds[1].split(", ")) == count
-    assert text.endswith("): look at the masks of E first, or leave E out (--exclude-rater E).")
+    assert text.endswith("): look at the masks of E first, and leave E out if they are wrong (--exclude-rater E).")
     (claim,) = careless.claims.of("masks.many")
     assert "".join(getattr(part, "shown", part) for part in claim.result).startswith(
         f"{count} of 12 masks of rater E were"
@@ -79,6 +82,20 @@ def test_few_broken_masks_are_named_one_by_one(broken, cases):
 
 def test_a_third_is_many():
     assert many(agreed(study(4)).claims)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "said"),
+    [
+        ((np.zeros_like,), "may be lost, or meant so ("),
+        ((lambda mask: np.roll(mask, 22, 0), lambda mask: np.roll(mask, 22, 1)), "are probably broken, or meant so ("),
+        ((np.invert,), "are probably broken ("),
+    ],
+)
+def test_what_may_be_an_opinion_is_not_only_called_broken(breaks, said):
+    (text,) = many(agreed(study(9, breaks=breaks)).claims)
+    assert said in text
+    assert text.endswith("and leave E out if they are wrong (--exclude-rater E).")
 
 
 def test_exchangeable_raters_are_nobody():

@@ -77,6 +77,21 @@ def test_the_distance_of_an_outlier_is_not_said_to_be_over_the_cases_that_all_re
     assert "pooled Dice distances and Williams' index are over the twelve cases that all of them read; every" in design
 
 
+def test_outliers_that_others_hide_are_told_in_one_tense():
+    rng, y, x = np.random.default_rng(0), *np.mgrid[:60, :60]
+    errors = {**dict.fromkeys("ABCDE", 0.5), "F": 1.0, "G": 2.0}
+    cases = {
+        f"p{i:02}": {
+            r: (np.hypot(y - 30 - e * rng.normal(), x - 30 - e * rng.normal()) < 15).astype(np.uint8)
+            for r, e in errors.items()
+        }
+        for i in range(20)
+    }
+    claims = {claim.about: claim for claim in agreed(cases).claims.of("raters.outlier").made}
+    assert claims["F"].text.startswith("Rater F is an outlier once G is left out: ")
+    assert plain_text(claims["F"].result).startswith("Rater F was an outlier once G was left out: ")
+
+
 def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():
     # C draws larger than A and B, and far smaller than D, beside whom C is below the mean of the others
     result = agreed(discs({"A": 300, "B": 300, "C": 350, "D": 700}))
@@ -275,6 +290,14 @@ def test_equal_sessions_do_not_make_a_rater_broken():
     assert {s.kind for s in result.suspicions} == {"identical_sessions"}
     assert result.counted_suspicions == ()
     assert result.raters.facts.broken == ()
+
+
+def test_masks_that_recur_in_another_case_are_not_called_broken():
+    cases = discs(dict.fromkeys("ABC", 900), 12)
+    cases["p03"]["A"] = cases["p01"]["A"].copy()
+    suspicions = [s for s in agreed(cases).suspicions if s.kind == "identical_cases"]
+    (text,) = {plain_text(describe_doubts(suspicions[:1]))}
+    assert text == f"a mask of rater A is the same as of another case ({suspicions[0].case})"
 
 
 def test_the_numbers_of_one_case_are_not_said_of_others():

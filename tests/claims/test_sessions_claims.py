@@ -30,7 +30,7 @@ def test_every_command_names_the_session_and_its_gaps(study):
     )  # fmt: skip
     for result in results:
         (note,) = [note for note in result.notes if code_of(note) == "sessions"]
-        assert "take session 1" in note
+        assert "take session 1, with which their other sessions are compared" in note
         assert "session 2 of rater A has no mask of c05" in note
         assert "session 1 of rater B has no mask of c06, where the rater does not count" in note
         assert not [note for note in result.notes if "has no mask of 1 of" in note]

@@ -310,6 +310,17 @@ def test_the_range_of_sizes_is_that_of_the_table(three):
     assert [float(number.value) > 0 for number in claim.numbers] == [True, True]
 
 
+def test_the_unit_stands_with_the_range_of_every_label():
+    rng, masks = np.random.default_rng(1), {}
+    for i in range(10):
+        drawn = {r: disc(rng.uniform(8, 14)) for r in "ABC"}
+        for mask in drawn.values():
+            mask[disc(rng.uniform(4, 7)) == 1] = 2
+        masks[f"p{i}"] = drawn
+    text = said(claims(mt.Study.from_arrays(masks, labels={1: "tumour", 2: "core"})), "sizes.range")
+    assert re.fullmatch(r"Areas range from \d+ to \d+ pixels for tumour and from \d+ to \d+ pixels for core\.", text)
+
+
 def test_sizes_that_do_not_differ_have_no_range():
     same = {f"p{i}": {r: disc(6) for r in "AB"} for i in range(12)}
     assert why_not(claims(mt.Study.from_arrays(same)), "sizes.range") == "no_range"

@@ -122,7 +122,7 @@ def test_the_plan_is_that_of_each_label(study):
     assert {row["label"] for row in rows} == set(LABELS)
     assert "are more than that" not in text
     assert "are enough" not in text
-    assert "Of two labels, label 1 has the lowest range." in text
+    assert "Of two labels, this is about label 1, whose range is the lowest." in text
     assert "cases for label 1 and " in text
     assert "of 10 cases for label 2" in text
 

@@ -132,7 +132,10 @@ def test_who_lacks_a_case_is_named_and_their_n_is_shown(capsys):
     masks = {f"c{i}": {r: square(i % 3 + k) for k, r in enumerate("ABC")} for i in range(4)}
     del masks["c2"]["B"]
     result = mt.fuse(mt.Study.from_arrays(masks))
-    told = "rater B has no mask of c2: they read 3 of 4 cases, and their mean overlap with a consensus is over 3 cases"
+    told = (
+        "rater B has no mask of c2: they have masks of 3 of 4 cases, and their mean overlap with a consensus is over "
+        "3 cases"
+    )
     assert told in result.notes
     result.print()
     lines = [line for line in capsys.readouterr().out.splitlines() if "vote:0.5" in line]

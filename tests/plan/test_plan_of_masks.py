@@ -216,8 +216,9 @@ def test_a_label_is_called_label():
     random = np.random.default_rng(3)
     masks = {f"p{i}": {r: disc(15 + random.normal(0, 1)) + disc(8 + random.normal()) for r in "ABC"} for i in range(5)}
     said = claim(planned(masks), "plan.more_raters")
-    assert "Of two labels, label 2 has the lowest range." in said.text or "label 1 has" in said.text
-    assert " had the lowest range." in plain_text(said.result)
+    assert "Of two labels, this is about label " in said.text
+    assert "Of two labels, this was about label " in plain_text(said.result)
+    assert ", whose range was the lowest." in plain_text(said.result)
 
 
 # -- doubtful masks --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from manytruths import Scores, Undefined, rank_scores
+from manytruths.analyses.rank.rank import _notes_without_references
 from manytruths.evaluation.ranking.ranking import Evidence, Ranking, find_groups, find_verdict
 
 NAMES = ("a", "b", "c", "d")
@@ -164,6 +165,16 @@ def test_a_winner_must_win_under_every_truth():
     changed = {one.truth: (one.changed, one.first_changed) for one in found.without_truth}
     assert changed == {"x": (True, True), "y": (True, True)}
     assert [t.value for t in found.taus if t.between == "truths" and t.scheme == "mean"] == [pytest.approx(1 / 3)]
+
+
+def test_each_reference_without_which_the_order_changes_is_meant_alone():
+    values = clear()
+    values[0, :, 1], values[1, :, 1] = clear()[1, :, 1], clear()[0, :, 1]
+    values[0, :, 0] += 0.01
+    found = rank_scores(Scores.of(values, ["unet", "vnet", "net"], references=["x", "y"]))
+    first, *others = _notes_without_references(found)
+    assert first == "the overall ranking changes where any one of x and y is left out"
+    assert [note.partition(":")[0] for note in others] == ["without x", "without y"]
 
 
 def test_leaving_out_a_truth_that_agrees_changes_nothing():

@@ -208,6 +208,10 @@ def test_empty_masks_and_cases_without_a_common_place():
     assert any(step.startswith("In two cases (p01 and p02)") for step in steps(found))
     apart = STUDIES["nowhere together"]()
     assert any(step.startswith("Do not judge anything by a consensus of p01") for step in steps(apart))
+    alone = discs(4, "ABC")
+    alone["p02"] = {"B": alone["p02"]["B"]}
+    said = "Do not judge anything by a consensus of p02: only one rater has a mask there, which it is."
+    assert said in steps(findings(alone))
 
 
 def test_absent_raters_are_named():

@@ -33,7 +33,7 @@ from manytruths.analyses.reliability.reliability import ReliabilitySettings
 from manytruths.analyses.tables import Settings
 from manytruths.core.undefined import Undefined
 from manytruths.evaluation.grading import Layer, layered_area
-from manytruths.inference.group_tests import compare_case_groups
+from manytruths.inference.group_tests import compare_case_groups, compare_rater_groups
 from manytruths.inference.intervals import (
     MIN_EFFECTIVE,
     MIN_SUBJECTS,
@@ -53,7 +53,7 @@ from manytruths.ratings.accuracy import rater_accuracy
 from manytruths.ratings.concordance import rho, sigma
 from manytruths.ratings.ratings import Ratings
 
-from .groups import CaseScenario, simulate_cases
+from .groups import CaseScenario, GroupScenario, draw_raters, simulate_cases, simulate_pairs
 
 Values = NDArray[np.float64]
 
@@ -697,6 +697,70 @@ def group_lines(studies: int) -> Iterator[Line]:
         yield line("difference of two groups of cases, n each", model, simulate)
 
 
+OF_RATERS: tuple[tuple[str, bool, tuple[int, ...], dict[str, Any]], ...] = (
+    ("who differ in care, groups with ways of their own", True, (2, 3, 5), {"care": 0.4, "apart": 2.0}),
+    ("mean Dice 0.8, skewness 0.5 to 1.2", True, (2, 3, 5), {"care": 0.3, "larger": 1.3, "unlike": 0.1}),
+    ("three labels, one of them in half of subjects", True, (3,), {"care": 0.4, "apart": 1.5, "labels": 3}),
+    ("mean Dice 0.8, skewness 1.6 to 2", False, (2, 3, 5), {"care": 0.4, "larger": 1.3}),
+)
+"""A model, whether it is promised, raters of a group, and how they differ."""
+RATER_GROUPS = {
+    "first": "agreement within a group of raters",
+    "between": "agreement between two groups of raters",
+    "difference": "difference of two groups of raters",
+}
+PANELS, MANY_CASES = 50, 40_000
+"""Panels of raters of a line, and the subjects of each that stand for infinitely many."""
+Held = tuple[Interval, float]
+"""An interval, and what it should hold."""
+
+
+def rater_group_lines(studies: int) -> Iterator[Line]:
+    """Agreement within and between groups of raters, for these raters and other subjects, as ``groups.csv`` has it."""
+    for model, promised, sizes, how in OF_RATERS:
+        for size in sizes:
+            found = _rater_groups(GroupScenario(size, size, **how), max(studies // PANELS, 1))
+            for name, words in RATER_GROUPS.items():
+                held = {n: by[name] for n, by in found.items()}
+                yield line_of(words, f"{size} raters a group, {model}", held, promised or name == "difference")
+            if not promised:
+                others = float(np.mean([truth for _, truth in found[SUBJECTS[0]]["first"]]))
+                held = {n: [(interval, others) for interval, _ in by["first"]] for n, by in found.items()}
+                yield line_of(
+                    RATER_GROUPS["first"], f"{size} raters a group, read as if it held for others", held, False
+                )
+
+
+def _rater_groups(scenario: GroupScenario, studies: int) -> dict[int, dict[str, list[Held]]]:
+    """By number of subjects and quantity, intervals of so many studies of each panel of raters."""
+    rng, groups = np.random.default_rng(19), (range(scenario.first), range(scenario.first, 2 * scenario.first))
+    found: dict[int, dict[str, list[Held]]] = {n: {name: [] for name in RATER_GROUPS} for n in SUBJECTS}
+
+    def compare(subjects: int, errors: Values) -> dict[str, Interval]:
+        pairs = simulate_pairs(scenario, subjects, rng, errors)
+        compared = compare_rater_groups(pairs, *groups, permutations=1, scale="share")
+        return {name: getattr(compared, name) for name in RATER_GROUPS}
+
+    for _ in range(PANELS):
+        errors = draw_raters(scenario, rng)
+        truth = {name: float(interval.value) for name, interval in compare(MANY_CASES, errors).items()}
+        for n, _ in product(SUBJECTS, range(studies)):
+            for name, interval in compare(n, errors).items():
+                found[n][name].append((interval, truth[name]))
+    return found
+
+
+def line_of(quantity: str, model: str, held: Mapping[int, Sequence[Held]], promised: bool) -> Line:
+    """A line of intervals each of which should hold a value of its own."""
+    at = []
+    for n in SUBJECTS:
+        known = [(i, truth) for i, truth in held[n] if not math.isnan(i.low)]
+        hits = sum(i.low <= truth <= i.high for i, truth in known)
+        at.append((hits / len(known) if known else math.nan, 1 - len(known) / len(held[n])))
+    covered, refused = zip(*at, strict=True)
+    return Line(quantity, model, covered, refused, promised)
+
+
 def froc_lines(studies: int) -> Iterator[Line]:
     """Points of a free-response curve over all lesions, as ``froc.csv`` has them; half as many studies."""
     for model, mean, unlike in FROC:
@@ -847,6 +911,7 @@ LINES: dict[str, Callable[[int], Iterator[Line]]] = {
     "correlations": correlation_lines,
     "reference": reference_lines,
     "groups": group_lines,
+    "rater-groups": rater_group_lines,
     "froc": froc_lines,
     "distances": distance_lines,
     "ratings": rating_lines,

@@ -65,16 +65,28 @@ class GroupScenario:
     """Of several, the last is absent in every second subject."""
     skips: bool = False
     """Whether one rater reads no hard cases; ``subjects`` are then those that all read."""
+    unlike: float = 0.5
+    """SD of the logarithm of how hard subjects are."""
 
 
-def simulate_pairs(scenario: GroupScenario, subjects: int, rng: np.random.Generator) -> Values:
-    """(subjects, raters, raters) agreement, with labels behind where there are several."""
+def draw_raters(scenario: GroupScenario, rng: np.random.Generator) -> Values:
+    """How far each rater errs."""
+    raters = scenario.first + scenario.second
+    second = np.arange(raters) >= scenario.first
+    errors = rng.lognormal(0, scenario.care, raters) * np.where(second, scenario.worse, 1.0)
+    errors[rng.integers(raters)] *= scenario.careless
+    return np.asarray(errors)
+
+
+def simulate_pairs(
+    scenario: GroupScenario, subjects: int, rng: np.random.Generator, errors: Values | None = None
+) -> Values:
+    """(subjects, raters, raters) agreement, with labels behind where there are several; of new raters, or of these."""
     s, raters = scenario, scenario.first + scenario.second
     second = np.arange(raters) >= s.first
-    errors = rng.lognormal(0, s.care, raters) * np.where(second, s.worse, 1.0)
-    errors[rng.integers(raters)] *= s.careless
+    errors = draw_raters(s, rng) if errors is None else errors
     read = subjects if not s.skips else round(subjects / (1 - SKIPPED))
-    hardness = rng.lognormal(-1.5, 0.5, (read, 1, 1))
+    hardness = rng.lognormal(-1.5, s.unlike, (read, 1, 1))
     if s.larger != 1:
         return _interval_dice(hardness * errors[:, None], np.where(second, s.larger, 1.0), rng)
     off = np.zeros((raters, 3))

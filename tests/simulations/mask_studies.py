@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter, label
 from tests import real_studies
 from tests.data_folder import HOME
 
@@ -67,16 +67,24 @@ def lesion(rng: np.random.Generator, shape: tuple[int, ...]) -> Field:
     return np.asarray(2 * (1 - far / radius) + 0.4 * smooth_field(rng, shape, radius / 2))
 
 
+Opinion = Callable[[np.random.Generator, Field, Field, float], Field]
+"""How a rater sees a case who differs from the others: from what one of them would see, an independent draw of the same
+family, which is another structure of the image, and the raters' error."""
+
+
 def simulate(
     rng: np.random.Generator, draw: Callable[[np.random.Generator, tuple[int, ...]], Field],
     shape: tuple[int, ...], cases: int, raters: int, error: float, cuts: tuple[float, ...] = (0.0,),
+    opinion: Opinion | None = None,
 ) -> dict[str, dict[str, Mask]]:  # fmt: skip
-    """A study; with several cuts, labels 1, 2, … from the outside to the inside."""
+    """A study; with several cuts, labels 1, 2, … from the outside to the inside. The last rater may be unlike."""
     names, masks = "ABCDEFGH"[:raters], {}
     habit = rng.normal(0, error / 2, raters)
     for case in range(1, cases + 1):
         truth = draw(rng, shape)
         seen = [truth + h + error * smooth_field(rng, shape, max(shape) / 25) for h in habit]
+        if opinion is not None:
+            seen[-1] = opinion(rng, seen[-1], draw(rng, shape), error)
         masks[f"c{case:02}"] = {
             name: sum((s > cut).astype(np.uint8) for cut in cuts) for name, s in zip(names, seen, strict=True)
         }
@@ -102,6 +110,66 @@ def simulated_studies(studies: int, seed: int = 120) -> Iterator[MaskStudy]:
         rng = np.random.default_rng([seed, number])
         for _ in range(studies):
             yield MaskStudy(family, simulate(rng, **how), labels=len(how.get("cuts", (0,))))
+
+
+NOTHING = -9.0
+"""Far below every cut."""
+
+
+def sized(times: float) -> Opinion:
+    """Marks so many times the area."""
+
+    def see(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+        share = float((seen > 0).mean())
+        return np.asarray(seen - np.quantile(seen, 1 - min(times * share, 0.9)))
+
+    return see
+
+
+def overlooks(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+    """Overlooks every second structure, whichever it is."""
+    structures, count = label(seen > 0)
+    lost = np.flatnonzero(rng.random(count) < 0.5) + 1
+    return np.where(np.isin(structures, lost), NOTHING, seen)
+
+
+def marks_another(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+    """Marks another structure in every second case."""
+    return other if rng.random() < 0.5 else seen
+
+
+def marks_neighbour(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+    """Marks a structure of the same shape beside it in every second case."""
+    axis = int(rng.integers(seen.ndim))
+    return np.roll(seen, seen.shape[axis] // 3, axis) if rng.random() < 0.5 else seen
+
+
+def sees_nothing(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+    """Holds two cases in five for normal."""
+    return np.full_like(seen, NOTHING) if rng.random() < 0.4 else seen
+
+
+def is_careless(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+    """Errs three times as far, with a ragged outline."""
+    return np.asarray(seen + 2.8 * error * smooth_field(rng, seen.shape, max(seen.shape) / 50))
+
+
+def uses_threshold(rng: np.random.Generator, seen: Field, other: Field, error: float) -> Field:
+    """Marks what is brighter than a threshold, with the noise of the image."""
+    return np.asarray(seen + 0.3 * rng.normal(size=seen.shape))
+
+
+OPINIONS: dict[str, Opinion] = {
+    "marks twice the area": sized(2.0),
+    "marks a third of the area": sized(1 / 3),
+    "overlooks every second structure": overlooks,
+    "marks another structure in every second case": marks_another,
+    "is careless: errs three times as far": is_careless,
+    "marks nothing in two of five cases": sees_nothing,
+    "marks a like structure beside it in every second case": marks_neighbour,
+    "marks by a threshold, with the noise of the image": uses_threshold,
+}
+"""Raters whose masks are sound, however unlike the others'."""
 
 
 # -- real studies ----------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""``python -m tests.simulations.masks [STUDIES]``: broken masks that are found, and alarms about sound ones.
+"""``python -m tests.simulations.masks [STUDIES] [PART …]``: broken masks that are found, and alarms about sound ones.
 
 Masks of other studies than the demo are broken in every way that is looked for; what ``check`` says
-of them and of all others is counted, as docs/masks.md has it.
+of them and of all others is counted, as docs/masks.md has it. Parts are ``masks`` (single masks) and ``many`` (raters
+of whose masks many are broken); of a part that is not named the tables stay.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -19,9 +20,21 @@ from typing import Any
 import numpy as np
 from tests.data_folder import HOME
 from tests.mask_mistakes import MISTAKES, move
-from tests.simulations.mask_studies import Mask, MaskStudy, half_of, real_names, real_study, simulated_studies
+from tests.simulations.mask_studies import (
+    OPINIONS,
+    SIMULATED,
+    Mask,
+    MaskStudy,
+    Opinion,
+    half_of,
+    real_names,
+    real_study,
+    simulate,
+    simulated_studies,
+)
 
 import manytruths as mt
+from manytruths.claims.masks import SHORT, count_masks, find_many, may_be_meant
 from manytruths.raters.broken_masks import MaskReview
 from manytruths.study.problems import check_case
 from manytruths.study.suspicions import SEVERAL, Suspicion, find_suspicions
@@ -33,7 +46,7 @@ BROKEN = 8
 REPEATED = 2
 """How many times a real study is spoiled by each mistake."""
 PAGE = Path(__file__).parents[2] / "docs" / "masks.md"
-MARKS = ("<!-- masks: start -->", "<!-- masks: end -->")
+PARTS = ("masks", "many")
 
 Key = tuple[str, str]
 """Case and rater."""
@@ -365,23 +378,157 @@ def real_tables() -> Iterator[str]:
     yield "\n".join([ALARMS, *(alarm_line(sound.study.family, [sound]) for sound in whole)])
 
 
-def main(studies: int) -> int:
-    started, parts = time.perf_counter(), []
-    for table in simulated_tables(studies):
-        print(table, flush=True)
-        parts.append(table)
-    if not real_names():
-        print(f"no real data at {HOME}: set MANYTRUTHS_DATA to the folder that holds it; docs/masks.md stays as it is")
-        return 0
-    for table in real_tables():
-        print(table, flush=True)
-        parts.append(table)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
-    text = "\n\n".join([MARKS[0], *parts, MARKS[1]])
-    PAGE.write_text(before + text + rest.partition(MARKS[1])[2], encoding="utf-8")
+# -- raters with many broken masks -----------------------------------------------------------------
+
+TIMES_MORE = 4
+"""How many times as many studies of each family and kind of rater."""
+FEW_CASES, CASES = 10, 12
+"""Of studies of sound masks, and of those in which masks are broken."""
+SHARES = {"a third": 1 / 3, "half": 1 / 2, "all": 1.0}
+
+
+@dataclass(frozen=True)
+class Said:
+    """Of how many raters it is said that many of their masks are broken or lost."""
+
+    said: int = 0
+    of: int = 0
+
+    def __add__(self, other: Said) -> Said:
+        return Said(self.said + other.said, self.of + other.of)
+
+    def __str__(self) -> str:
+        return f"{self.said} of {self.of}" if self.of else "–"
+
+
+def named(sound: Reviewed, changed: dict[str, Masks] | None = None) -> dict[str, bool]:
+    """Raters of whom it is said, and whether as of masks that may be meant so."""
+    found = find_many(sound.suspicions(changed), count_masks(open_study(sound.study, changed)))
+    return {rater: may_be_meant(kinds) for rater, kinds in found.items()}
+
+
+def sound_raters(studies: int, family: str, opinion: Opinion | None, seed: int) -> tuple[Said, Said, int]:
+    """The last rater of every study, who may be of another opinion, the others, and what is said without reserve."""
+    how, last, others, sure = dict(SIMULATED)[family], Said(), Said(), 0
+    rng = np.random.default_rng([seed, list(dict(SIMULATED)).index(family)])
+    for _ in range(studies):
+        masks = simulate(rng, **{**how, "cases": FEW_CASES, "opinion": opinion})
+        *those, unlike = sorted(masks["c01"])
+        of = named(Reviewed.of(MaskStudy(family, masks, labels=len(how.get("cuts", (0,))))))
+        last += Said(int(unlike in of), 1)
+        others += Said(len(of.keys() & set(those)), len(those))
+        sure += sum(not meant for meant in of.values())
+    return last, others, sure
+
+
+def sound_table(studies: int) -> str:
+    """How often it is said of raters none of whose masks is broken."""
+    families = [family for family, _ in SIMULATED]
+    lines, sure, beside = [], Counter[str](), dict.fromkeys(families, Said())
+    for number, (name, opinion) in enumerate({"is like the others": None, **OPINIONS}.items(), 130):
+        cells = []
+        for family in families:
+            last, others, without = sound_raters(studies, family, opinion, number)
+            sure[family] += without
+            beside[family] += others if opinion else Said()
+            cells.append(last if opinion else last + others)
+        lines.append((name, *cells))
+    lines.append(("*the others in these studies*", *beside.values()))
+    lines.append(('*all of these, said without "or meant so"*', *(sure[f] for f in families)))
+    return table_of(("a rater who", *families), lines)
+
+
+def table_of(head: Sequence[object], lines: Iterable[Sequence[object]]) -> str:
+    """A table of the page."""
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in (head, ["---"] * len(head), *lines))
+
+
+def real_raters() -> str:
+    """The same of the real masks as they are."""
+    lines = []
+    for name in real_names():
+        study = real_study(name)
+        raters = {rater for by in study.masks.values() for rater in by}
+        said = Said(len(named(Reviewed.of(study))), len(raters))
+        lines.append((name, "nobody, as raters are exchangeable" if study.exchangeable else said))
+    return table_of(("masks as they are", "raters of whom it is said"), lines)
+
+
+def spoiled_raters(sound: Reviewed, mistake: Mistake, share: float, rng: np.random.Generator) -> tuple[Said, Said]:
+    """Break a share of the masks of one rater: whether the rater is named, and who else is."""
+    study = sound.study
+    rater = str(rng.choice(sorted(study.masks["c01"])))
+    cases = [case for case, by in study.masks.items() if by[rater].any()]
+    chosen = rng.permutation(len(cases))[: round(share * len(study.masks))]
+    of = named(sound, mistake.spoil(study, [(cases[i], rater) for i in chosen], rng))
+    return Said(int(rater in of), 1), Said(len(of.keys() - {rater}), len(study.masks["c01"]) - 1)
+
+
+def spoiled_table(studies: int, seed: int = 140) -> str:
+    """How often it is said of a rater a third, half or all of whose masks are broken in one way."""
+    columns = [f"{share}, {panel} raters" for panel in ("3 to 5", "2") for share in SHARES]
+    lines, reviewed, others = [], list(_twelve_cases(studies, seed)), dict.fromkeys(columns, Said())
+    for number, mistake in enumerate(m for m in MISTAKEN if not m.whole and set(m.kinds) & SHORT.keys()):
+        rng, cells = np.random.default_rng([seed, number]), dict.fromkeys(columns, Said())
+        for sound in reviewed:
+            panel = "2" if len(sound.study.masks["c01"]) == 2 else "3 to 5"
+            if mistake.labels is None or mistake.labels == (sound.study.labels > 1):
+                for share, part in SHARES.items():
+                    right, wrong = spoiled_raters(sound, mistake, part, rng)
+                    cells[f"{share}, {panel} raters"] += right
+                    others[f"{share}, {panel} raters"] += wrong
+        lines.append((mistake.name, *cells.values()))
+    lines.append(("*the other raters*", *others.values()))
+    return table_of(("broken", *columns), lines)
+
+
+def _twelve_cases(studies: int, seed: int) -> Iterator[Reviewed]:
+    for number, (family, how) in enumerate(SIMULATED):
+        rng = np.random.default_rng([seed, 100 + number])
+        for _ in range(studies):
+            masks = simulate(rng, **{**how, "cases": CASES})
+            yield Reviewed.of(MaskStudy(family, masks, labels=len(how.get("cuts", (0,)))))
+
+
+def many_tables(studies: int) -> Iterator[str]:
+    """Raters of whom it is said that many of their masks are broken."""
+    yield sound_table(TIMES_MORE * studies)
+    if real_names():
+        yield real_raters()
+    yield spoiled_table(studies)
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def single_tables(studies: int) -> Iterator[str]:
+    """Single masks, simulated and real."""
+    yield from simulated_tables(studies)
+    if real_names():
+        yield from real_tables()
+
+
+def main(studies: int, parts: Sequence[str]) -> int:
+    started = time.perf_counter()
+    for part in parts:
+        tables = []
+        for table in {"masks": single_tables, "many": many_tables}[part](studies):
+            print(table, flush=True)
+            tables.append(table)
+        if not real_names():
+            print(
+                f"no real data at {HOME}: set MANYTRUTHS_DATA to the folder that holds it; docs/masks.md stays as it is"
+            )
+            continue
+        start, end = f"<!-- {part}: start -->", f"<!-- {part}: end -->"
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(start)
+        text = "\n\n".join([start, *tables, end])
+        PAGE.write_text(before + text + rest.partition(end)[2], encoding="utf-8")
     print(f"{time.perf_counter() - started:.0f} s")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES))
+    numbers = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
+    chosen = [argument for argument in sys.argv[1:] if not argument.isdigit()]
+    sys.exit(main(numbers[0] if numbers else STUDIES, chosen or PARTS))

@@ -7,7 +7,7 @@ then false, whatever it is about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from multiprocessing import get_context
@@ -99,11 +99,15 @@ def false_of(study: NullStudy, seed: int) -> list[str]:
     return [kind.id for kind in kinds if kind.kind in ("difference", "equivalence") and not true.get(kind.id, False)]
 
 
-def false_claims(study: NullStudy, studies: int, *, jobs: int = 1) -> Iterator[tuple[str, float]]:
-    """How often each claim, and any claim, is made."""
+def false_claims(study: NullStudy, studies: int, *, jobs: int = 1) -> list[list[str]]:
+    """The identifiers of the false claims of so many studies."""
     true_alpha(study)  # once, before processes start
     with get_context("fork").Pool(jobs) as pool:
-        made = pool.map(partial(false_of, study), range(studies), chunksize=20)
+        return pool.map(partial(false_of, study), range(studies), chunksize=20)
+
+
+def claim_rates(made: Sequence[Sequence[str]]) -> Iterator[tuple[str, float]]:
+    """How often each claim, and any claim, is made."""
     counts = Counter(kind for kinds in made for kind in set(kinds))
-    yield "any", sum(map(bool, made)) / studies
-    yield from ((kind, count / studies) for kind, count in sorted(counts.items()))
+    yield "any", sum(map(bool, made)) / len(made)
+    yield from ((kind, count / len(made)) for kind, count in sorted(counts.items()))

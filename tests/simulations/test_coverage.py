@@ -44,6 +44,8 @@ def test_the_page_has_the_table():
         "ICC(A,1)",
         "ratio to the sizes of a given reference",
         "FROC score",
+        "agreement within a group of raters",
+        "difference of two groups of raters",
         "ordinal alpha",
     ):
         assert f"| {quantity} |" in text

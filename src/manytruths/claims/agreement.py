@@ -429,10 +429,10 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None
     made = _rule(low, high)
     region = _region_decides(row, other, made)
     rests_on = [table.quote(each) for each in (row, other) if each is not None]
-    firm = "; whether firm ones {could}, too, {cannot} be told" if high >= FIRM else ", but no firm ones"
+    firm = "; whether firm ones {could}, too, {cannot} be told" if high >= FIRM else "; firm ones {cannot}"
     texts = {
-        RELIABLE: "the marks {be} reliable enough for conclusions",
-        FOR_TENTATIVE: "tentative conclusions {could} be drawn" + firm,
+        RELIABLE: "the marks {be} reliable enough for conclusions{granted}",
+        FOR_TENTATIVE: "tentative conclusions {could} be drawn{granted}" + firm,
         UNRELIABLE: "the marks {be} not reliable enough to draw conclusions",
         UNDECIDED: "whether the marks {be} reliable enough {cannot} be told",
     }
@@ -442,15 +442,14 @@ def _consider_rule(log: ClaimLog, table: TableIndex, row: Row, other: Row | None
         )
     by = f"by the confidence interval of its mean over {facts.subject_word}s"
     for kind, text in texts.items():
-        now, then = (text.format(**words) for words in TENSES)
-        why = few or (None if kind is made else Note("other_side", f"the interval is {low:.2f} to {high:.2f}"))
         favourable = kind in (RELIABLE, FOR_TENTATIVE)
-        why = why or ((region or facts.doubt) if favourable else None)
         unseen = unseen_failures(row.n or 0, facts.subject_word) if favourable else ("", "")
+        now, then = (text.format(**words, granted=more) for words, more in zip(TENSES, unseen, strict=True))
+        why = few or (None if kind is made else Note("other_side", f"the interval is {low:.2f} to {high:.2f}"))
+        why = why or ((region or facts.doubt) if favourable else None)
         alone = (_labels_alone(table, facts, kind, past=past) for past in (False, True))
         said, told = (
-            (f"{RULE}; {by}, {words}{more}", *labels, ".")
-            for words, more, labels in zip((now, then), unseen, alone, strict=True)
+            (f"{RULE}; {by}, {words}", *labels, ".") for words, labels in zip((now, then), alone, strict=True)
         )
         log.consider(kind, said, result=told, rests_on=rests_on, why_not=why)
     _consider_region(log, rests_on, made, other, few or (facts.doubt if region else NO_MATTER), facts)

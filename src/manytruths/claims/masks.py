@@ -83,9 +83,11 @@ MANY_SHARE, FEWEST_MANY = 1 / 3, 3
 """Share and number of a rater's masks from which on the rater is named instead of single masks."""
 MANY = ClaimKind(
     "masks.many", "description",
-    "So many of a rater's masks are probably broken or lost: look at this rater's masks first, or leave the rater out.",
+    "So many of a rater's masks are probably broken or lost, or, of kinds that can be an opinion, meant so: look at "
+    "this rater's masks first, and leave the rater out if they are wrong.",
     f"a third of the rater's masks or more, and at least {FEWEST_MANY}, each found by a check of single masks "
     "that says whose mask it is; copies do not count, and exchangeable raters are nobody",
+    "raters whose masks are sound and unlike the others': see {doc}`masks`",
 )  # fmt: skip
 
 KINDS = {
@@ -218,19 +220,34 @@ SHORT = {
     "speckle": "with single pixels", "pinholes": "with pinholes",
 }  # fmt: skip
 """What is the matter with one mask, in a word."""
+MAYBE_MEANT = {
+    SHORT[kind] for kind in ("missing_marks", "shifted", "other_case", "other_labels", "speckle", "pinholes")
+}
+"""What a rater may have meant: nothing to mark, another structure, nested ones drawn smaller, marks of a threshold."""
+
+
+def may_be_meant(found: Counter[str]) -> bool:
+    """Whether some of a rater's masks may be what the rater meant."""
+    return bool(MAYBE_MEANT & found.keys())
 
 
 def _many_found(rater: str, found: Counter[str], of: int, be: str = "were") -> Sentence:
-    """``9 of 12 masks of rater E were probably broken or lost (4 shifted, 3 empty, 2 scaled).``"""
+    """``9 of 12 masks of rater E were probably broken or lost, or meant so (4 shifted, 3 empty, 2 scaled).``"""
     which = ", ".join(f"{count} {kind}" for kind, count in found.most_common())
     empty = SHORT["missing_marks"]
     what = f"{be} probably broken{' or lost' * (empty in found)}" if set(found) != {empty} else "may be lost"
+    what += ", or meant so" * may_be_meant(found)
     return compose(f"{found.total()} of {of} masks of rater {{}} {what} ({which}).", Cell(rater))
 
 
 def _many(rater: str, found: Counter[str], of: int) -> Sentence:
     start = _many_found(rater, found, of, "are")
-    last = compose(": look at the masks of {} first, or leave {} out ({}).", Cell(rater), Cell(rater), _exclude(rater))
+    last = compose(
+        ": look at the masks of {} first, and leave {} out if they are wrong ({}).",
+        Cell(rater),
+        Cell(rater),
+        _exclude(rater),
+    )
     return (*start[:-1], str(start[-1]).removesuffix("."), *last)
 
 
@@ -288,7 +305,8 @@ def describe_doubts(suspicions: Iterable[Suspicion]) -> Sentence:
     """Whose masks are in doubt, and how: ``two masks of rater C may be lost (p04 and p11)``; empty where nobody's."""
     groups: dict[tuple[str, tuple[str, ...]], list[Suspicion]] = {}
     for suspicion in suspicions:
-        groups.setdefault(("broken" if suspicion.broken else suspicion.kind, suspicion.raters), []).append(suspicion)
+        kind = "broken" if suspicion.broken and suspicion.kind != "identical_cases" else suspicion.kind
+        groups.setdefault((kind, suspicion.raters), []).append(suspicion)
     return join_parts([_doubt(kind, Group(tuple(each))) for (kind, _), each in groups.items()], "; ", "; ")
 
 
@@ -303,9 +321,9 @@ def _doubt(kind: str, group: Group) -> Sentence:
     if not all(suspicion.case for suspicion in group.suspicions):
         return compose("the masks of {} are probably broken", whose)
     many = f"{number_word(len(cases))} masks" if len(cases) > 1 else "a mask"
-    broken = f"{'are' if len(cases) > 1 else 'is'} probably broken"
-    what = "may be lost" if kind == "missing_marks" else broken
-    return compose("{} of {} {} ({})", many, whose, what, where)
+    are = "are" if len(cases) > 1 else "is"
+    what = {"missing_marks": "may be lost", "identical_cases": f"{are} the same as of another case"}
+    return compose("{} of {} {} ({})", many, whose, what.get(kind, f"{are} probably broken"), where)
 
 
 def _evidence(suspicion: Suspicion, table: TableIndex) -> Sentence:

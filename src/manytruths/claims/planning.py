@@ -201,9 +201,9 @@ class _Words:
         ranged = [label for label in self.plan.labels if not reason(label.now.accuracy.low)]
         if len(self.plan.labels) > 1:
             which = "" if len(ranged) == len(self.plan.labels) else " that have a range"
-            text = "Of {} labels{}, {} {} the lowest range. "
-            yield from compose(text, number_word(len(ranged)), which, Cell(label_words(self.label.label)),
-                               "had" if past else "has")  # fmt: skip
+            text = "Of {} labels{}, this {is_} about {}, whose range {is_} the lowest. "
+            shown = (number_word(len(ranged)), which, Cell(label_words(self.label.label)))
+            yield from compose(text, *shown, is_="was" if past else "is")
 
     def _of_several(self, past: bool) -> Sentence:
         R, larger = self.label.n_raters, self.larger

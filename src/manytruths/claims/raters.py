@@ -408,7 +408,9 @@ def _outlier_sentence(raters: TableIndex, rater: str, facts: RaterFacts, verb: s
         "others among themselves{}{}."
     )
     without: Sentence = (
-        (" once ", *_names(before), f" {'is' if len(before) == 1 else 'are'} left out") if before else ()
+        (" once ", *_names(before), f" {verb if len(before) == 1 else {'is': 'are', 'was': 'were'}[verb]} left out")
+        if before
+        else ()
     )
     reasons = list(_outlier_reasons(raters, rater, facts, past=verb == "was"))
     why: Sentence = ("; with all cases pooled, ", *join_parts(reasons)) if reasons else ()

@@ -27,7 +27,7 @@ def session_sentences(study: Study, *, past: bool = False) -> Iterator[Sentence]
         who = f"rater {raters[0]} {has}" if len(raters) == 1 else f"raters {join_names(raters)} {have}"
         named = [session or "without a name" for session in sessions]
         yield (f"{who} the sessions {join_names(named)}: agreement and consensus {take} session {named[0]}, with "
-               f"which the others {are} compared",)  # fmt: skip
+               f"which their other sessions {are} compared",)  # fmt: skip
     for rater, columns in study.sessions.items():
         for i, column in enumerate(columns):
             gaps = [case.name for case in study if column not in case.masks]

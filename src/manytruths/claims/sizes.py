@@ -330,12 +330,12 @@ def _consider_range(log: ClaimLog, sizes: TableIndex, size: _Size) -> None:
         if rows and rows[0].value < rows[-1].value:
             digits = [0 if size.unit in COUNTED else significant_digits(row.value) for row in (rows[0], rows[-1])]
             ends = map(sizes.quote, (rows[0], rows[-1]), digits)
-            parts.append(compose("from {} to {}{}", *ends, f" for {label_words(label)}" if label else ""))
+            parts.append(compose("from {} to {} {}{}", *ends, size.unit, f" for {label_words(label)}" if label else ""))
     if not parts:
         why = Note("no_range", "no two sizes above 0 differ, or there are many labels")
         log.consider(RANGE, (f"The {size.words} range from so much to so much.",), about=_about(size), why_not=why)
         return
-    text = f"{{}} {{}} {{}} {size.unit} (empty masks apart)."
+    text = "{} {} {} (empty masks apart)."
     empty = any(size.empty.values()) or any(row.value == 0 for row in sizes.all(size.name, "case", label=None))
     text = text if empty else text.replace(" (empty masks apart)", "")
     start = f"{size.name.capitalize()}s"

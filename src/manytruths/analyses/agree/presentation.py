@@ -44,7 +44,7 @@ NAMES = {
     "gwet_ac1": "Gwet's AC1",
     "positive_agreement": "positive agreement",
     "dice": "Dice, mean of pairs",
-    "volume_difference": "relative {size} difference (one empty: 2)",
+    "volume_difference": "relative {size} difference (2 if one is empty)",
     "volume_difference_both_marked": "relative {size} difference, both marked",
     "hausdorff_95": "95% Hausdorff distance, {unit}",
     "mean_surface_distance": "mean surface distance, {unit}",
@@ -123,7 +123,9 @@ def tolerance_text(table: Table) -> str:
     if not rows or len({row.unit for row in rows}) > 1:
         return ""
     unit = rows[0].unit
-    return f"{', '.join(f'{row.value:.3g}' for row in rows)} {unit.removesuffix('s') if rows[0].value == 1 else unit}"
+    values = [f"{row.value:.3g}" for row in rows]
+    values = values[:1] if len(set(values)) == 1 else values
+    return f"{', '.join(values)} {unit.removesuffix('s') if rows[0].value == 1 else unit}"
 
 
 def _has_intervals(table: Table) -> bool:

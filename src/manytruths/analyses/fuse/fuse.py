@@ -767,15 +767,15 @@ def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[st
         if counts:
             yield Note(
                 "absent_rater",
-                f"{len(counts)} of {len(named)} raters have no mask of some cases: they read {counts[0]} to "
-                f"{counts[-1]} of {len(tallies)}, and each rater's means are over the cases that the rater read",
+                f"{len(counts)} of {len(named)} raters have no mask of some cases: they have masks of {counts[0]} "
+                f"to {counts[-1]} of {len(tallies)}, and each rater's means are over the cases with their own mask",
             )
         return
     # of raters with several sessions this is said with their sessions
     for name in (name for name in named if name not in study.sessions):
         gaps = [case for case, tally in tallies.items() if not _rated(tally, name)]
         if 0 < len(gaps) < len(tallies):
-            read = f"they read {len(tallies) - len(gaps)} of {counted(len(tallies), 'case')}"
+            read = f"they have masks of {len(tallies) - len(gaps)} of {counted(len(tallies), 'case')}"
             over = _mean_counts(study, performance, name)
             yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {read}{over}")
 
@@ -839,6 +839,10 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
     yield from _open_notes(cases)
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")
+    few = [name for name, case in cases.items() if not (case.complexity.reason or can_be_grouped(case.complexity))]
+    if groups is not None and few:
+        text = f"complexity: {join_names(few, 3)} {'is' if len(few) == 1 else 'are'} in no group, with two raters each"
+        yield Note(COMPLEXITY, text.removesuffix(" each") if len(few) == 1 else text)
     # below ten cases nobody expects groups; those of several labels are not described as one
     if groups is None and len(cases) >= LEAST_CASES and not next(iter(cases.values())).tally.labels.several:
         yield Note(COMPLEXITY, f"complexity: the cases are not grouped: {why_no_groups(cases)}")

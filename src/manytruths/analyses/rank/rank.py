@@ -418,7 +418,8 @@ def _notes_without_references(ranking: Ranking) -> Iterator[str]:
     if changed:
         heads = [without for without in changed if without.first_changed]
         names = join_names([without.truth for without in changed])
-        yield f"the overall ranking changes without {names}{'' if heads else ', but not who is first'}"
+        which = f"without {names}" if len(changed) == 1 else f"where any one of {names} is left out"
+        yield f"the overall ranking changes {which}{'' if heads else ', but not who is first'}"
         for without in heads[:3]:
             yield f"without {without.truth}: {ranking_text(ranking.algorithms, without.ranks)}"
     elif ranking.without_truth:

@@ -62,8 +62,11 @@ def _group_sentence(findings: Findings) -> Iterator[Sentence]:
     table = findings.table("agree/agreement")
     rows = sorted((r for r in table.all("fleiss_kappa", "mean") if r.group and is_defined(r)), key=lambda r: r.value)
     if len(rows) > 1 and rows[0].value < rows[-1].value:
+        digits = 2 if f"{rows[0].value:.2f}" < f"{rows[-1].value:.2f}" or rows[0].value < 0 else 3
         ends = [
-            compose("{} in {} ({})", table.quote(row), row.group, spell_count(row.n or 0, findings.subject_word))
+            compose(
+                "{} in {} ({})", table.quote(row, digits), row.group, spell_count(row.n or 0, findings.subject_word)
+            )
             for row in (rows[0], rows[-1])
         ]
         yield compose("The mean kappa of groups ranges from {} to {}.", *ends)

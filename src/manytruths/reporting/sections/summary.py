@@ -296,7 +296,12 @@ def _with_background(findings: Findings) -> dict[str, Tally]:
 
 def _no_overlap(findings: Findings) -> Iterator[Sentence]:
     """Cases without a pixel that two raters marked: they have no useful reference standard."""
-    cases = [case for case, t in _with_background(findings).items() if any(t.marked > 0) and not has_overlap(t)]
+    found = {case: t for case, t in _with_background(findings).items() if any(t.marked > 0) and not has_overlap(t)}
+    alone = [case for case, t in found.items() if t.rated.max() == 1]
+    if alone:
+        text = "Do not judge anything by a consensus of {}: only one rater has a mask there, which it is."
+        yield compose(text, case_links(alone))
+    cases = [case for case in found if case not in alone]
     if cases:
         text = (
             "Do not judge anything by a consensus of {}: no two raters marked a common place there, so that it is "
@@ -308,11 +313,12 @@ def _no_overlap(findings: Findings) -> Iterator[Sentence]:
 def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
     if out := claimed_raters(findings, "raters.outlier"):
         text = (
-            "Go through {} with {} and another rater: do they follow the same rules? A distance alone is no reason to "
+            "Go through {} with {}{} another rater: do they follow the same rules? A distance alone is no reason to "
             "exclude a rater."
         )
         which = "some cases" if len(findings.study) > 1 else "the case"
-        yield compose(text, which, rater_names(findings, out))
+        beside = " and" if len(out) == 1 else ", and with"
+        yield compose(text, which, rater_names(findings, out), beside)
 
 
 def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
