@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ SLICES, COLUMNS = 6, 3
 GAP = 6
 SORTED_SIDE = 220
 """Pixels along the longest side of a panel, about."""
+MOST_SORTED = 24
+"""Masks in a row of sorted ones: of more raters, half of them the best and half the worst."""
 
 
 # -- heatmaps -----------------------------------------------------------------------------------------
@@ -319,7 +321,8 @@ def sorted_masks(
 ) -> Image.Image:
     """Masks over the image in grey, in a row for each measure of ``scores``, from the best to the worst.
 
-    Raters whose score is undefined are left out of a row. Of a volume, the slice with the most marked voxels is shown.
+    Raters whose score is undefined are left out of a row; of many, the best and the worst are shown. Of a volume, the
+    slice with the most marked voxels is shown.
     """
     if not masks or not scores:
         raise CallError("masks or scores is empty; give one mask and one measure or more")
@@ -327,11 +330,23 @@ def sorted_masks(
     shape = next(iter(flat.values())).shape
     scale = Scale.of(shape, SORTED_SIDE, SORTED_SIDE)
     colours = dict(zip(masks, rater_colours(len(masks)), strict=True))
+    rows = {measure: _best_and_worst(by_rater, flat) for measure, by_rater in scores.items()}
+    picture = canvas.background(ground, shape, scale)
     panels = {
-        name: _tinted_panel(canvas.background(ground, shape, scale), scale.most(m), colours[name])
-        for name, m in flat.items()
+        name: _tinted_panel(picture, scale.most(flat[name]), colours[name])
+        for name in dict.fromkeys(rater for row in rows.values() for rater in row)
     }
-    return canvas.frame_picture(_sorted_rows(panels, scores), canvas.blank_page(1, 1), title, subtitle, edge=False)
+    high, wide = picture.shape[:2]
+    drawn = _sorted_rows(panels, rows, scores, (min(len(masks), MOST_SORTED), high, wide))
+    return canvas.frame_picture(drawn, canvas.blank_page(1, 1), title, subtitle, edge=False)
+
+
+def _best_and_worst(by_rater: Mapping[str, float], masks: Collection[str]) -> list[str]:
+    """Those with a score, from the best to the worst; of more than can be told apart, some of the first and last."""
+    known = {r: v for r, v in by_rater.items() if r in masks and not np.isnan(v)}
+    order = sorted(known, key=lambda r: (-known[r], r))
+    half = MOST_SORTED // 2
+    return order if len(order) <= MOST_SORTED else order[:half] + order[-half:]
 
 
 def _flatten(
@@ -353,22 +368,26 @@ def _tinted_panel(
 
 
 def _sorted_rows(
-    panels: Mapping[str, NDArray[np.uint8]], scores: Mapping[str, Mapping[str, float]]
+    panels: Mapping[str, NDArray[np.uint8]],
+    rows: Mapping[str, Sequence[str]],
+    scores: Mapping[str, Mapping[str, float]],
+    shape: tuple[int, int, int],
 ) -> NDArray[np.uint8]:
+    """``shape`` is the number of panels in a row, and the size of each."""
     from PIL import Image
 
-    high, wide = next(iter(panels.values())).shape[:2]
+    across, high, wide = shape
     size, gap = 15, 10
     line = round(1.7 * size)
-    paper = canvas.blank_page(len(panels) * (wide + gap) - gap, len(scores) * (high + 2 * line + gap) - gap)
+    paper = canvas.blank_page(across * (wide + gap) - gap, len(rows) * (high + 2 * line + gap) - gap)
     draw = canvas.drawing_on(paper)
-    for row, (measure, by_rater) in enumerate(scores.items()):
-        top = row * (high + 2 * line + gap)
-        draw.text((0, top + line // 2), f"by {measure}", INK, canvas.font(size + 1), anchor="lm")
-        known = {r: v for r, v in by_rater.items() if r in panels and not np.isnan(v)}
-        for place, rater in enumerate(sorted(known, key=lambda r: (-known[r], r))):
+    for row, (measure, raters) in enumerate(rows.items()):
+        top, some = row * (high + 2 * line + gap), len(raters) < len(scores[measure]) and len(raters) == MOST_SORTED
+        words = f"by {measure}: {len(raters) // 2} best and {len(raters) // 2} worst" if some else f"by {measure}"
+        draw.text((0, top + line // 2), words, INK, canvas.font(size + 1), anchor="lm")
+        for place, rater in enumerate(raters):
             x = place * (wide + gap)
-            words = canvas.fit_text(f"{rater}  {known[rater]:.3f}", size, wide)
+            words = canvas.fit_text(f"{rater}  {scores[measure][rater]:.3f}", size, wide)
             draw.text((x, top + line + line // 2), words, INK, canvas.font(size), anchor="lm")
             paper.paste(Image.fromarray(panels[rater]), (x, top + 2 * line))
     return np.array(paper)

@@ -23,7 +23,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -686,14 +686,13 @@ class AllDistances:
             _check_comparable(surfaces[0], surface)
         there = [i for i, surface in enumerate(surfaces) if len(surface)]
         self._slot = {i: slot for slot, i in enumerate(there)}
-        known: dict[float, int] = {}
-        places, sizes, ends = array("I"), array("d"), array("Q", [0])
+        distances, sizes, ends = array("d"), array("d"), array("Q", [0])
         for side in _all_directed([surfaces[i] for i in there]):
-            places.extend([known.setdefault(value, len(known)) for value in side.distances.tolist()])
+            distances.frombytes(side.distances.tobytes())
             sizes.frombytes(side.sizes.tobytes())
             ends.append(len(sizes))
-        self._known = np.array(list(known), np.float64)
-        self._places = np.array(places, np.uint16 if len(known) <= 2**16 else np.uint32)
+        self._known, places = np.unique(np.array(distances), return_inverse=True)
+        self._places = places.astype(np.uint16 if len(self._known) <= 2**16 else np.uint32)
         self._sizes, self._ends = np.array(sizes), np.array(ends, np.int64)
 
     def __getitem__(self, pair: tuple[int, int]) -> SurfaceDistances:
@@ -704,9 +703,24 @@ class AllDistances:
         return SurfaceDistances(self._side(i, j), self._side(j, i))
 
     def _side(self, of: int, to: int) -> DirectedDistances:
+        part = self._part(of, to)
+        return DirectedDistances(self._known[self._places[part]], self._sizes[part])
+
+    def _part(self, of: int, to: int) -> slice:
         number = to * len(self._slot) + of
-        low, high = self._ends[number : number + 2].tolist()
-        return DirectedDistances(self._known[self._places[low:high]], self._sizes[low:high])
+        return slice(*self._ends[number : number + 2].tolist())
+
+    def medians(self) -> list[float]:
+        """The median distance of every two surfaces that are there, as :func:`rater_tolerance` has it."""
+        found = []
+        for pair in combinations(range(len(self._slot)), 2):
+            one, other = self._part(*pair), self._part(*reversed(pair))
+            places = np.concatenate([self._places[one], self._places[other]])
+            sizes, order = np.concatenate([self._sizes[one], self._sizes[other]]), np.argsort(places, kind="stable")
+            reached = np.cumsum(sizes[order])
+            found.append(places[order[np.searchsorted(reached, reached[-1] / 2 * (1 - TIE))]])
+        medians: list[float] = self._known[found].tolist()
+        return medians
 
 
 def _all_directed(surfaces: Sequence[Surface]) -> Iterator[DirectedDistances]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,11 @@ class PackedPairs(Mapping[tuple[Column, Column], SurfaceDistances]):
 
     def __len__(self) -> int:
         return len(self._place) * (len(self._place) - 1) // 2
+
+    @cached_property
+    def medians(self) -> tuple[float, ...]:
+        """The median distance of every two that marked something."""
+        return tuple(self._distances.medians())
 
 
 @dataclass(frozen=True)

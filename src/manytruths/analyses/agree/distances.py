@@ -32,7 +32,7 @@ from ...raters.broken_masks import pixel_name
 from ...shape import DirectedDistances, SurfaceDistances, rater_tolerance, surface_distances
 from ...study.case import Reading
 from ...study.consensus import binary_mask, decided_marks
-from ...study.outlines import NOT_THERE, Outline
+from ...study.outlines import NOT_THERE, Outline, PackedPairs
 from ..label_rows import macro_rows
 from ..tables import Series, Settings, region_of, summarise
 
@@ -64,13 +64,12 @@ def check_tolerance(tolerance: float | None) -> None:
         raise CallError(f"tolerance is a distance, 0 or more; got {tolerance}")
 
 
-def default_tolerance(pairs: Iterable[SurfaceDistances], half_width: float, pixels: Sequence[float]) -> float:
+def default_tolerance(medians: Sequence[float], half_width: float, pixels: Sequence[float]) -> float:
     """The median, over cases and pairs of raters, of the median distance between their outlines.
 
     At most half the width of what they mark, beyond which any outline inside would match; but at least a pixel, as
     masks are no finer. Percentiles near 100 would be set by what one rater marked and the other did not.
     """
-    medians = [m for m in (rater_tolerance([d], 50) for d in pairs) if not math.isnan(m)]
     if not medians:
         return Undefined("no_two_raters_marked")
     return max(min(float(np.median(medians)), half_width), float(np.median(pixels)))
@@ -86,6 +85,8 @@ class LabelDistances:
     pairs: Distances
     half_widths: tuple[float, ...] = ()
     """Volume / surface of the first of every two raters who marked something."""
+    medians: tuple[float, ...] = ()
+    """Median distance between the outlines of every two of these."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def measure_distances(
     own = {labels.names[mark]: labels.values[mark] for mark in labels.marks}
     values = {**by_value(named or {}), **by_value({} if reading.case.options.foreground else own)}
     first = [table.columns[i] for i in table.raters if table.columns[i] in reading.masks]
-    measured = {value: _measure(reading, first, value, consensus or {}) for value in dict.fromkeys(values.values())}
+    measured = {value: _measure(reading, first, value, consensus) for value in dict.fromkeys(values.values())}
     spacing = reading.grid.spacing
     return CaseDistances(
         {label: measured[value] for label, value in values.items()},
@@ -143,8 +144,9 @@ def by_value(named: Mapping[str, int]) -> dict[str, int | None]:
 
 
 def _measure(
-    reading: Reading, first: Sequence[Column], value: int | None, consensus: Mapping[str, NDArray[Any] | LabelRuns]
-) -> LabelDistances:
+    reading: Reading, first: Sequence[Column], value: int | None,
+    consensus: Mapping[str, NDArray[Any] | LabelRuns] | None,
+) -> LabelDistances:  # fmt: skip
     outlines, given = reading.outlines, list(reading.references)
     sessions = [pair for pair in combinations(reading.masks, 2) if pair[0].name == pair[1].name]
     between = outlines.distances_of_all(first, value)
@@ -156,15 +158,23 @@ def _measure(
         for (a, _), found in between.items()
         if not found.undefined
     )
-    others = {Column(name, "algorithm"): _outline(reading, array, value) for name, array in consensus.items()}
+    others = {Column(name, "algorithm"): _outline(reading, array, value) for name, array in (consensus or {}).items()}
     for column, outline in others.items():
         for other in (*first, *given):
             found = surface_distances(outlines.of(other, value).surface, outline.surface)
             pair = (other, column) if other in first else (column, other)
             pairs[pair] = found if other in first else SurfaceDistances(found.b_to_a, found.a_to_b)
+    medians = between.medians if isinstance(between, PackedPairs) else median_distances(between.values())
+    if consensus is not None:  # where raters are compared with it, distances between them serve the tolerance alone
+        return LabelDistances(pairs, widths, medians)
     if isinstance(between, dict):
-        return LabelDistances(between | pairs, widths)
-    return LabelDistances(ChainMap(pairs, between), widths)  # type: ignore[arg-type]  # many pairs stay packed
+        return LabelDistances(between | pairs, widths, medians)
+    return LabelDistances(ChainMap(pairs, between), widths, medians)  # type: ignore[arg-type]  # many pairs stay packed
+
+
+def median_distances(pairs: Iterable[SurfaceDistances]) -> tuple[float, ...]:
+    """The median distance of every pair that has one."""
+    return tuple(m for m in (rater_tolerance([d], 50) for d in pairs) if not math.isnan(m))
 
 
 def _outline(reading: Reading, decided: NDArray[Any] | LabelRuns, value: int | None) -> Outline:
@@ -203,9 +213,9 @@ class StudyDistances:
             return Undefined("mixed_units")
         here = [(case, case.labels[label]) for case in self.cases.values() if label in case.labels]
         widths = [width for _, found in here for width in found.half_widths]
-        pairs = (d for _, found in here for (a, b), d in found.pairs.items() if _is_between(a, b))
+        medians = [median for _, found in here for median in found.medians]
         half_width = float(np.median(widths)) if widths else math.nan
-        return default_tolerance(pairs, half_width, [case.pixel for case, _ in here])
+        return default_tolerance(medians, half_width, [case.pixel for case, _ in here])
 
     @property
     def unit(self) -> str:
@@ -239,7 +249,7 @@ def to_json(case: CaseDistances | None) -> dict[str, Any] | None:
         "labels": {name: next(i for i, d in enumerate(distinct) if d is found) for name, found in case.labels.items()},
         "found": [
             {"pairs": [[_column(a), _column(b), _counts(d), d.undefined] for (a, b), d in found.pairs.items()],
-             "half_widths": list(found.half_widths)}
+             "half_widths": list(found.half_widths), "medians": list(found.medians)}
             for found in distinct
         ],
         "distances": _pack([side.distances for side in sides]),
@@ -281,13 +291,9 @@ def from_json(kept: dict[str, Any] | None) -> CaseDistances | None:
             parts = [slice(*ends) for ends in pairwise(starts)]
             sides = [DirectedDistances(distances[part], sizes[part], why) for part in parts]
             pairs[Column(*a), Column(*b)] = SurfaceDistances(*sides)
-        found.append(LabelDistances(pairs, tuple(each["half_widths"])))
+        found.append(LabelDistances(pairs, tuple(each["half_widths"]), tuple(each["medians"])))
     labels = {name: found[place] for name, place in kept["labels"].items()}
     return CaseDistances(labels, kept["unit"], float(kept["pixel"]))
-
-
-def _is_between(a: Column, b: Column) -> bool:
-    return a.role == b.role == "rater" and a.name != b.name
 
 
 def _series(by_case: Sequence[Values], label: str, extra: tuple[object, ...]) -> list[Series]:

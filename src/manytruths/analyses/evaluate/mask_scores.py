@@ -42,7 +42,7 @@ from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ...raters.broken_masks import pixel_name
 from ...study import Case, Progress, Study
-from ..agree.distances import default_tolerance
+from ..agree.distances import default_tolerance, median_distances
 from ..agree.references import SIZE_DIFFERENCE, SIZES, size_unit, size_units
 from ..tables import Series, Settings, mean_rows, region_of, summarise
 from .case_scores import (
@@ -334,7 +334,7 @@ def _score_label(
 
 def _tolerance(cases: Sequence[LabelCounts], half_width: float) -> float:
     pairs = (d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater")
-    return default_tolerance(pairs, half_width, [counts.pixel for counts in cases])
+    return default_tolerance(median_distances(pairs), half_width, [counts.pixel for counts in cases])
 
 
 def _half_width(cases: Iterable[LabelCounts]) -> float:

@@ -47,7 +47,7 @@ SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
 
-KEPT_FORMAT = 2
+KEPT_FORMAT = 3
 """Of finished cases; those in an earlier one are computed again."""
 
 Array = NDArray[Any]
