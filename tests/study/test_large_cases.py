@@ -11,7 +11,7 @@ from PIL import Image
 
 import manytruths as mt
 from manytruths import InputError
-from manytruths.core import tiles
+from manytruths.core import runs, tiles
 from manytruths.io import files, zarr_store
 
 SHAPE = (300, 260)
@@ -120,7 +120,7 @@ def test_second_readings_and_pooled_rates(tmp_path, small_tiles, rates):
         assert text(found, table) == text(whole, table), table
 
 
-def test_check_counts_absent_chunks_and_says_what_it_leaves_out(tmp_path, small_tiles):
+def test_check_counts_absent_chunks(tmp_path, small_tiles):
     root = write(tmp_path, {"p0": masks_of(0)})
     wanted = mt.check(str(root / "png/{rater}/{case}.png"))
     small_tiles()
@@ -131,7 +131,7 @@ def test_check_counts_absent_chunks_and_says_what_it_leaves_out(tmp_path, small_
     assert rows[0].value > 0
     messages = [problem.message for problem in found.problems]
     assert any("rater A marks both sides of 1 absent chunks, the first 2/2" in message for message in messages)
-    assert any("not searched for broken masks" in message for message in messages)
+    assert not any("broken masks" in message for message in messages)
     marked = [row.value for row in wanted.tables["coverage"].rows if row.statistic == "marked"]
     again = [row.value for row in found.tables["coverage"].rows if row.statistic == "marked"]
     assert marked[1:] == again[1:]
@@ -141,11 +141,24 @@ def test_what_is_left_out_is_said(tmp_path, small_tiles):
     root = write(tmp_path, {"p0": masks_of(0), "p1": masks_of(1)})
     small_tiles()
     study = opened(root, "zarr")
-    (note,) = [note for note in mt.agree(study).notes if "by tile" in note]
-    assert "p0, p1" in note
-    assert "sizes, distances, lesions" in note
-    (note,) = [note for note in mt.fuse(study).notes if "by tile" in note]
-    assert "distances" in note
+    (note,) = [note for note in mt.agree(study, out=root / "out").notes if "by tile" in note]
+    assert note.endswith("p0, p1; left out there: heatmaps")
+    (note,) = [note for note in mt.fuse(study, out=root / "out").notes if "by tile" in note]
+    assert note.endswith("p0, p1; left out there: pictures")
+
+
+def test_masks_of_noise_are_counted_and_not_looked_at(tmp_path, small_tiles, monkeypatch):
+    noise = {rater: np.random.default_rng(ord(rater)).integers(0, 2, SHAPE).astype(np.uint8) for rater in "AB"}
+    root = write(tmp_path, {"p0": noise})
+    small_tiles()
+    monkeypatch.setattr(runs, "MOST_RUNS", 1000)
+    template = str(root / "zarr/{rater}/{case}.zarr")
+    with pytest.raises(InputError, match=r"case p0, rater A: the mask has more than 1,000 runs .*--measure none"):
+        mt.agree(template)
+    (note,) = [note for note in mt.agree(template, measure="none", pictures=False).notes if "by tile" in note]
+    assert note.endswith("left out there: the search for broken masks")
+    messages = [problem.message for problem in mt.check(template).problems]
+    assert "case p0: 300×260 pixels of noise are not searched for broken masks" in messages
 
 
 @pytest.mark.parametrize("method", ["lsml", "lesions:0.5", "staple_map"])

@@ -1,6 +1,7 @@
 """Neighbours across tiles: cases that are read by tile have the numbers of the same masks in one piece."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,18 @@ from manytruths.core.mask_arrays import HIDDEN
 from manytruths.core.runs import LabelRuns, divide_runs, read_runs
 from manytruths.io import files
 from manytruths.shape import surfaces
+from manytruths.shape.mask_errors import (
+    RATIOS,
+    Scale,
+    Turn,
+    best_offset,
+    profiles_of,
+    scale_mask,
+    shifted_dice,
+    shifted_overlap,
+    trace_mask,
+    turn_mask,
+)
 
 SPACINGS = {2: (0.5, 0.7), 3: (2.0, 0.5, 0.7)}
 
@@ -230,8 +243,7 @@ def test_agree_and_fuse_have_the_numbers_of_one_piece(tmp_path, shape, options, 
     study = opened()
     assert study["p0"].read(by_tile=True).is_large
     for wanted, found in ((agreed, mt.agree(study, pictures=True)), (fused, mt.fuse(study))):
-        # broken masks are not searched for, and references not counted
-        assert set(wanted.tables) - set(found.tables) <= {"masks", "reference_scores"}
+        assert set(found.tables) == set(wanted.tables)
         for table in found.tables:
             assert text(found, table) == text(wanted, table), table
 
@@ -287,3 +299,52 @@ def test_what_needs_more_runs_than_memory_is_refused_with_the_rater(tmp_path, mo
     with pytest.raises(InputError, match=r"^case p0, rater A: the mask has more than 100 runs"):
         mt.agree(template)
     assert mt.agree(template, measure="none", pictures=False).tables["agreement"].rows
+
+
+@given(masks(labels=3, axes=(1, 2, 3)), st.integers(0, 2**32))
+def test_traces_of_broken_masks_from_runs(made, seed):
+    mask, rng = made[0] != 0, np.random.default_rng(seed)
+    other = rng.permuted(mask, axis=0)
+    one, two = read_runs(mask), read_runs(other)
+    wanted, found = trace_mask(mask), trace_mask(one)
+    assert replace(found, digest=b"") == replace(wanted, digest=b"")
+    assert (found.digest == trace_mask(two).digest) == (mask == other).all()
+    for mine, theirs in zip(profiles_of(one), profiles_of(mask), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    offset = [int(rng.integers(-n, n + 1)) for n in mask.shape]
+    assert shifted_overlap(one, two, offset) == shifted_overlap(mask, other, offset)
+    assert shifted_dice(one, two, offset) == shifted_dice(mask, other, offset)
+    assert best_offset(one, [two]) == best_offset(mask, [other])
+    order, flipped = tuple(rng.permutation(mask.ndim).tolist()), tuple(np.flatnonzero(rng.random(mask.ndim) < 0.5))
+    turn = Turn(order, flipped, 0.0, 0.0)
+    np.testing.assert_array_equal(np.asarray(turn_mask(one, turn)), turn_mask(mask, turn))
+    scale = Scale(tuple(rng.choice(RATIOS, mask.ndim).tolist()), str(rng.choice(["corner", "centre"])))
+    np.testing.assert_array_equal(np.asarray(scale_mask(one, scale)), scale_mask(mask, scale))
+
+
+@pytest.mark.parametrize("kind", ["turned", "shifted", "inverted", "scaled", "labels", "speckle", "pinholes"])
+def test_broken_masks_of_large_cases_are_found(tmp_path, kind, monkeypatch):
+    rng, shape = np.random.default_rng(7), (64, 64)
+    labels = 3 if kind == "labels" else 1
+    masks = {}
+    for rater in "ABCD":
+        masks[rater] = np.zeros(shape, np.uint8)
+        for label in range(1, labels + 1):
+            low = rng.integers(0, 3, 2) + np.array([4, 6 + 12 * (label - 1)])
+            masks[rater][low[0] : low[0] + 25, low[1] : low[1] + (8 if labels > 1 else 18)] = label
+    spots = rng.random(shape) < 0.08
+    broken = {
+        "turned": lambda m: m[::-1].copy(), "shifted": lambda m: np.roll(m, (30, 25), (0, 1)),
+        "inverted": lambda m: 1 - m, "scaled": lambda m: np.kron(m, np.ones((2, 2), np.uint8))[:64, :64],
+        "labels": lambda m: np.array([0, 2, 3, 1], np.uint8)[m], "speckle": lambda m: m | spots.astype(np.uint8),
+        "pinholes": lambda m: m * ~spots,
+    }  # fmt: skip
+    masks["D"] = broken[kind](masks["D"])
+    write(tmp_path, {"p0": masks}, rng)
+    template = str(tmp_path / "{rater}/{case}.zarr")
+    wanted = mt.agree(template, measure="none")
+    monkeypatch.setattr(files, "LARGE", 100)
+    found = mt.agree(template, measure="none")
+    assert not any("by tile" in note for note in found.notes)
+    assert text(found, "masks") == text(wanted, "masks")
+    assert wanted.tables["masks"].rows

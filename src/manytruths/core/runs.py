@@ -25,6 +25,10 @@ MOST_RUNS = 1 << 24
 """Of one mask; what is made of them takes some hundred bytes each."""
 
 
+class TooManyRuns(InputError):
+    """A mask has more runs than memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class LabelRuns:
     """Runs of equal marked pixels, in array order; what is 0 is not listed.
@@ -207,7 +211,7 @@ def read_runs(array: Array | LazyArray) -> LabelRuns:
         parts.append(_tile_runs(fill_masked(load(array, where)), where, array.shape))
         count += len(parts[-1][0])
         if count > MOST_RUNS:
-            raise InputError(
+            raise TooManyRuns(
                 f"the mask has more than {MOST_RUNS:,} runs of equal pixels, too many to look at neighbours; "
                 "remove noise from it, crop it, or leave out what is measured (agree --measure none --no-pictures, "
                 "fuse --no-distances)"

@@ -20,13 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.columns import Column
+from ..core.mask_arrays import HIDDEN
+from ..core.runs import LabelRuns
 from ..core.tally import Tally, cross_tabulate
 from ..shape.mask_errors import (
     ALIKE,
     MOST_CHANCE,
+    Marks,
     MaskTrace,
     are_similar_sizes,
     best_offset,
+    count_marked,
+    count_shared,
     find_lags,
     find_scales,
     find_turn,
@@ -37,11 +42,11 @@ from ..shape.mask_errors import (
     shifted_overlap,
     trace_mask,
     trace_masks,
+    turn_mask,
 )
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 FULL = 0.95
 """Share of the image from which nearly all of it is marked."""
@@ -143,15 +148,15 @@ class MaskReview:
     apart: Mapping[Column, float] = field(default_factory=dict)
 
 
-def review_masks(tally: Tally, masks: Mapping[Column, Array], void: int | None = None) -> MaskReview:
+def review_masks(tally: Tally, masks: Mapping[Column, Array | LabelRuns], void: int | None = None) -> MaskReview:
     """Look for broken masks among those of one case.
 
     Parameters
     ----------
     tally : Tally
         The patterns of the whole image.
-    masks : mapping of Column to array
-        The masks that were counted, by rater and session.
+    masks : mapping of Column to array or LabelRuns
+        The masks that were counted, by rater and session; of large ones the runs.
     void : int, optional
         The value that means "not rated".
 
@@ -186,7 +191,7 @@ class _Case:
     columns: tuple[Column, ...]
     first: tuple[int, ...]
     """Each rater in the first session that there is."""
-    masks: list[Mask]
+    masks: list[Marks]
     """Of several labels, every second one."""
     traces: list[MaskTrace]
     """Of all labels."""
@@ -199,7 +204,7 @@ class _Case:
     base_is_background: bool
 
     @classmethod
-    def of(cls, tally: Tally, masks: Mapping[Column, Array], void: int | None) -> _Case | None:
+    def of(cls, tally: Tally, masks: Mapping[Column, Array | LabelRuns], void: int | None) -> _Case | None:
         columns = tuple(c for c in tally.columns if c in masks and c.role == "rater")
         if tally.labels.background is None or not columns:
             return None
@@ -210,9 +215,10 @@ class _Case:
         by_label = None
         if several and len(tally.labels) <= MOST_LABELS:
             by_label = cross_tabulate(tally.patterns, tally.counts, where, len(tally.labels))
-        values = [np.ma.getdata(masks[c]) for c in columns]
+        values = [masks[c] if isinstance(masks[c], LabelRuns) else np.ma.getdata(masks[c]) for c in columns]
         marked = [_is_marked(v, tally.labels.values[base], void) for v in values]
-        looked_at = [np.isin(v, [tally.labels.values[code] for code in shown]) for v in values] if several else marked
+        chosen_values = [tally.labels.values[code] for code in shown]
+        looked_at = [_has_value(v, chosen_values) for v in values] if several else marked
         if several:
             traces = [trace_mask(m, v, part) for m, v, part in zip(marked, values, looked_at, strict=True)]
         else:
@@ -262,7 +268,7 @@ class _Case:
 
     def chance(self, i: int) -> float:
         """Dice with the other raters of a mask that has nothing to do with them: the share of the image they mark."""
-        return min(MOST_CHANCE, _median([self.sizes[k] for k in self.others(i)]) / self.masks[i].size)
+        return min(MOST_CHANCE, _median([self.sizes[k] for k in self.others(i)]) / math.prod(self.masks[i].shape))
 
     def apart(self, i: int) -> float:
         """Pixels in which a mask differs from the nearest other rater's, over its outline; NaN if there is none."""
@@ -344,9 +350,20 @@ def _most_frequent(tally: Tally, where: Sequence[int]) -> int:
     return int(np.argmax(totals)) if totals[background] < max(totals) else background
 
 
-def _is_marked(values: Array, base: int, void: int | None) -> Mask:
+def _is_marked(values: Array | LabelRuns, base: int, void: int | None) -> Marks:
+    if isinstance(values, LabelRuns):
+        kept = values.hide(void)
+        marked = kept.select((kept.values != base) & (kept.values != HIDDEN)).marks()
+        return marked if base == 0 else marked.join(values.complement()).join()
     marked = values != base
     return marked if void is None else np.asarray(marked & (values != void))
+
+
+def _has_value(values: Array | LabelRuns, wanted: Sequence[int]) -> Marks:
+    if isinstance(values, LabelRuns):
+        marked = values.select(np.isin(values.values, wanted)).marks()
+        return marked.join(values.complement()) if 0 in wanted else marked
+    return np.isin(values, wanted)
 
 
 # -- one mask against the others -------------------------------------------------------------------
@@ -385,7 +402,7 @@ def _suspects(case: _Case, i: int, others: list[int]) -> tuple[Column, ...]:
 
 def _inverted(case: _Case, i: int, others: list[int]) -> Iterator[Change]:
     if case.base_is_background:
-        left, fits = case.masks[i].size - case.sizes[i], list[float]()
+        left, fits = math.prod(case.masks[i].shape) - case.sizes[i], list[float]()
         for k in others:
             size = case.sizes[k]
             overlap = 2 * (size - case.both[i, k]) / (left + size)
@@ -397,16 +414,16 @@ def _turned(case: _Case, i: int, others: list[int]) -> Iterator[Change]:
     trace = case.traces[i]
     way = find_turn(trace.points, *(case.traces[k].points for k in others), lengths=trace.shape)
     if way is not None:
-        turned = np.flip(case.masks[i].transpose(way.order), way.flipped)
+        turned = turn_mask(case.masks[i], way)
         yield "turned", [_similar_dice(case, turned, k) for k in others], str(way)
 
 
-def _similar_dice(case: _Case, changed: Mask, k: int) -> float:
+def _similar_dice(case: _Case, changed: Marks, k: int) -> float:
     """Dice of a changed mask with another rater's, if they are of about the same size."""
-    size, other = int(np.count_nonzero(changed)), case.sizes[k]
+    size, other = count_marked(changed), case.sizes[k]
     if not are_similar_sizes(size, other):
         return 0.0
-    return float(2 * np.count_nonzero(changed & case.masks[k]) / (size + other))
+    return float(2 * count_shared(changed, case.masks[k]) / (size + other))
 
 
 def _shifted(case: _Case, i: int, others: list[int]) -> Iterator[Change]:

@@ -12,16 +12,21 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import GridError
+from ..core.runs import LabelRuns, expand
+from .components import number_runs
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Marks = Mask | LabelRuns
+"""A mask in memory, or the runs of a large one: what is found is the same."""
 Words = NDArray[np.uint64]
 
 ALIKE = 0.5
@@ -121,7 +126,7 @@ class MaskTrace:
         return self.marked / max(1, math.prod(self.shape))
 
 
-def trace_mask(mask: Mask, values: Array | None = None, part: Mask | None = None) -> MaskTrace:
+def trace_mask(mask: Marks, values: Array | LabelRuns | None = None, part: Marks | None = None) -> MaskTrace:
     """Summarise a mask; ``values`` are its labels where there are several, ``part`` those that points are kept of.
 
     >>> mask = np.zeros((8, 8), bool)
@@ -130,29 +135,31 @@ def trace_mask(mask: Mask, values: Array | None = None, part: Mask | None = None
     >>> trace.marked, trace.specks, trace.pinholes
     (25, 1, 1)
     """
+    if isinstance(mask, LabelRuns):
+        return _trace_runs(mask, values if isinstance(values, LabelRuns) else mask, mask if part is None else part)
+    assert not isinstance(values, LabelRuns)
     # the memory order of the file: counts do not depend on it
     ordered = mask.T if mask.flags.f_contiguous else mask
     held = None if values is None else np.ascontiguousarray(values.T if values.flags.f_contiguous else values)
-    return _trace_stack(ordered[None], mask.shape, None if held is None else [held], [mask if part is None else part])[
-        0
-    ]
+    stack = _trace_stack(ordered[None], mask.shape, None if held is None else [held], [mask if part is None else part])
+    return stack[0]
 
 
-def trace_masks(masks: Sequence[Mask]) -> list[MaskTrace]:
+def trace_masks(masks: Sequence[Marks]) -> list[MaskTrace]:
     """Summarise masks of one case; small ones side by side, as most of their time is the overhead of calls.
 
     >>> mask = np.eye(4, dtype=bool)
     >>> trace_masks([mask, ~mask]) == [trace_mask(mask), trace_mask(~mask)]
     True
     """
-    size = sum(mask.size for mask in masks)
-    if size > MOST_AT_ONCE or not all(mask.flags.c_contiguous for mask in masks):
+    arrays = [mask for mask in masks if not isinstance(mask, LabelRuns) and mask.flags.c_contiguous]
+    if len(arrays) < len(masks) or sum(mask.size for mask in arrays) > MOST_AT_ONCE:
         return [trace_mask(mask) for mask in masks]
-    return _trace_stack(np.stack(masks), masks[0].shape, None, masks)
+    return _trace_stack(np.stack(arrays), arrays[0].shape, None, arrays)
 
 
 def _trace_stack(
-    ordered: Mask, shape: tuple[int, ...], held: Sequence[Array] | None, shown: Sequence[Mask]
+    ordered: Mask, shape: tuple[int, ...], held: Sequence[Array] | None, shown: Sequence[Marks]
 ) -> list[MaskTrace]:
     """Summaries of masks in memory order, (masks, ...); what is hashed and shown of each is given."""
     words = _pack(ordered)
@@ -162,7 +169,7 @@ def _trace_stack(
     )
     key = str(shape).encode()[:64]
     digests = [hashlib.blake2b(each.tobytes(), digest_size=16, key=key).digest() for each in held or words]
-    packed = [zlib.compress(np.packbits(_points(each)).tobytes(), 1) for each in shown]
+    packed = [_pack_points(each) for each in shown]
     return [
         MaskTrace(shape, m, digest, points, s, b - i, m - i)
         for m, s, b, i, digest, points in zip(marked, specks, between, inside, digests, packed, strict=True)
@@ -175,11 +182,77 @@ def _counts(words: Words) -> list[int]:
     return counts
 
 
-def _points(mask: Mask) -> Mask:
-    """The mask at regularly spaced points along each axis; all of a small one."""
-    if all(length <= _most_places(mask.ndim) for length in mask.shape):
-        return mask
-    return mask[np.ix_(*(_places(n, mask.ndim) for n in mask.shape))]
+def _trace_runs(marks: LabelRuns, values: LabelRuns, shown: Marks) -> MaskTrace:
+    """The same of runs; digests are equal to those of runs alone."""
+    digest = hashlib.blake2b(digest_size=16, key=f"runs {marks.shape}".encode()[:64])
+    for part in (values.starts, values.stops, values.values):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    numbered = number_runs(marks)
+    specks = np.bincount(numbered.owner, marks.lengths, numbered.count) == 1
+    counts = int(specks.sum()), _count_pinholes(marks), marks.items - _count_inside(marks)
+    return MaskTrace(marks.shape, marks.items, digest.digest(), _pack_points(shown), *counts)
+
+
+def _count_inside(marks: LabelRuns) -> int:
+    """Marked pixels between marked ones along every axis."""
+    long = marks.lengths > 2
+    inside = LabelRuns(marks.shape, marks.starts[long] + 1, marks.stops[long] - 1, marks.values[long])
+    for axis, sign in product(range(len(marks.shape) - 1), (1, -1)):
+        beside = _shift(marks, [sign if k == axis else 0 for k in range(len(marks.shape))])
+        inside = inside.intersect(cast(LabelRuns, beside))
+    return inside.items
+
+
+def _pack_points(shown: Marks) -> bytes:
+    """A mask at regularly spaced points along each axis, packed; all of a small one."""
+    axes = len(shown.shape)
+    if not isinstance(shown, LabelRuns) and max(shown.shape) <= _most_places(axes):
+        points = shown
+    else:
+        points = _take(shown, [_places(n, axes) for n in shown.shape])
+    return zlib.compress(np.packbits(points).tobytes(), 1)
+
+
+def _take(marks: Marks, places: Sequence[NDArray[np.intp]]) -> Mask:
+    """A mask at some places along each axis."""
+    if not isinstance(marks, LabelRuns):
+        return np.asarray(marks[np.ix_(*places)])
+    at = np.ravel_multi_index(np.ix_(*places), marks.shape)
+    return _is_in(marks, at)
+
+
+def _is_in(marks: LabelRuns, at: Array) -> Mask:
+    """Whether flat positions lie in runs."""
+    if not len(marks):
+        return np.zeros(at.shape, bool)
+    run = np.searchsorted(marks.starts, at, side="right") - 1
+    return np.asarray((run >= 0) & (at < marks.stops[run]))
+
+
+def _count_pinholes(marks: LabelRuns) -> int:
+    """Gaps of one pixel in a row that lie between marked pixels along the other axes, too."""
+    gap = marks.starts[1:] - marks.stops[:-1] == 1
+    at = marks.stops[:-1][gap & (marks.starts[1:] // marks.shape[-1] == marks.stops[:-1] // marks.shape[-1])]
+    at = at[at % marks.shape[-1] > 0]
+    for axis, n in enumerate(marks.shape[:-1]):
+        step = math.prod(marks.shape[axis + 1 :])
+        place = at // step % n
+        at = at[(place > 0) & (place < n - 1)]
+        at = at[_is_in(marks, at - step) & _is_in(marks, at + step)]
+    return len(at)
+
+
+def count_marked(marks: Marks) -> int:
+    """Marked pixels."""
+    return marks.items if isinstance(marks, LabelRuns) else int(np.count_nonzero(marks))
+
+
+def count_shared(marks: Marks, others: Marks) -> int:
+    """Pixels that both mark."""
+    if isinstance(marks, LabelRuns):
+        assert isinstance(others, LabelRuns)
+        return marks.intersect(others).items
+    return int(np.count_nonzero(marks & np.asarray(others)))
 
 
 def _most_places(axes: int) -> int:
@@ -323,8 +396,37 @@ def _dice(a: Mask, b: Mask, size: int) -> float:
 # -- shifted and scaled ----------------------------------------------------------------------------
 
 
-def profiles_of(mask: Mask) -> tuple[Floats, ...]:
+def turn_mask(mask: Marks, turn: Turn) -> Marks:
+    """The mask turned."""
+    if not isinstance(mask, LabelRuns):
+        return np.flip(mask.transpose(turn.order), turn.flipped)
+    turned = mask.turn(turn.order)
+    *lead, first = np.unravel_index(turned.starts, turned.shape)
+    sizes = list(enumerate(turned.shape[:-1]))
+    places = [n - 1 - lead[axis] if axis in turn.flipped else lead[axis] for axis, n in sizes]
+    width = turned.shape[-1]
+    if len(lead) in turn.flipped:
+        first = width - first - turned.lengths
+    return _at_places(turned.shape, places, first, first + turned.lengths)
+
+
+def _at_places(shape: tuple[int, ...], lead: Sequence[Integers], first: Integers, last: Integers) -> LabelRuns:
+    """Runs by their places along all axes but the last, and by their ends along this."""
+    row = np.zeros(len(first), np.int64)
+    for at, n in zip(lead, shape[:-1], strict=True):
+        row = row * n + at
+    starts = row * shape[-1] + first
+    return LabelRuns(shape, starts, starts + last - first, np.ones(len(starts), np.bool_)).join()
+
+
+def profiles_of(mask: Marks) -> tuple[Floats, ...]:
     """Marked pixels at each place along each axis."""
+    if isinstance(mask, LabelRuns):
+        *lead, first = np.unravel_index(mask.starts, mask.shape)
+        by_line = [np.bincount(at, mask.lengths, n) for at, n in zip(lead, mask.shape, strict=False)]
+        n = mask.shape[-1] + 1
+        ends = np.bincount(first, minlength=n) - np.bincount(first + mask.lengths, minlength=n)
+        return (*(each.astype(np.float64) for each in by_line), np.cumsum(ends)[:-1].astype(np.float64))
     counts = mask.view(np.uint8)
     axes = range(mask.ndim)
     return tuple(
@@ -365,7 +467,7 @@ def _correlate_profiles(mine: Floats, theirs: Floats, size: int) -> Floats:
     return np.asarray(np.fft.irfft(product_of, size) / np.where(norms == 0, 1.0, norms)[:, None])
 
 
-def best_offset(mask: Mask, others: Sequence[Mask]) -> tuple[int, ...]:
+def best_offset(mask: Marks, others: Sequence[Marks]) -> tuple[int, ...]:
     """By how many pixels a mask must move to mark most of what others mark; by correlating whole masks.
 
     Large masks are first correlated at every second, third, … pixel, and then moved by less and less.
@@ -375,13 +477,14 @@ def best_offset(mask: Mask, others: Sequence[Mask]) -> tuple[int, ...]:
     >>> best_offset(a, [np.roll(a, (5, -1), (0, 1))])
     (5, -1)
     """
-    step = max(1, math.ceil((mask.size / MOST_CORRELATED) ** (1 / mask.ndim)))
-    every = (slice(None, None, step),) * mask.ndim
-    summed = np.asarray(np.sum([other[every] for other in others], axis=0), np.float32)
-    offset = np.array(_correlate(mask[every].astype(np.float32), summed)) * step
+    shape, axes = mask.shape, len(mask.shape)
+    step = max(1, math.ceil((math.prod(shape) / MOST_CORRELATED) ** (1 / axes)))
+    every = [np.arange(0, n, step) for n in shape]
+    summed = np.asarray(np.sum([_take(other, every) for other in others], axis=0), np.float32)
+    offset = np.array(_correlate(_take(mask, every).astype(np.float32), summed)) * step
     while step > 1:
         step = (step + 1) // 2 if step > 2 else 1
-        near = [offset + step * np.array(way) for way in product((0, -1, 1), repeat=mask.ndim)]
+        near = [offset + step * np.array(way) for way in product((0, -1, 1), repeat=axes)]
         overlaps = [sum(shifted_overlap(mask, other, way.tolist()) for other in others) for way in near]
         offset = near[int(np.argmax(overlaps))]
     return tuple(offset.tolist())
@@ -397,23 +500,42 @@ def _correlate(mine: NDArray[np.float32], theirs: NDArray[np.float32]) -> list[i
     return [int(lag) if lag < size // 2 else int(lag) - size for lag, size in zip(best, sizes, strict=True)]
 
 
-def shifted_overlap(mask: Mask, other: Mask, offset: Sequence[int]) -> int:
+def _shift(marks: Marks, offset: Sequence[int], back: bool = False) -> Marks:
+    """What stays in the image when a mask is moved; ``back``, what of the other mask lies where it can be met.
+
+    Both in their window of the image, runs where they lie when the first has moved.
+    """
+    if not isinstance(marks, LabelRuns):
+        return marks[_windows(marks.shape, offset)[1 if back else 0]]
+    *lead, first = np.unravel_index(marks.starts, marks.shape)
+    last = first + marks.lengths
+    low = [max(0, step) for step in offset]
+    high = [n + min(0, step) for n, step in zip(marks.shape, offset, strict=True)]
+    moves = [0] * len(low) if back else list(offset)
+    lead = [at + step for at, step in zip(lead, moves, strict=False)]
+    first, last = np.maximum(first + moves[-1], low[-1]), np.minimum(last + moves[-1], high[-1])
+    inside = last > first
+    for at, a, b in zip(lead, low, high, strict=False):
+        inside &= (at >= a) & (at < b)
+    return _at_places(marks.shape, [at[inside] for at in lead], first[inside], last[inside])
+
+
+def shifted_overlap(mask: Marks, other: Marks, offset: Sequence[int]) -> int:
     """Pixels that a mask marks together with another after it is moved by whole pixels."""
-    mine, theirs = _windows(mask.shape, offset)
-    return int(np.count_nonzero(mask[mine] & other[theirs]))
+    return count_shared(_shift(mask, offset), _shift(other, offset, back=True))
 
 
-def shifted_dice(mask: Mask, other: Mask, offset: Sequence[int]) -> float:
+def shifted_dice(mask: Marks, other: Marks, offset: Sequence[int]) -> float:
     """Dice after a mask is moved, where it still shows something; 0 where that leaves less than half of either.
 
     A mask that was shifted has lost what left the image: there it says nothing.
     """
-    mine, theirs = _windows(mask.shape, offset)
-    here, there = int(np.count_nonzero(mask[mine])), int(np.count_nonzero(other[theirs]))
-    whole = int(np.count_nonzero(mask)), int(np.count_nonzero(other))
+    mine, theirs = _shift(mask, offset), _shift(other, offset, back=True)
+    here, there = count_marked(mine), count_marked(theirs)
+    whole = count_marked(mask), count_marked(other)
     if 2 * here < whole[0] or 2 * there < whole[1] or not are_similar_sizes(here, there):
         return 0.0
-    return float(2 * np.count_nonzero(mask[mine] & other[theirs]) / (here + there))
+    return float(2 * count_shared(mine, theirs) / (here + there))
 
 
 def _windows(shape: Sequence[int], offset: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -459,19 +581,34 @@ def find_scales(mask: Mask, others: Sequence[Mask], most: int = 2) -> list[Scale
         for factors in sorted(ways):
             if are_similar_sizes(int(size * math.prod(factors)), theirs):
                 scales = [Scale(factors, anchor) for anchor in ("corner", "centre")]
-                tried += [(_median_dice(scale_mask(mask, scale), others), scale) for scale in scales]
+                tried += [(_median_dice(np.asarray(scale_mask(mask, scale)), others), scale) for scale in scales]
     return [scale for _, scale in sorted(tried, key=lambda each: -each[0])[:most]]
 
 
-def scale_mask(mask: Mask, scale: Scale) -> Mask:
+def scale_mask(mask: Marks, scale: Scale) -> Marks:
     """The mask drawn larger or smaller on a grid of the same size, by nearest neighbour."""
-    places, inside = [], []
+    sources = []
     for length, factor in zip(mask.shape, scale.factors, strict=True):
         fixed = 0.0 if scale.anchor == "corner" else length / 2
-        at = np.floor((np.arange(length) + 0.5 - fixed) / factor + fixed).astype(np.intp)
-        inside.append((at >= 0) & (at < length))
-        places.append(at.clip(0, length - 1))
-    result: Mask = mask[np.ix_(*places)]
+        sources.append(np.floor((np.arange(length) + 0.5 - fixed) / factor + fixed).astype(np.intp))
+    if isinstance(mask, LabelRuns):
+        return _scale_runs(mask, sources)
+    inside = [(at >= 0) & (at < n) for at, n in zip(sources, mask.shape, strict=True)]
+    result: Mask = mask[np.ix_(*(at.clip(0, n - 1) for at, n in zip(sources, mask.shape, strict=True)))]
     for axis, here in enumerate(inside):
         result[(slice(None),) * axis + (~here,)] = False
     return result
+
+
+def _scale_runs(marks: LabelRuns, sources: Sequence[NDArray[np.intp]]) -> LabelRuns:
+    """Runs drawn where their pixels are looked up: ``sources`` are the places along each axis, and rise."""
+    *lead, first = np.unravel_index(marks.starts, marks.shape)
+    last = np.searchsorted(sources[-1], first + marks.lengths)
+    ends = [np.searchsorted(sources[-1], first), last]
+    for axis in range(len(lead)):
+        low, high = (np.searchsorted(sources[axis], lead[axis] + more) for more in (0, 1))
+        lead = [np.repeat(at, high - low) for at in lead]
+        ends = [np.repeat(at, high - low) for at in ends]
+        lead[axis] = expand(low, high - low)
+    there = ends[1] > ends[0]
+    return _at_places(marks.shape, [at[there] for at in lead], ends[0][there], ends[1][there])

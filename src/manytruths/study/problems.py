@@ -76,7 +76,7 @@ def check_case(case: Case) -> Checked:
             whole = table if table.region == "whole" else reading.tally("whole", judged=False)
             review = review_reading(reading, whole)
             copied = [] if reading.is_large else list(_copied_references(reading))
-        if reading.is_large:
+        if reading.is_large and not review.traces and table is not None and table.labels.background is not None:
             problems += _large(reading)
     marked = {str(c): _marked(table, c) for c in case.masks}
     problems += [
@@ -197,9 +197,9 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
 
 
 def _large(reading: Reading) -> Iterator[Problem]:
-    """What is not looked at in large masks, and what their stores lack."""
+    """Large masks of too much noise to be looked at."""
     case = reading.case
-    message = f"case {case.name}: {times(reading.grid.shape)} pixels are not searched for broken masks"
+    message = f"case {case.name}: {times(reading.grid.shape)} pixels of noise are not searched for broken masks"
     yield Problem("warning", "large", message, case.name)
 
 

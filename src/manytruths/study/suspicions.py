@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.columns import Column
+from ..core.runs import TooManyRuns
 from ..core.tally import Tally
 from ..raters.broken_masks import (
     LEAST_SHIFT,
@@ -130,11 +131,15 @@ UNBROKEN = ("missing_marks", "identical_raters", "identical_sessions")
 
 
 def review_reading(reading: Reading, table: Tally) -> MaskReview:
-    """Look for broken masks of a case; ``table`` holds the whole image. Large ones are not looked at."""
+    """Look for broken masks of a case; ``table`` holds the whole image. Large ones of noise are not looked at."""
     # those of tally files were looked at where the masks are
-    if reading.is_large or reading.counts is not None:
+    if reading.counts is not None:
         return MaskReview()
-    return review_masks(table, reading.masks, reading.case.options.void)
+    try:
+        masks = {c: reading.runs(mask) if reading.is_large else mask for c, mask in reading.masks.items()}
+    except TooManyRuns:
+        return MaskReview()
+    return review_masks(table, masks, reading.case.options.void)
 
 
 def find_suspicions(study: Study, reviews: Mapping[str, MaskReview]) -> tuple[Suspicion, ...]:

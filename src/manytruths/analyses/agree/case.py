@@ -140,7 +140,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     )  # fmt: skip
     if large:
         measured = _look_by_runs(reading, whole, plan, measured) if plan.looks else measured
-        return replace(measured, left_out=_left_out(reading, plan))
+        return replace(measured, left_out=_left_out(reading, plan, measured))
     if not plan.looks:
         return measured
     several = whole.labels.several
@@ -186,12 +186,12 @@ def _without_image(reading: Reading) -> str:
     return f"case {reading.case.name}: heatmap without its image: {problem}" if problem else ""
 
 
-def _left_out(reading: Reading, plan: MapOptions) -> str:
+def _left_out(reading: Reading, plan: MapOptions, measured: CaseAgreement) -> str:
     """What is not measured of a case that is read by tile."""
-    case = reading.case
+    case, noise = reading.case, not measured.review.traces and measured.tally.labels.background is not None
     return name_left_out({
         "heatmaps": plan.folder is not None, "edits": bool(case.edits),
-        "scores against references": bool(case.references), "the search for broken masks": True,
+        "scores against references": bool(case.references), "the search for broken masks": noise,
     })  # fmt: skip
 
 
