@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 from dask_cluster import Cluster, kill_worker
 from manytruths.core.errors import CallError, EngineError, FormatError
+from manytruths.io.kept import code_version
 from manytruths.study import engine
 from manytruths.study.engine import map_on, open_engine, run_batch
 from study_folders import command, write_study
@@ -91,12 +92,14 @@ def test_a_broken_executor_is_named():
 
 
 def test_another_version_is_refused(tmp_path):
-    with pytest.raises(EngineError, match=r"has manytruths 0.1.0.dev0, this is 0.0.9; install the same version there"):
+    with pytest.raises(
+        EngineError, match=r"has manytruths 0.1.0.dev0 [0-9a-f]+, this is 0.0.9; install the same version there"
+    ):
         run_batch(pickle.dumps((square, [(0, 1)])), "0.0.9", os.getcwd(), ())
     with pytest.raises(EngineError, match=r"does not see .*/elsewhere; masks and results must be on disks"):
-        run_batch(pickle.dumps((square, [(0, 1)])), mt.__version__, str(tmp_path / "elsewhere"), ())
+        run_batch(pickle.dumps((square, [(0, 1)])), code_version(), str(tmp_path / "elsewhere"), ())
     with pytest.raises(EngineError, match=r"does not see .*/out; masks and results must be on disks"):
-        run_batch(pickle.dumps((square, [])), mt.__version__, os.getcwd(), [str(tmp_path / "out" / ".part-x" / "y")])
+        run_batch(pickle.dumps((square, [])), code_version(), os.getcwd(), [str(tmp_path / "out" / ".part-x" / "y")])
 
 
 def test_an_executor_of_the_caller(tmp_path):

@@ -188,7 +188,7 @@ def test_large_cases_among_small_ones(tmp_path, large, monkeypatch):
     for number, name in enumerate(names):
         write(root, name, masks_of(number))
     seen = []
-    monkeypatch.setattr(crew, "_is_large", lambda case: case.name in ("p2", "p4", "p5"))
+    monkeypatch.setattr(crew, "is_large_case", lambda case: case.name in ("p2", "p4", "p5"))
     study = opened(root, "zarr")
     assert choose_spread(list(study), None, 2) == {"p5"}
     assert choose_spread(list(study), None, 3) == set()

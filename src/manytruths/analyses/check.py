@@ -155,8 +155,9 @@ def check(
     need_pixels(study, "check")
     if jobs < 1:
         raise CallError(f"jobs must be at least 1; got {jobs}")
-    with results_folder(out, "check", jobs=jobs) as folder:
-        cases = {case.name: checked for case, checked in study.map(check_case, jobs=jobs, progress=progress)}
+    with results_folder(out, "check", jobs=jobs, keeps=True) as folder:
+        found = study.map(check_case, jobs=jobs, progress=progress, keep=True)
+        cases = {case.name: checked for case, checked in found}
         problems = [Problem("error", "files", str(error)) for error in before]
         suspicions = find_suspicions(study, {name: checked.review for name, checked in cases.items()})
         problems += [_suspected(suspicion) for suspicion in suspicions]

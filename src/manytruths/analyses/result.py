@@ -174,18 +174,23 @@ class Result(ABC):
 
 @contextmanager
 def results_folder(
-    out: str | Path | None, command: str, *, jobs: int | None = None, goes_on: bool = False, ours: Sequence[str] = ()
+    out: str | Path | None,
+    command: str,
+    *,
+    jobs: int | None = None,
+    goes_on: bool = False,
+    keeps: bool = False,
+    ours: Sequence[str] = (),
 ) -> Iterator[Path | None]:
     """The folder that a command writes into, which takes the place of its earlier results when the block ends well.
 
-    Without ``out`` there is none, and nothing is written.
+    Without ``out`` there is none, and nothing is written. With ``keeps`` the next run goes on with finished cases.
     """
     if out is None:
         yield None
         return
-    with replacing(Path(out) / command, ours=ours, goes_on=goes_on, run={} if jobs is None else {"jobs": jobs}) as (
-        stage,
-    ):
+    run = {} if jobs is None else {"jobs": jobs}
+    with replacing(Path(out) / command, ours=ours, goes_on=goes_on, keeps=keeps, run=run) as (stage,):
         yield stage
 
 

@@ -35,7 +35,7 @@ _KEYWORD = re.compile(r"[a-z_]+(?=:| is | must )")
 LONGEST = 300
 """Characters of a message from other packages."""
 RESUMABLE = ("fuse", "train", "phantom")
-"""Commands that keep finished cases when they are stopped."""
+"""Commands that always keep finished cases when they are stopped; others do after some seconds of work."""
 ALL_PROBLEMS = " (manytruths check lists all problems)"
 
 
@@ -81,7 +81,8 @@ def name_option(message: str, given: Sequence[str]) -> str:
 
 def _stopped(number: int, given: Sequence[str]) -> Failure:
     by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
-    goes_on = given and given[0] in RESUMABLE
+    results = sys.modules.get("manytruths.io.results")
+    goes_on = (given and given[0] in RESUMABLE) or (results is not None and results.left_to_go_on())
     what = "run it again to go on where it stopped" if goes_on else "no results were left half-written"
     return Failure(f"stopped{by}; {what}", 128 + number)
 

@@ -214,6 +214,11 @@ def _read_data(header: _Header, dtype: np.dtype[Any], items: int, location: Loca
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def data_files(location: Location) -> list[str]:
+    """The names of files beside the header that hold its data."""
+    return _data_files(_read_header(location), location) or []
+
+
 def _data_files(header: _Header, location: Location) -> list[str] | None:
     """The files that hold the pixels, in their order; None where the header's own file does."""
     name = header.fields["elementdatafile"]

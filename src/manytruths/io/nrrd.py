@@ -107,6 +107,13 @@ def _dtype(header: Any, location: Location) -> np.dtype[Any]:
     return array.dtype
 
 
+def data_files(location: Location) -> list[str]:
+    """The names of files beside the header that hold its data."""
+    with open(location.path, "rb") as stream:
+        name = _field(_header(stream, location), "data file", None)
+    return [] if name is None else [str(name)]
+
+
 @contextmanager
 def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[bytes]]:
     """Where the numbers are: after the header, or in one file beside it."""

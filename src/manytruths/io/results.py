@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,13 @@ SUMMARY = "summary.json"
 RUN = "run.json"
 """Holds all that differs from run to run: when it began, how long it took, the number of processes."""
 WHOLE, OLD, GONE, LOCK = "-whole", "-old", "-gone", "-lock"
+KEPT = ".kept"
+"""Inside a hidden folder: what was found out about finished cases."""
 _ACTIVE: list[Path] = []
 """The hidden folders that this process writes into."""
+_KEEPING: list[Path] = []
+"""Those of them in which finished cases are kept."""
+_left = False
 
 
 # -- summaries ----------------------------------------------------------------------------------------
@@ -93,6 +98,16 @@ def active_stages() -> tuple[Path, ...]:
     return tuple(_ACTIVE)
 
 
+def kept_folder() -> Path | None:
+    """Where finished cases of the results that are being written are kept; None where they are not."""
+    return _ACTIVE[-1] / KEPT if _ACTIVE and _ACTIVE[-1] in _KEEPING else None
+
+
+def left_to_go_on() -> bool:
+    """Whether a run of this process ended early and left something that the next one goes on with."""
+    return _left
+
+
 # -- replacing earlier results ------------------------------------------------------------------------
 
 
@@ -131,6 +146,7 @@ def replacing(
     files: Sequence[Path | str] = (),
     ours: Sequence[str] = (),
     goes_on: bool = False,
+    keeps: bool = False,
     inside: bool = False,
     run: MutableMapping[str, Any] | None = None,
 ) -> Iterator[tuple[Path, ...]]:
@@ -146,6 +162,8 @@ def replacing(
         Files and folders that earlier runs wrote and no ``summary.json`` lists, as paths within a folder: removed.
     goes_on
         Keep what a run that fails or is killed has written, so that the next one can continue.
+    keeps
+        The same where finished cases were kept (:func:`kept_folder`), which are removed when the block succeeds.
     inside
         Replace what is in the folder, not the folder itself.
     run
@@ -163,26 +181,31 @@ def replacing(
         began, clock = datetime.now(UTC), time.perf_counter()
         try:
             _ACTIVE.append(place.stage)
+            if keeps:
+                _KEEPING.append(place.stage)
             with write_errors(paths[0]):
-                _prepare_stage(place, list(ours), goes_on)
+                _prepare_stage(place, list(ours), goes_on or (keeps and _has_kept(place)))
             yield place.staged
             with write_errors(paths[0]):
-                _check_complete(place, paths[0], goes_on)
+                _check_complete(place, paths[0], goes_on or keeps)
                 if run is not None:
                     seconds = round(time.perf_counter() - clock, 3)
                     times = {"started": began.isoformat(timespec="seconds"), "seconds": seconds}
                     write_json(place.staged[0] / RUN, {**times, **run})
+                _remove(place.stage / KEPT)
                 os.rename(place.stage, place.hidden(WHOLE))
                 _put_in_place(place)
         except BaseException:
             # also when a signal comes while the results are put into place
             with write_errors(paths[0]):
-                _abandon(place, goes_on)
+                _abandon(place, goes_on, keeps)
                 _put_in_place(place)
             raise
         finally:
             with suppress(ValueError):
                 _ACTIVE.remove(place.stage)
+            with suppress(ValueError):
+                _KEEPING.remove(place.stage)
 
 
 @contextmanager
@@ -299,15 +322,15 @@ def _check_complete(place: _Place, shown: Path, goes_on: bool) -> None:
     if not (place.stage / WRITTEN).is_file():
         raise InputError(f"{shown}: the folder was removed while results were written to it; run it again")
     folders = [staged for staged in place.staged if staged.is_dir()]
-    wanted = [place.stage / name for name in _read_log(place.stage)[1:]]
-    wanted += [folder / name for folder in folders for name in listed_files(folder)]
+    written = [place.stage / name for name in _read_log(place.stage)[1:]]
+    wanted = written + [folder / name for folder in folders for name in listed_files(folder)]
     gone = sorted({path.relative_to(place.stage).as_posix() for path in wanted if not path.is_file()})
     if gone:
         raise InputError(
             f"{shown}: {gone[0]} was removed while results were written ({len(gone)} of them are gone); run it again"
         )
     for folder in folders:
-        _tidy(folder, goes_on)
+        _tidy(folder, goes_on, written)
     _refuse_clashes(place)
 
 
@@ -321,23 +344,34 @@ def _refuse_clashes(place: _Place) -> None:
                 raise WriteError(f"{there / name}: cannot be written: {os.strerror(kind)}; move away what is there")
 
 
-def _tidy(folder: Path, goes_on: bool) -> None:
+def _tidy(folder: Path, goes_on: bool, written: Sequence[Path]) -> None:
     """Remove empty folders, files that a killed process left unfinished, and files that this run did not need."""
-    wanted = {SUMMARY, WRITTEN, *listed_files(folder)} if goes_on and (folder / SUMMARY).is_file() else None
-    for root, _, files in os.walk(folder, topdown=False):
+    listed = {folder / name for name in (SUMMARY, WRITTEN, *listed_files(folder))} | set(written)
+    wanted = listed if goes_on and (folder / SUMMARY).is_file() else None
+    for root, folders, files in os.walk(folder):
+        if Path(root) == folder and KEPT in folders:
+            folders.remove(KEPT)
         for name in files:
-            unwanted = wanted is not None and (Path(root) / name).relative_to(folder).as_posix() not in wanted
+            unwanted = wanted is not None and Path(root) / name not in wanted
             if unwanted or name.startswith(PART):
                 (Path(root) / name).unlink()
+    for root, _, _ in os.walk(folder, topdown=False):
         if Path(root) != folder:
             _rmdir(Path(root))
 
 
-def _abandon(place: _Place, goes_on: bool) -> None:
+def _abandon(place: _Place, goes_on: bool, keeps: bool) -> None:
+    global _left
     written = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
+    useful = (keeps and _has_kept(place)) or (goes_on and any(written))
     # without its list, the folder was removed meanwhile, and what is there is a remainder
-    if not goes_on or not (place.stage / WRITTEN).is_file() or not any(written):
+    _left = useful and (place.stage / WRITTEN).is_file()
+    if not _left:
         _remove(place.stage)
+
+
+def _has_kept(place: _Place) -> bool:
+    return any((place.stage / KEPT).glob("*/*.log"))
 
 
 def _put_in_place(place: _Place) -> None:
@@ -438,15 +472,38 @@ def _rmdir(folder: Path) -> None:
 
 
 def fingerprint(settings: object, content: Iterable[object]) -> str:
-    """A digest of the settings and of all that was read: arrays by their values, everything else by its text."""
-    digest = hashlib.sha256(repr(settings).encode("utf-8", "surrogatepass"))
-    for part in content:
-        if isinstance(part, np.ndarray):
-            digest.update(f"{part.dtype.str} {part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-        else:
-            digest.update(repr(part).encode("utf-8", "surrogatepass"))
+    """A digest of the settings and of all that was read.
+
+    Arrays count by their values, data classes, mappings and sequences by what they hold, everything else by its text.
+    """
+    digest = hashlib.sha256()
+    for part in (settings, *content):
+        _feed(digest, part)
     return digest.hexdigest()
+
+
+def _feed(digest: Any, value: object) -> None:
+    """Add a value; what begins and ends a part of it is added, too, so that no two values look the same."""
+    parts: Iterable[object] | None = None
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [(item.name, getattr(value, item.name)) for item in fields(value) if item.compare]
+    elif isinstance(value, Mapping):
+        parts = value.items()
+    elif isinstance(value, set | frozenset):
+        parts = sorted(value, key=repr)
+    elif isinstance(value, tuple | list):
+        parts = value
+    else:
+        text = repr(value).encode("utf-8", "surrogatepass")
+        digest.update(f"{len(text)} ".encode() + text)
+    if parts is not None:
+        digest.update(f"{type(value).__qualname__}(".encode())
+        for part in parts:
+            _feed(digest, part)
+        digest.update(b")")
 
 
 def file_digest(path: Path) -> str:
@@ -468,17 +525,17 @@ def load_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str]
         return None
     if content.get("checksum") != _checksum(content.get("kept"), content.get("files")):
         return None
-    return content["kept"] if content["files"] == _sums(folder, files) else None
+    return content["kept"] if content["files"] == file_sums(folder, files) else None
 
 
 def save_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str], kept: object) -> None:
     """Write a checkpoint under a fingerprint, after the files that belong to it."""
-    plain, sums = json.loads(json_text(kept)), _sums(folder, files)
+    plain, sums = json.loads(json_text(kept)), file_sums(folder, files)
     content = {"fingerprint": digest, "checksum": _checksum(plain, sums), "files": sums, "kept": plain}
     write_json(folder / ledger, content)
 
 
-def _sums(folder: Path, files: Sequence[str]) -> dict[str, str]:
+def file_sums(folder: Path, files: Sequence[str]) -> dict[str, str]:
     """The digest of each file, leaving out files that do not exist or are links."""
     paths = {name: folder / name for name in files}
     return {n: file_digest(path) for n, path in paths.items() if path.is_file() and not path.is_symlink()}

@@ -33,6 +33,8 @@ WRITTEN = ".written"
 _attempt = ""
 """Tells unfinished files of this process from those of others that may write the same ones."""
 
+_recorded: list[Path] | None = None
+
 _FULL, _FORBIDDEN = "free space or choose another folder", "choose a folder that can be written to"
 _ADVICE = {
     errno.ENOSPC: _FULL,
@@ -93,8 +95,21 @@ def _describe_write_error(path: Path, error: OSError) -> str:
     return f"{path}: cannot be written: {error.strerror or error}; {advice}"
 
 
+@contextmanager
+def record_written() -> Iterator[list[Path]]:
+    """A list that gets the files which this process writes in the block."""
+    global _recorded
+    before, _recorded = _recorded, []
+    try:
+        yield _recorded
+    finally:
+        _recorded = before
+
+
 def log_written(path: Path) -> None:
     """Add a file to the list of the incomplete folder that it belongs to, if there is one."""
+    if _recorded is not None:
+        _recorded.append(path)
     for folder in path.parents:
         if folder.name.startswith(PART):
             try:

@@ -346,7 +346,7 @@ def _analyse_cases(
     case_plan = CasePlan(plan.maps, fusing, evaluating, showing, None, numbers)
 
     def run(case_plan: CasePlan) -> dict[str, CaseFindings]:
-        results = study.map(partial(analyse_case, plan=case_plan), jobs=settings.jobs, progress=progress)
+        results = study.map(partial(analyse_case, plan=case_plan), jobs=settings.jobs, progress=progress, keep=True)
         return {case.name: result for case, result in results}
 
     if showing is None or len(study) <= MOST_INSIDE:

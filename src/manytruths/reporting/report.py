@@ -257,7 +257,7 @@ def _write_report(
     key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
     run: dict[str, Any] = {"jobs": settings.jobs}
     beside = [] if key is None else [key]
-    with replacing(folder, files=[path, *beside], run=run) as (stage, page, *keys):
+    with replacing(folder, files=[path, *beside], keeps=True, run=run) as (stage, page, *keys):
         if key is not None:
             study = _replace_names(study, key, keys[0], settings.by)
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)

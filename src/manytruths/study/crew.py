@@ -134,11 +134,11 @@ def choose_spread(cases: Sequence[Case], executor: Executor | None, jobs: int) -
     workers = jobs if executor is None else count_workers(executor)
     if workers < 2:
         return set()
-    large = [case.name for case in cases if _is_large(case)]
+    large = [case.name for case in cases if is_large_case(case)]
     return set(large[len(large) - len(large) % workers :])
 
 
-def _is_large(case: Case) -> bool:
+def is_large_case(case: Case) -> bool:
     """Whether the masks of a case stay on disk for their size, by the header of the first one."""
     if case.counted is not None or not case.masks:
         return False

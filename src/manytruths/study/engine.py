@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..core.errors import CallError, EngineError, InputError
+from ..io.kept import code_version
 from ..io.results import active_stages
 from ..io.writing import WRITTEN, name_attempt
 from .processes import DEATHS, Failure, Progress, answer, raise_failure
@@ -121,12 +122,10 @@ class _Flight(Generic[T, R]):
             self._next += size
 
     def _submit(self, batch: list[int]) -> None:
-        from .. import __version__
-
         # packed here, as executors may pack only what their own kind of message can hold
         packed = pickle.dumps((self.work, [(index, self.items[index]) for index in batch]), pickle.HIGHEST_PROTOCOL)
         try:
-            future = self.executor.submit(run_batch, packed, __version__, *self._places)
+            future = self.executor.submit(run_batch, packed, code_version(), *self._places)
         except Exception as error:
             raise _lost_engine(error) from error
         self._sent[future] = batch
@@ -179,11 +178,9 @@ def _lost_engine(error: BaseException) -> EngineError:
 
 def run_batch(packed: bytes, version: str, home: str, stages: Sequence[str]) -> tuple[list[bytes], float]:
     """On a worker: the answers of a batch, up to its first failure, and the seconds that they took."""
-    from .. import __version__
-
     where = f"worker on {socket.gethostname()}"
-    if version != __version__:
-        raise EngineError(f"{where} has manytruths {__version__}, this is {version}; install the same version there")
+    if version != code_version():
+        raise EngineError(f"{where} has manytruths {code_version()}, this is {version}; install the same version there")
     for place in (home, *stages):
         if not os.path.exists(place):
             folder = place if place == home else Path(place).parent.parent

@@ -24,6 +24,7 @@ from .case import Case
 from .case_files import check_excluded_raters, check_session, check_void, find_cases, need_two_raters
 from .crew import choose_spread, spread_case
 from .engine import Executor, map_on
+from .keeping import open_ledger, work_or_load
 from .mask_values import find_other_values, raise_first
 from .named_lesions import order_cases
 from .options import Options, merged, read_options, written
@@ -377,7 +378,12 @@ class Study:
     # -- what is made of it --------------------------------------------------------------------
 
     def map(
-        self, work: Callable[[Case], R], *, jobs: int = 1, progress: Progress | None = None
+        self,
+        work: Callable[[Case], R],
+        *,
+        jobs: int = 1,
+        progress: Progress | None = None,
+        keep: bool | Callable[[Case], bool] = False,
     ) -> Iterator[tuple[Case, R]]:
         """Apply a function to every case, in order.
 
@@ -390,6 +396,9 @@ class Study:
             study has an executor.
         progress : callable, optional
             Called with the number of cases that are done and of all cases.
+        keep : bool or callable
+            Whether to keep what is found out about a case in the hidden folder of the results that are being written,
+            so that a run that is stopped goes on where it was; or for which cases.
 
         Yields
         ------
@@ -398,8 +407,14 @@ class Study:
         """
         cases = list(self)
         done = 0
+        ledger = open_ledger(work) if keep else None
+        if ledger is None:
+            results = self._results(work, cases, jobs, progress)
+        else:
+            kept = partial(work_or_load, work=work, ledger=ledger, wanted=keep if callable(keep) else None)
+            results = (packed.open() for packed in self._results(kept, cases, jobs, progress))
         try:
-            for case, result in zip(cases, self._results(work, cases, jobs, progress), strict=True):
+            for case, result in zip(cases, results, strict=True):
                 done += 1
                 yield case, result
         except InputError as error:

@@ -353,7 +353,7 @@ def agree(
     )  # fmt: skip
     study = open_study(study)
     find_groups(study, columns)  # refused before anything is read
-    with results_folder(out, "agree", jobs=jobs) as folder:
+    with results_folder(out, "agree", jobs=jobs, keeps=True) as folder:
         into = folder / "heatmaps" if folder is not None and pictures else None
         result = compute_agreement(study, settings=settings, plan=replace(maps, folder=into), progress=progress)
         if folder is not None:
@@ -490,7 +490,8 @@ def _analyse_cases(
     study: Study, maps: MapOptions, settings: Settings, progress: Progress | None
 ) -> dict[str, CaseAgreement]:
     work = partial(analyse_case, plan=maps)
-    return {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
+    results = study.map(work, jobs=settings.jobs, progress=progress, keep=True)
+    return {case.name: result for case, result in results}
 
 
 def _without_image(study: Study, cases: Mapping[str, CaseAgreement]) -> list[str]:

@@ -486,7 +486,7 @@ def evaluate(
         tickets = plan_sheet(study, seed=seed, repeats=grading_repeats, per_subject=grading_per_subject)
         plan = replace(plan, tickets=tickets)
     ours = [f"{SHEET}/{name}" for name in WRITTEN] if grading_sheet else []
-    with results_folder(out, "evaluate", jobs=jobs, ours=ours) as folder:
+    with results_folder(out, "evaluate", jobs=jobs, keeps=True, ours=ours) as folder:
         if grading_sheet and folder is not None:
             plan = replace(plan, sheet=folder / SHEET)
         result = compute_evaluation(study, plan, settings=settings, progress=progress)
@@ -635,7 +635,8 @@ def compute_evaluation(
     """Read every case once, and tabulate."""
     settings, plan = settings or Settings(), check_plan(study, plan)
     work = partial(analyse_case, plan=plan)
-    cases = {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
+    results = study.map(work, jobs=settings.jobs, progress=progress, keep=True)
+    cases = {case.name: result for case, result in results}
     return tabulate_evaluation(study, cases, plan, settings)
 
 

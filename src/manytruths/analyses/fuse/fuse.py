@@ -51,6 +51,7 @@ from ...raters import rater_dependence, rater_performance
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.consensus import default_methods
+from ...study.crew import is_large_case
 from ...study.outlines import NOT_THERE
 from ..agree.case import large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
@@ -360,7 +361,7 @@ def fuse(
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
-    with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
+    with results_folder(out, "fuse", jobs=jobs, goes_on=True, keeps=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
         measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions, "large_maps": large_maps}
         plan = FusePlan(methods, options, folder, pictures, earlier, **measures)  # type: ignore[arg-type]
@@ -387,7 +388,9 @@ def compute_fusion(
 
 def _fuse_cases(study: Study, plan: FusePlan, settings: Settings, progress: Progress | None) -> dict[str, CaseFusion]:
     work = partial(fuse_case, plan=plan)
-    return {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
+    # others are found again by their pixels, also after a run that was complete
+    found = study.map(work, jobs=settings.jobs, progress=progress, keep=is_large_case)
+    return {case.name: result for case, result in found}
 
 
 def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePlan, settings: Settings) -> Fusion:

@@ -222,7 +222,8 @@ def mask_reliability(
     if study.options.exchangeable and not given.by_majority:
         raise CallError("raters are exchangeable: a column is not a person, so accuracies of raters cannot be given")
     work = partial(_read_case, min_size=min_size, overlap=overlap, rule=rule)
-    cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
+    found = study.map(work, jobs=settings.jobs, progress=progress, keep=True)
+    cases = {case.name: parts for case, parts in found}
     tallies = study.gathered({name: table for name, (table, _, _) in cases.items()})
     by_case = {name: lesions for name, (_, lesions, _) in cases.items() if lesions is not None}
     pixel, subject = pixel_name(max(axes for _, _, axes in cases.values())), subject_word(study)

@@ -257,7 +257,7 @@ def reliability(
         assumptions = Assumptions(confidence, chance, accuracy or "majority")
         min_size = 1 if lesion_min_size is None else lesion_min_size
         study = open_raters(data)
-        with results_folder(out, "reliability", jobs=jobs) as folder:
+        with results_folder(out, "reliability", jobs=jobs, keeps=True) as folder:
             masks = mask_reliability(
                 study, settings=settings, assumptions=assumptions, min_size=min_size, overlap=lesion_overlap,
                 items=lesion_items or "union", progress=progress,
