@@ -2,12 +2,15 @@
 
 A block of pixels is counted in one of two ways. A few binary masks are packed to bits, every subset of them is
 intersected and counted, and the counts of intersections become those of patterns by Möbius inversion: the cost does not
-depend on what the masks look like. All other masks are counted by runs of equal patterns.
+depend on what the masks look like. All other masks are counted by runs of equal patterns. Masks that are made of
+outlines know their runs, so that no pixel of them is drawn.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from .mask_arrays import (
     region_mask,
     run_starts,
 )
+from .runs import LabelRuns, distinct, read_runs
 from .tally import REGIONS, Counts, Rows, Tally, merge_rows
 from .tiles import LazyArray
 
@@ -62,7 +66,8 @@ def tally(
         One array per rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
         ``{(rater, session): mask}`` for repeated readings. None stands for a rater who was absent.
         Where a masked array is masked, the rater did not rate. Arrays that are not in memory (Zarr, HDF5, Dask,
-        anything with a shape, a dtype and slices) are read tile by tile, along their chunks.
+        anything with a shape, a dtype and slices) are read tile by tile, along their chunks. Masks of outlines
+        (:class:`OutlineMask`) are counted without being drawn.
     raters : sequence of str or "exchangeable", optional
         Names, in the order of the masks; or ``"exchangeable"`` where slots are not people.
     labels : Labels, dict or iterable of int, optional
@@ -171,6 +176,9 @@ def _count_batches(arrays: Sequence[Array], region: Array | None, coder: Coder) 
 
 def _patterns(arrays: Sequence[Array]) -> Iterator[tuple[list[Array], Counts]]:
     """Values by column and how many items show them, block by block."""
+    if all(hasattr(array, "label_runs") for array in arrays):
+        yield from interval_patterns([read_runs(array) for array in arrays])
+        return
     for tile in read_tiles(arrays):
         if tile.is_constant:
             yield [value.reshape(1) for value in tile.arrays], np.array([tile.items])
@@ -182,6 +190,39 @@ def _patterns(arrays: Sequence[Array]) -> Iterator[tuple[list[Array], Counts]]:
 def _run_patterns(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
     starts = run_starts(block)
     return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
+
+
+def interval_patterns(masks: Sequence[LabelRuns]) -> Iterator[tuple[list[Array], Counts]]:
+    """The same of masks that know their runs: between two ends of runs, whosever they are, the pattern is one."""
+    items, step = math.prod(masks[0].shape), max(1, _PENDING // len(masks))
+    # between two cuts no mask has more runs than that
+    cuts = distinct(np.array([0, items]), *(runs.starts[::step] for runs in masks))
+    for low, high in pairwise(cuts.tolist()):
+        near = [slice(*_near(runs, low, high)) for runs in masks]
+        own = [
+            (np.maximum(runs.starts[n], low), np.minimum(runs.stops[n], high))
+            for runs, n in zip(masks, near, strict=True)
+        ]
+        ends = distinct(np.array([low, high]), *(part for parts in own for part in parts))
+        yield (
+            [
+                _interval_values(ends, starts, stops, runs.values[n])
+                for runs, n, (starts, stops) in zip(masks, near, own, strict=True)
+            ],
+            np.diff(ends),
+        )
+
+
+def _near(runs: LabelRuns, low: int, high: int) -> tuple[int, int]:
+    return int(np.searchsorted(runs.stops, low, "right")), int(np.searchsorted(runs.starts, high))
+
+
+def _interval_values(ends: Counts, starts: Counts, stops: Counts, values: Array) -> Array:
+    """What a mask holds from each end to the next."""
+    change = np.zeros(len(ends), np.int64)
+    change[np.searchsorted(ends, starts)] += values
+    change[np.searchsorted(ends, stops)] -= values
+    return np.cumsum(change)[:-1].astype(values.dtype)
 
 
 def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]] | None:

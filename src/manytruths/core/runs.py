@@ -75,7 +75,7 @@ def read_runs(array: Array | LazyArray) -> LabelRuns:
     starts, stops, values = (
         np.concatenate(part) for part in zip(*(parts or [(empty, empty, np.empty(0, array.dtype))]), strict=True)
     )
-    return LabelRuns(array.shape, *_join(starts, stops, values, array.shape[-1]))
+    return LabelRuns(array.shape, *join_runs(starts, stops, values, array.shape[-1]))
 
 
 def _load_filled(array: Array | LazyArray, where: Where) -> Array:
@@ -101,10 +101,16 @@ def _tile_runs(tile: Array, where: Where, shape: tuple[int, ...]) -> tuple[Integ
     return first + column, first + behind, rows[row, column]
 
 
-def _join(starts: Integers, stops: Integers, values: Array, width: int) -> tuple[Integers, Integers, Array]:
+def join_runs(starts: Integers, stops: Integers, values: Array, width: int) -> tuple[Integers, Integers, Array]:
     """Runs in order, with those united that tiles have cut."""
     order = np.argsort(starts, kind="stable")
     starts, stops, values = starts[order], stops[order], values[order]
     goes_on = (stops[:-1] == starts[1:]) & (values[:-1] == values[1:]) & (starts[1:] % width != 0)
     first, last = np.concatenate([[True], ~goes_on]), np.concatenate([~goes_on, [True]])
     return (starts[first], stops[last], values[first]) if len(starts) else (starts, stops, values)
+
+
+def distinct(*positions: Integers) -> Integers:
+    """All positions in order, each once; several times as fast as ``np.unique``, which hashes them."""
+    every = np.sort(np.concatenate(positions))
+    return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every

@@ -14,10 +14,12 @@ from typing import Any
 import msgspec
 
 from ..core.errors import FormatError, LabelError
-from .documents import Source, error_context, find_sources, read_json
+from ..io.documents import NOTHING, decode, decode_any, error_context, is_given, read_json
+from ..shape.polygons import MOST_POINTS, check_point_count
+from .documents import Source, find_sources
 from .image_sizes import find_image
-from .json_fields import NOTHING, decode, decode_any, is_given, notes_of, split_rank, text_of
-from .outlines import MOST_POINTS, Line, Polygon, UnitedOutline, check_point_count
+from .json_fields import notes_of, split_rank, text_of
+from .outlines import Line, Polygon, UnitedOutline
 from .readings import ImportOptions, Mark, Outline, Reading, parse_status
 
 TOOL = "QuPath"

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...exchange.documents import error_context
 from ...exchange.readings import Mask, Reading, Window
 from ...io import write_map
+from ...io.documents import error_context
 from ...io.writing import checksum
 from .layout import Layout
 
