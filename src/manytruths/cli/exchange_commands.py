@@ -106,7 +106,7 @@ def import_study(
     images
         Template of the images, images/{case}.png, if they are not beside the annotations. They stay where they are.
     image_size
-        Size of all images in pixels, 1024x768, if the tool does not export it (QuPath, ImageJ) and no image is given.
+        Size of all images in pixels, 1024x768, where files hold outlines alone and no image is given.
     replace
         Replace an earlier import in the same folder.
     overlap

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.errors import FormatError, InputError
-from ..io import Location, probe
+from ..core.errors import InputError
+from ..io import Location
 from ..io.files import SUFFIXES, suffix_of
+from ..io.outline_files import flat_grid
 from ..shape.grid import Grid
 from .documents import Source, image_grid
 from .json_fields import picture_beside
 from .readings import ImportOptions, Stored
-
-_COLUMNS_FIRST = (".nii", ".nii.gz", ".nrrd", ".mha", ".mhd")
-"""Formats whose first axis runs along a row, and whose images are volumes as a rule."""
 
 
 def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid, Stored | None]:
@@ -43,13 +41,7 @@ def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid,
             f"does not hold the size of its image, and no image {name!r} lies beside it; say where images are "
             '(--images "FOLDER/{case}.png"), or how large they all are (--image-size 1024x768)'
         )
-    grid = probe(location)
-    if len(grid.shape) != 2 or suffix_of(location.path.name) in _COLUMNS_FIRST:
-        raise FormatError(
-            f"its image {location} is a volume or a stack, but outlines need an image of two axes; save one slice as "
-            "PNG or TIFF"
-        )
-    height, width = grid.shape
+    height, width = flat_grid(location).shape
     return image_grid(width, height), picture
 
 

@@ -27,6 +27,8 @@ SUFFIXES = (
     ".mha", ".mhd", ".zarr",
 )  # fmt: skip
 """Endings of the files that can be read."""
+OUTLINES = (".geojson", ".xml")
+"""Endings of files of outlines, which are masks once it is known how large their image is."""
 
 LARGE = 2**28
 """Pixels from which on a case is not looked at as a whole, but by tile, and its masks stay on disk where they can."""
@@ -46,6 +48,18 @@ _SPECIAL_FILES = (
 
 
 @dataclass(frozen=True)
+class Canvas:
+    """What files of outlines do not say: the image they were drawn on, or its height and width, and what classes are.
+
+    Without ``labels``, pairs of a class and its value, everything that is drawn is 1.
+    """
+
+    image: Location | None = None
+    size: tuple[int, int] | None = None
+    labels: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True)
 class Location:
     """A file, or an array of an archive, or one index of its first axis.
 
@@ -58,6 +72,8 @@ class Location:
     index: int | None = None
     blank: Literal["", "mask", "image"] = ""
     """Where it stands for an empty mask: the kind of file whose size and position that mask has."""
+    canvas: Canvas | None = None
+    """What a file of outlines does not say."""
 
     def __str__(self) -> str:
         member = "" if self.member is None else f"/{self.member}"
@@ -111,8 +127,8 @@ def check_file(location: Location) -> None:
             raise FormatError(f"{location}: is a file, but a Zarr store is a folder; unpack it")
         return
     size = check_regular_file(path, str(location))
-    if suffix_of(path.name) not in SUFFIXES:
-        known = " ".join(SUFFIXES)
+    if suffix_of(path.name) not in (*SUFFIXES, *OUTLINES):
+        known = " ".join((*SUFFIXES, *OUTLINES))
         raise FormatError(f"{location}: files ending in {path.suffix!r} cannot be read; save it as one of {known}")
     if size == 0:
         raise FormatError(f"{location}: is empty (0 bytes); export it again")

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ..core.errors import CallError, FormatError, LabelError
 from ..core.tiles import View, is_lazy
 from ..shape.grid import Grid
-from . import arrays, files, metaimage, nifti, nrrd, pillow, tiff, zarr_store
+from ..shape.outline_masks import OutlineMask
+from . import arrays, files, metaimage, nifti, nrrd, outline_files, pillow, tiff, zarr_store
 from .files import Content, Location, Reader, Use, check_file, format_errors, import_extra, muted_stderr, suffix_of
 from .writing import atomic
 
@@ -29,7 +30,7 @@ _READERS: dict[str, Reader] = {
     ".png": pillow, ".bmp": pillow, ".gif": pillow, ".jpg": pillow, ".jpeg": pillow,
     ".tif": tiff, ".tiff": tiff, ".npy": arrays, ".npz": arrays,
     ".nii": nifti, ".nii.gz": nifti, ".nrrd": nrrd,
-    ".mha": metaimage, ".mhd": metaimage, ".zarr": zarr_store,
+    ".mha": metaimage, ".mhd": metaimage, ".zarr": zarr_store, ".geojson": outline_files, ".xml": outline_files,
 }  # fmt: skip
 _NEAR = 40
 """How far from 0 and 255 JPEG moves most pixels of a two-valued mask."""
@@ -43,8 +44,8 @@ class Mask:
     array: NDArray[Any]
     grid: Grid
     format: str
-    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd``, ``metaimage``, ``zarr`` or
-    ``ome-zarr``."""
+    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd``, ``metaimage``, ``zarr``,
+    ``ome-zarr``, ``geojson`` or ``asap``."""
     largest: float = math.inf
     """The largest value that the file's data type can hold."""
 
@@ -64,6 +65,8 @@ def read_mask(location: Location | Path | str) -> Mask:
     if location.blank:  # an empty mask on the grid of another mask or of the image, which may be in colour
         grid = probe(location) if location.blank == "mask" else _content(location, "picture").grid
         large = math.prod(grid.shape) >= files.LARGE
+        if large and len(grid.shape) == 2:
+            return Mask(cast(NDArray[Any], OutlineMask([], (grid.shape[0], grid.shape[1]))), grid, "empty")
         empty = np.broadcast_to(np.uint8(0), grid.shape) if large else np.zeros(grid.shape, np.uint8)
         return Mask(empty, grid, "empty")
     content = _content(location, "mask")

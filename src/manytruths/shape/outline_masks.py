@@ -99,7 +99,7 @@ class OutlineMask:
     @property
     def outside(self) -> int:
         """Number of polygons that reach beyond the image."""
-        return sum(_reaches_beyond(polygon, self.shape) for polygon in self.polygons)
+        return count_outside(self.polygons, self.shape)
 
     def label_runs(self) -> LabelRuns:
         """Find the runs of marked pixels.
@@ -173,9 +173,10 @@ class OutlineMask:
         return before + starts[inside], before + stops[inside], runs.values[near][inside]
 
 
-def _reaches_beyond(polygon: Sequence[Points], shape: tuple[int, int]) -> bool:
+def count_outside(polygons: Sequence[Sequence[Points]], shape: tuple[int, int]) -> int:
+    """How many polygons reach beyond an image."""
     corner = np.array([shape[1], shape[0]])
-    return any(bool(((ring < 0) | (ring > corner)).any()) for ring in polygon)
+    return sum(any(bool(((ring < 0) | (ring > corner)).any()) for ring in polygon) for polygon in polygons)
 
 
 def _overlay(layers: Sequence[tuple[int, Places, Places]]) -> tuple[Places, Places, Places]:

@@ -19,7 +19,7 @@ from ...core.labels import VOID, Labels
 from ...core.tally import Tally, find_rows
 from ...fusion import Consensus
 from ...io import Location, safe_name
-from ...io.files import suffix_of
+from ...io.files import OUTLINES, suffix_of
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
 from ...study.case import Reading
@@ -133,7 +133,7 @@ def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Pa
 
 
 def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
-    """The format wanted, else OME-Zarr of Zarr, of arrays and of volumes, and BigTIFF of the rest."""
+    """The format wanted, else OME-Zarr of Zarr, outlines, arrays and volumes, and BigTIFF of the rest."""
     source = next(iter(next(iter(reading.case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".zarr"
     volume = len(reading.grid.shape) == 3
@@ -143,4 +143,5 @@ def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
         )
     if wanted != "same":
         return ".tif" if wanted == "tiff" else ".zarr"
-    return ".zarr" if suffix == ".zarr" or volume else ".tif"
+    # of outlines most tiles are one value, and a Zarr store has no chunks where it is 0
+    return ".zarr" if suffix in (".zarr", *OUTLINES) or volume else ".tif"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from ...io.result_tables import PlainTable
 from ...io.results import replacing
 from ...shape.polygons import Rule
 from ...study import Progress, Study
+from ...study.options import parse_image_size
 from ...study.processes import map_in_order
 from ..result import Result, Tables, console_or_stdout, summary_of
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
@@ -231,7 +231,7 @@ def import_study(
             raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
     if widen is not None and not 0 < widen <= 1000:
         raise CallError(f"--widen must be a number of pixels above 0; got {widen:g}")
-    size = _parse_size(image_size)
+    size = None if image_size is None else parse_image_size(image_size)
     pictures = {} if template is None else _pictures(template, rename_case or {})
     check_folder(folder, replace)
     where = None if template is None else Path(template.partition("{")[0] + "…").parent
@@ -254,21 +254,6 @@ def _pictures(template: str, renamed: Mapping[str, str]) -> dict[str, Location]:
     """Images by case, and by the name that a case has in the files."""
     found = {match.fields["case"]: match.location for match in Template(template, require=("case",)).find()}
     return found | {old: found[new] for old, new in renamed.items() if new in found}
-
-
-def _parse_size(text: str | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Width and height.
-
-    >>> _parse_size("1024x768")
-    (1024, 768)
-    """
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d{1,9}) ?[x×,] ?(\d{1,9})", text) if isinstance(text, str) else None
-    sides = text if match is None else (int(match[1]), int(match[2]))
-    if isinstance(sides, str) or len(sides) != 2 or min(sides) < 1:
-        raise CallError(f"--image-size must be width and height in pixels, as 1024x768; got {text!r}")
-    return int(sides[0]), int(sides[1])
 
 
 def _read_files(
