@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..analyses.export.export import Format
 
 Tool = Literal[
-    "cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
+    "cvat", "labelstudio", "coco", "labelme", "qupath", "asap", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
 ]  # fmt: skip
 Renames = Annotated[list[str] | None, repeated]
 Consensus = Annotated[

@@ -19,13 +19,14 @@ from ..io.documents import PIECE, Bounded, check_compression, error_context
 from ..io.files import check_regular_file
 from ..io.results import SUMMARY
 from ..shape.grid import Grid
+from ..shape.polygons import LARGEST
 
 if TYPE_CHECKING:
     from .readings import Stored
 
 LARGEST_SIDE = 1 << 16
 LARGEST_IMAGE = 1 << 28
-"""Pixels of an image that outlines are drawn on."""
+"""Pixels of an image that outlines are drawn on; on larger ones they are kept, where the tool draws polygons."""
 
 
 def copy_picture(stored: Stored, to: Path) -> None:
@@ -40,18 +41,27 @@ def copy_picture(stored: Stored, to: Path) -> None:
             shutil.copyfileobj(Bounded(packed, documents.LARGEST_XML), target, PIECE)
 
 
-def image_grid(width: Any, height: Any) -> Grid:
-    """The grid of an image of that size, as a file has it; sizes that lie are refused before anything is drawn."""
+def is_drawable(shape: Sequence[int]) -> bool:
+    """Whether outlines are drawn on an image of that size."""
+    return max(shape) <= LARGEST_SIDE and math.prod(shape) <= LARGEST_IMAGE
+
+
+def image_grid(width: Any, height: Any, *, drawn: bool = True) -> Grid:
+    """The grid of an image of that size, as a file has it; sizes that lie are refused before anything is drawn.
+
+    Where outlines may be kept instead of being ``drawn``, the image can be far larger.
+    """
     try:
         sides = [int(float(side)) for side in (height, width)]
         if [float(side) for side in (height, width)] != sides:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"the size of the image is {width!r} × {height!r}; export it again with sizes") from None
-    if not all(1 <= side <= LARGEST_SIDE for side in sides) or math.prod(sides) > LARGEST_IMAGE:
+    most = LARGEST_SIDE if drawn else int(LARGEST)
+    if not all(1 <= side <= most for side in sides) or (drawn and not is_drawable(sides)):
         raise InputError(
             f"the size of the image is {sides[1]} × {sides[0]}, so it cannot be imported: "
-            f"a side may have 1 to {LARGEST_SIDE} pixels"
+            f"a side may have 1 to {most} pixels"
         )
     return Grid((sides[0], sides[1]))
 

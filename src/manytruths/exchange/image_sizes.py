@@ -34,15 +34,15 @@ def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid,
     known = options.pictures.get(source.fields.get("case") or name)
     picture = None if known is not None else _beside(source, name)
     if options.image_size is not None:
-        return image_grid(*options.image_size), picture
+        return image_grid(*options.image_size, drawn=False), picture
     location = known or (None if picture is None else Location(picture.path))
     if location is None:
         raise InputError(
             f"does not hold the size of its image, and no image {name!r} lies beside it; say where images are "
             '(--images "FOLDER/{case}.png"), or how large they all are (--image-size 1024x768)'
         )
-    height, width = flat_grid(location).shape
-    return image_grid(width, height), picture
+    grid = flat_grid(location)
+    return Grid(image_grid(*reversed(grid.shape), drawn=False).shape, grid.spacing), picture
 
 
 def _beside(source: Source, name: str) -> Stored | None:

@@ -30,7 +30,7 @@ from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files,
 from .masks import Drawn, Overlap, draw
 
 Tool = Literal[
-    "cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
+    "cvat", "labelstudio", "coco", "labelme", "qupath", "asap", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
 ]  # fmt: skip
 READERS: dict[str, str] = {
     "cvat": "read_cvat",
@@ -38,6 +38,7 @@ READERS: dict[str, str] = {
     "coco": "read_coco",
     "labelme": "read_labelme",
     "qupath": "read_qupath",
+    "asap": "read_asap",
     "imagej": "read_imagej",
     "slicer": "read_slicer",
     "dicomseg": "read_dicom_seg",
@@ -155,7 +156,8 @@ def import_study(
 
     Parameters
     ----------
-    tool : {"cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"}
+    tool : {"cvat", "labelstudio", "coco", "labelme", "qupath", "asap", "imagej", "slicer", "dicomseg", "rtstruct", \
+"bids"}
         The tool that exported the files. Instead of it, readings as the functions of :mod:`manytruths.exchange` return
         them, such as those of several tools together.
     paths : sequence of str or Path
@@ -189,8 +191,8 @@ def import_study(
         Template of the images, such as ``images/{case}.png``, where they did not come with the annotations. They are
         not copied.
     image_size : str or (int, int), optional
-        Width and height of all images in pixels, as ``"1024x768"``, for formats that do not hold it (QuPath, ImageJ);
-        by default that of the image of each case.
+        Width and height of all images in pixels, as ``"1024x768"``, for formats that do not hold it (QuPath, ASAP,
+        ImageJ); by default that of the image of each case.
     replace : bool
         Whether to replace an earlier import in the folder.
     jobs : int
@@ -303,7 +305,7 @@ def _write_study(
         work = partial(draw, folder=stage, layout=layout, overlap=overlap, ranked=ranked)
         most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in drawable))
         drawn = list(map_in_order(work, drawable, min(jobs, most), progress))
-        pictures = _write_pictures(readings, stage, layout) if images is None else {}
+        pictures = _write_pictures(readings, stage, layout) if images is None and not layout.kept else {}
         tables = Tables(_tables(readings, layout, dict(zip(map(_key, drawable), drawn, strict=True))))
         for table in tables.values():
             table.write(stage)
@@ -313,7 +315,9 @@ def _write_study(
             models=models,
         )  # fmt: skip
         write_text(stage / "study.toml", text)
-    notes = notes_of(readings, drawable, drawn, pictures, elsewhere=images is not None)
+    notes = list(notes_of(readings, drawable, drawn, pictures, elsewhere=images is not None))
+    if layout.kept:
+        notes.append("images are too large to be drawn on: masks are outlines (GeoJSON), which are counted as they are")
     return ImportedStudy(folder, readings, tables, tuple(notes))
 
 
