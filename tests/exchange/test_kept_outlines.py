@@ -72,9 +72,8 @@ def test_kept_outlines_have_the_tables_of_drawn_masks(tmp_path, monkeypatch, too
         assert case.tally() == wanted[case.name].tally()
     assert any("masks are outlines" in note for note in kept.notes)
     # what was kept can be imported again
-    again = mt.import_study(
-        "qupath", f"{tmp_path}/kept/masks/{{rater}}/{{case}}.geojson", to=tmp_path / "again", **SIZE
-    )
+    template = f"{tmp_path}/kept/masks/{{rater}}/{{case}}.geojson"
+    again = mt.import_study("qupath", template, to=tmp_path / "again", overlap=overlap, **SIZE)
     assert again.study()["p1"].tally() == found["p1"].tally()
 
 
