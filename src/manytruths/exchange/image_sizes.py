@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.errors import InputError
 from ..io import Location
-from ..io.files import SUFFIXES, suffix_of
+from ..io.files import SLIDES, SUFFIXES, suffix_of
 from ..io.outline_files import flat_grid
 from ..shape.grid import Grid
 from .documents import Source, image_grid
@@ -46,6 +46,7 @@ def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid,
 
 
 def _beside(source: Source, name: str) -> Stored | None:
-    names = [name] if suffix_of(name) in SUFFIXES else [f"{name}{suffix}" for suffix in SUFFIXES]
+    known = (*SUFFIXES, *SLIDES)
+    names = [name] if suffix_of(name) in known else [f"{name}{suffix}" for suffix in known]
     found = (picture_beside(source.path.parent, each) for each in names)
     return next((picture for picture in found if picture is not None), None)

@@ -27,6 +27,10 @@ SUFFIXES = (
     ".mha", ".mhd", ".zarr",
 )  # fmt: skip
 """Endings of the files that can be read."""
+SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide")
+"""Endings of slides of scanners, which are images and no masks."""
+DICOM = ".dcm"
+"""The ending of DICOM slides; one may be a folder of such files."""
 OUTLINES = (".geojson", ".xml")
 """Endings of files of outlines, which are masks once it is known how large their image is."""
 
@@ -126,12 +130,22 @@ def check_file(location: Location) -> None:
         if not os.path.isdir(path):
             raise FormatError(f"{location}: is a file, but a Zarr store is a folder; unpack it")
         return
+    if location.member is None and is_dicom_folder(path):
+        return
     size = check_regular_file(path, str(location))
-    if suffix_of(path.name) not in (*SUFFIXES, *OUTLINES):
+    if suffix_of(path.name) not in (*SUFFIXES, *OUTLINES, *SLIDES, DICOM):
         known = " ".join((*SUFFIXES, *OUTLINES))
         raise FormatError(f"{location}: files ending in {path.suffix!r} cannot be read; save it as one of {known}")
     if size == 0:
         raise FormatError(f"{location}: is empty (0 bytes); export it again")
+
+
+def is_dicom_folder(path: Path) -> bool:
+    """Whether a path is a folder of DICOM files, as slides have it."""
+    if suffix_of(path.name) in SUFFIXES or not os.path.isdir(path):
+        return False
+    with os.scandir(path) as entries:
+        return any(suffix_of(entry.name) == DICOM for entry in entries)
 
 
 def check_regular_file(path: Path | str, name: str = "", most: int | None = None) -> int:

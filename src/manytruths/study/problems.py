@@ -17,6 +17,7 @@ from ..core.errors import InputError, LabelError, ManytruthsError, StudyError
 from ..core.tally import Tally
 from ..io import Location, Template, probe
 from ..io.outline_files import is_outline_file, read_drawing
+from ..io.slides import fitting_level, is_slide
 from ..io.zarr_store import find_absent, is_store
 from ..raters.broken_masks import MaskReview
 from ..shape.alignment import obstacle
@@ -195,7 +196,10 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     elif is_store(case.image.path) and None not in (grid.spacing, target.grid.spacing):
         differs = differs or grid.difference(Grid(grid.shape, target.grid.spacing))
     if differs:
-        problem = f"{case.image} has {differs}, unlike the masks{advise_on_size(grid, target.grid)}"
+        advice = advise_on_size(grid, target.grid)
+        if is_slide(case.image.path) and (level := fitting_level(case.image, target.grid.shape)) is not None:
+            advice = f": they have the size of its level {level}; export them for the full image"
+        problem = f"{case.image} has {differs}, unlike the masks{advice}"
         yield Problem("warning", "image", f"case {case.name}: image {problem}", case.name)
 
 
