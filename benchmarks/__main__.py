@@ -14,6 +14,7 @@ from . import (
     learning,
     lesions,
     many,
+    outlines,
     polygons,
     ranking,
     reliability,
@@ -40,6 +41,7 @@ JOBS = (
     | engine.JOBS
     | many.JOBS
     | scaling.JOBS
+    | outlines.JOBS
 )
 
 

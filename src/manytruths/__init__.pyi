@@ -212,6 +212,7 @@ from .ratings.tables import read_ratings
 from .reporting import Report, report
 from .shape import (
     BoundaryMatch,
+    OutlineMask,
     Region,
     Surface,
     SurfaceDistances,
@@ -307,6 +308,7 @@ __all__ = [
     "ModalityComparison",
     "Nomogram",
     "OperatingPoint",
+    "OutlineMask",
     "Overlaps",
     "PairMatrix",
     "PairStatistic",

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from manytruths import Grid, InputError
-from manytruths.exchange import documents
 from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.outlines import Ellipse, Line, Polygon
 from manytruths.exchange.readings import Mark, Reading
+from manytruths.io import documents
 from manytruths.shape import polygons
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -7,17 +7,10 @@ import zipfile
 import pytest
 
 from manytruths import CallError, FormatError, InputError
-from manytruths.exchange import documents
-from manytruths.exchange.documents import (
-    copy_picture,
-    error_context,
-    find_sources,
-    image_grid,
-    open_archive_or_file,
-    read_elements,
-    read_json,
-)
+from manytruths.exchange.documents import copy_picture, find_sources, image_grid
 from manytruths.exchange.readings import Stored
+from manytruths.io import documents
+from manytruths.io.documents import error_context, open_archive_or_file, read_elements, read_json
 
 BOMB = (
     '<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "ha">'

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manytruths import InputError, rasterise_polygon
-from manytruths.exchange.outlines import MOST_POINTS, Bitmap, Ellipse, Line, Polygon, Whole, box
+from manytruths.exchange.outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
+from manytruths.shape.polygons import MOST_POINTS
 
 SHAPE = (17, 23)
 

@@ -198,7 +198,7 @@ def test_what_is_refused(tmp_path, said):
 
 
 def test_too_many_objects(tmp_path, monkeypatch):
-    monkeypatch.setattr("manytruths.exchange.qupath.MOST_MARKS", 3)
+    monkeypatch.setattr("manytruths.io.geojson.MOST_MARKS", 3)
     path = written(tmp_path, collection(*[feature()] * 4))
     refused(lambda paths: read_qupath(paths, SIZE), path, "holds 4 objects, more than 3; export annotations alone")
 

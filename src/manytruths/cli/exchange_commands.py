@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..analyses.export.export import Format
 
 Tool = Literal[
-    "cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
+    "cvat", "labelstudio", "coco", "labelme", "qupath", "asap", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
 ]  # fmt: skip
 Renames = Annotated[list[str] | None, repeated]
 Consensus = Annotated[
@@ -106,7 +106,7 @@ def import_study(
     images
         Template of the images, images/{case}.png, if they are not beside the annotations. They stay where they are.
     image_size
-        Size of all images in pixels, 1024x768, if the tool does not export it (QuPath, ImageJ) and no image is given.
+        Size of all images in pixels, 1024x768, where files hold outlines alone and no image is given.
     replace
         Replace an earlier import in the same folder.
     overlap

@@ -135,6 +135,8 @@ class StudyOptions:
     "Masks edited from another rater's: exclude from agreement and consensus (default), or keep."
     spacing: Annotated[str | None, in_study] = None
     "Pixel size in mm, if the files do not contain it: 0.5,0.5."
+    image_size: Annotated[str | None, in_study] = None
+    "Size of all images in pixels, 1024x768, where files hold outlines alone and no image is given."
     resample: Annotated[Literal["nearest"] | None, in_study] = None
     "Resample masks on a different grid (nearest neighbour) instead of rejecting them."
     instances: Annotated[bool | None, in_study, flag] = None

@@ -2,14 +2,17 @@
 
 A block of pixels is counted in one of two ways. A few binary masks are packed to bits, every subset of them is
 intersected and counted, and the counts of intersections become those of patterns by Möbius inversion: the cost does not
-depend on what the masks look like. All other masks are counted by runs of equal patterns.
+depend on what the masks look like. All other masks are counted by runs of equal patterns. Masks that are made of
+outlines know their runs, so that no pixel of them is drawn.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ from .mask_arrays import (
     region_mask,
     run_starts,
 )
+from .runs import LabelRuns, distinct, read_runs
 from .tally import REGIONS, Counts, Rows, Tally, merge_rows
 from .tiles import Band, LazyArray, Spread, tile_bands
 
@@ -69,7 +73,8 @@ def tally(
         One array per rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
         ``{(rater, session): mask}`` for repeated readings. None stands for a rater who was absent.
         Where a masked array is masked, the rater did not rate. Arrays that are not in memory (Zarr, HDF5, Dask,
-        anything with a shape, a dtype and slices) are read tile by tile, along their chunks.
+        anything with a shape, a dtype and slices) are read tile by tile, along their chunks. Masks of outlines
+        (:class:`OutlineMask`) are counted without being drawn.
     raters : sequence of str or "exchangeable", optional
         Names, in the order of the masks; or ``"exchangeable"`` where slots are not people.
     labels : Labels, dict or iterable of int, optional
@@ -145,15 +150,16 @@ def _count(
     """Rows over all columns, in final codes."""
     present = inputs.present
     arrays = [array for array in inputs.arrays if array is not None]
+    every = [*arrays, *([] if region is None else [region])]
     pile = _Pile(len(present))
     if weights is not None:
         inside = np.ones(weights.shape, bool) if region is None else np.asarray(region)
         pile.add(coder.encode([fill_masked(array)[inside] for array in arrays]).T, weights[inside], coder)
-    elif spread is None:
+    elif spread is None or _know_runs(every):
         for rows, numbers in _count_batches(arrays, region, coder):
             pile.add(rows, numbers, coder)
     else:
-        bands = tile_bands([*arrays, *([] if region is None else [region])])
+        bands = tile_bands(every)
         for rows, numbers, learnt in spread(partial(_count_band, arrays=arrays, region=region, coder=coder), bands):
             pile.add(coder.adopt(rows, learnt), numbers, coder)
     codes, counts = pile.sum()
@@ -243,6 +249,9 @@ def _count_batches(
 
 def _patterns(arrays: Sequence[Array], band: Band | None = None) -> Iterator[tuple[list[Array], Counts]]:
     """Values by column and how many items show them, block by block."""
+    if _know_runs(arrays):
+        yield from interval_patterns([read_runs(array) for array in arrays])
+        return
     for tile in read_tiles(arrays, band=band):
         if tile.is_constant:
             yield [value.reshape(1) for value in tile.arrays], np.array([tile.items])
@@ -251,9 +260,47 @@ def _patterns(arrays: Sequence[Array], band: Band | None = None) -> Iterator[tup
             yield dense_patterns(block) or _run_patterns(block)
 
 
+def _know_runs(arrays: Iterable[object]) -> bool:
+    """Whether nothing needs to be decoded: then there are no tiles, either."""
+    return all(hasattr(array, "label_runs") for array in arrays)
+
+
 def _run_patterns(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
     starts = run_starts(block)
     return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
+
+
+def interval_patterns(masks: Sequence[LabelRuns]) -> Iterator[tuple[list[Array], Counts]]:
+    """The same of masks that know their runs: between two ends of runs, whosever they are, the pattern is one."""
+    items, step = math.prod(masks[0].shape), max(1, _PENDING // len(masks))
+    # between two cuts no mask has more runs than that
+    cuts = distinct(np.array([0, items]), *(runs.starts[::step] for runs in masks))
+    for low, high in pairwise(cuts.tolist()):
+        near = [slice(*_near(runs, low, high)) for runs in masks]
+        own = [
+            (np.maximum(runs.starts[n], low), np.minimum(runs.stops[n], high))
+            for runs, n in zip(masks, near, strict=True)
+        ]
+        ends = distinct(np.array([low, high]), *(part for parts in own for part in parts))
+        yield (
+            [
+                _interval_values(ends, starts, stops, runs.values[n])
+                for runs, n, (starts, stops) in zip(masks, near, own, strict=True)
+            ],
+            np.diff(ends),
+        )
+
+
+def _near(runs: LabelRuns, low: int, high: int) -> tuple[int, int]:
+    return int(np.searchsorted(runs.stops, low, "right")), int(np.searchsorted(runs.starts, high))
+
+
+def _interval_values(ends: Counts, starts: Counts, stops: Counts, values: Array) -> Array:
+    """What a mask holds from each end to the next."""
+    change = np.zeros(len(ends), np.int64)
+    change[np.searchsorted(ends, starts)] += values
+    change[np.searchsorted(ends, stops)] -= values
+    return np.cumsum(change)[:-1].astype(values.dtype)
 
 
 def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]] | None:

@@ -162,7 +162,7 @@ class LabelRuns:
         starts, stops, values = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops", "values")
         )
-        return LabelRuns(self.shape, *_join(starts, stops, values, self.shape[-1]))
+        return LabelRuns(self.shape, *join_runs(starts, stops, values, self.shape[-1]))
 
     def turn(self, order: Sequence[int]) -> LabelRuns:
         """The runs of the transposed array."""
@@ -174,7 +174,7 @@ class LabelRuns:
             tile = self[where].transpose(order)
             parts.append(_tile_runs(np.ascontiguousarray(tile), tuple(where[axis] for axis in order), shape))
         starts, stops, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return LabelRuns(shape, *_join(starts, stops, values, shape[-1]))
+        return LabelRuns(shape, *join_runs(starts, stops, values, shape[-1]))
 
     def _bands(self, axis: int) -> Iterator[Where]:
         """The box around all runs, in pieces across an axis that are small enough to be painted."""
@@ -217,7 +217,7 @@ def read_runs(array: Array | LazyArray) -> LabelRuns:
                 "fuse --no-distances)"
             )
     starts, stops, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return LabelRuns(tuple(array.shape), *_join(starts, stops, values, array.shape[-1]))
+    return LabelRuns(tuple(array.shape), *join_runs(starts, stops, values, array.shape[-1]))
 
 
 def _empty_parts(dtype: Any) -> Iterator[tuple[Integers, Integers, Array]]:
@@ -261,7 +261,7 @@ def _scan(flat: Array, width: int) -> tuple[Integers, Integers, Array]:
     return starts, stops, values
 
 
-def _join(starts: Integers, stops: Integers, values: Array, width: int) -> tuple[Integers, Integers, Array]:
+def join_runs(starts: Integers, stops: Integers, values: Array, width: int) -> tuple[Integers, Integers, Array]:
     """Runs in order, with those united that tiles have cut."""
     if not (starts[1:] >= starts[:-1]).all():
         order = np.argsort(starts, kind="stable")
@@ -283,7 +283,7 @@ def divide_runs(arrays: Sequence[LabelRuns]) -> tuple[Integers, Integers, list[A
     >>> starts.tolist(), stops.tolist(), [each.tolist() for each in values]
     ([0, 1, 2], [1, 2, 3], [[1, 1, 0], [0, 2, 2]])
     """
-    edges = np.unique(np.concatenate([edge for runs in arrays for edge in (runs.starts, runs.stops)]))
+    edges = distinct(*(edge for runs in arrays for edge in (runs.starts, runs.stops)))
     values, there = [], np.zeros(max(0, len(edges) - 1), np.bool_)
     for runs in arrays:
         own = np.zeros(len(there), runs.dtype)
@@ -299,3 +299,9 @@ def expand(first: Integers, counts: Integers) -> Integers:
     """``first[k], first[k] + 1, …``, ``counts[k]`` of them, one k after the other."""
     ends = np.cumsum(counts)
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - first, counts)
+
+
+def distinct(*positions: Integers) -> Integers:
+    """All positions in order, each once; several times as fast as ``np.unique``, which hashes them."""
+    every = np.sort(np.concatenate(positions))
+    return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every

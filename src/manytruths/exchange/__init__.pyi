@@ -1,3 +1,4 @@
+from .asap import read_asap
 from .bids import read_bids, write_bids
 from .coco import read_coco, write_coco
 from .cvat import read_cvat, write_cvat
@@ -24,6 +25,7 @@ __all__ = [
     "Whole",
     "box",
     "combine_readings",
+    "read_asap",
     "read_bids",
     "read_coco",
     "read_cvat",

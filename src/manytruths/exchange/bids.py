@@ -20,9 +20,10 @@ import numpy as np
 
 from ..core.errors import CallError, FormatError, GridError, LabelError, ManytruthsError, StudyError
 from ..io import write_json, write_map
+from ..io.documents import error_context, read_json
 from ..io.files import check_regular_file
 from ..shape.grid import Grid
-from .documents import Source, error_context, find_sources, read_json
+from .documents import Source, find_sources
 from .readings import ImportOptions, Mark, Reading, SegmentKey, Stored, parse_rank_or_none, parse_status
 from .volumes import EmptyOutline, VolumeContents, file_errors, read_nifti_volume, scan_volume
 

@@ -15,16 +15,14 @@ import msgspec
 
 from ..core.columns import natural_key
 from ..core.errors import CallError, FormatError, GridError
+from ..io.documents import NOTHING, decode, error_context, is_given, read_json
 from ..shape.grid import Grid
 from ..shape.polygons import Rule
-from .documents import Source, error_context, find_sources, image_grid, read_json
+from .documents import Source, find_sources, image_grid
 from .json_fields import (
-    NOTHING,
     ReadingFields,
-    decode,
     flat_shape,
     full_mask,
-    is_given,
     notes_of,
     person_of,
     picture_beside,

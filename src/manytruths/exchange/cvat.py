@@ -39,9 +39,11 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, InputError, LabelError
 from ..io import atomic, safe_name
+from ..io.documents import Element, error_context, open_archive_or_file, read_elements
 from ..shape.grid import Grid
-from .documents import Element, Source, error_context, find_sources, image_grid, open_archive_or_file, read_elements
-from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_point_count, marked_window
+from ..shape.polygons import check_point_count
+from .documents import Source, find_sources, image_grid
+from .outlines import Bitmap, Ellipse, Line, Polygon, box, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored, Window, parse_rank
 from .run_lengths import encode_runs, fill_runs
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.errors import FormatError, InputError
-from ..io import Location, probe
-from ..io.files import SUFFIXES, suffix_of
+from ..core.errors import InputError
+from ..io import Location
+from ..io.files import SLIDES, SUFFIXES, suffix_of
+from ..io.outline_files import flat_grid
 from ..shape.grid import Grid
 from .documents import Source, image_grid
 from .json_fields import picture_beside
 from .readings import ImportOptions, Stored
-
-_COLUMNS_FIRST = (".nii", ".nii.gz", ".nrrd", ".mha", ".mhd")
-"""Formats whose first axis runs along a row, and whose images are volumes as a rule."""
 
 
 def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid, Stored | None]:
@@ -36,24 +34,19 @@ def find_image(source: Source, name: str, options: ImportOptions) -> tuple[Grid,
     known = options.pictures.get(source.fields.get("case") or name)
     picture = None if known is not None else _beside(source, name)
     if options.image_size is not None:
-        return image_grid(*options.image_size), picture
+        return image_grid(*options.image_size, drawn=False), picture
     location = known or (None if picture is None else Location(picture.path))
     if location is None:
         raise InputError(
             f"does not hold the size of its image, and no image {name!r} lies beside it; say where images are "
             '(--images "FOLDER/{case}.png"), or how large they all are (--image-size 1024x768)'
         )
-    grid = probe(location)
-    if len(grid.shape) != 2 or suffix_of(location.path.name) in _COLUMNS_FIRST:
-        raise FormatError(
-            f"its image {location} is a volume or a stack, but outlines need an image of two axes; save one slice as "
-            "PNG or TIFF"
-        )
-    height, width = grid.shape
-    return image_grid(width, height), picture
+    grid = flat_grid(location)
+    return Grid(image_grid(*reversed(grid.shape), drawn=False).shape, grid.spacing), picture
 
 
 def _beside(source: Source, name: str) -> Stored | None:
-    names = [name] if suffix_of(name) in SUFFIXES else [f"{name}{suffix}" for suffix in SUFFIXES]
+    known = (*SUFFIXES, *SLIDES)
+    names = [name] if suffix_of(name) in known else [f"{name}{suffix}" for suffix in known]
     found = (picture_beside(source.path.parent, each) for each in names)
     return next((picture for picture in found if picture is not None), None)

@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from ..core.errors import FormatError, InputError
-from ..shape.polygons import Points
-from .documents import Source, error_context, find_sources, read_members
+from ..io.documents import error_context, read_members
+from ..shape.polygons import Points, check_point_count
+from .documents import Source, find_sources
 from .image_sizes import find_image
-from .outlines import Ellipse, Line, Polygon, box, check_finite, check_point_count, window_around, window_size
+from .outlines import Ellipse, Line, Polygon, box, check_finite, window_around, window_size
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Window, parse_status
 
 TOOL = "ImageJ"

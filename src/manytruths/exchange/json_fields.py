@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,34 +13,12 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, InputError
 from ..io import atomic
-from .outlines import MOST_POINTS, Polygon, check_point_count
+from ..io.documents import LONGEST_NOTE, decode, decode_any, is_given
+from ..shape.polygons import MOST_POINTS, check_point_count
+from .outlines import Polygon
 from .readings import Mask, Outline, Reading, Status, Stored, parse_rank
 
-T = TypeVar("T")
-
-LONGEST = 1 << 24
-"""Bytes of one outline as text; as numbers it takes some twenty times as much memory, until it is an array."""
-LONGEST_NOTE = 1 << 20
-"""Bytes of everything that was said of one thing."""
-NOTHING = msgspec.Raw(b"")
 PERSON = ("email", "username", "name", "id")
-
-
-def decode(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
-    """A part of a file, once it is sure that it is not too long."""
-    if len(raw) > most:
-        raise FormatError(f"is {len(raw) >> 20} MB of text, more than {most >> 20}; simplify it, or export it again")
-    return msgspec.json.decode(raw, type=kind, strict=False)
-
-
-def is_given(raw: msgspec.Raw) -> bool:
-    """Whether a field is there, and not null."""
-    return len(raw) > 0 and bytes(memoryview(raw)[:4]) != b"null"
-
-
-def decode_any(raw: msgspec.Raw) -> Any:
-    """A short part of a file, whatever it is."""
-    return decode(raw, cast(type[Any], Any), LONGEST_NOTE)
 
 
 def points_of(raw: msgspec.Raw) -> NDArray[np.float64]:

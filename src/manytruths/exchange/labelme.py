@@ -19,19 +19,15 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, InputError, LabelError
 from ..io import probe, safe_name
+from ..io.documents import LONGEST, NOTHING, decode, decode_any, error_context, is_given, read_json
 from ..io.files import quiet
 from ..io.pillow import open_png
 from ..shape.grid import Grid
-from .documents import Source, error_context, find_sources, image_grid, read_json
+from .documents import Source, find_sources, image_grid
 from .json_fields import (
-    LONGEST,
-    NOTHING,
     ReadingFields,
-    decode,
-    decode_any,
     flat_shape,
     full_mask,
-    is_given,
     notes_of,
     picture_beside,
     points_of,

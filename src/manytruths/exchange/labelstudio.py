@@ -28,18 +28,14 @@ import numpy as np
 from ..core.columns import natural_key
 from ..core.errors import CallError, FormatError, GridError, InputError
 from ..io import probe
+from ..io.documents import LONGEST_NOTE, NOTHING, decode, decode_any, error_context, is_given, read_json
 from ..io.files import SUFFIXES
 from ..shape.grid import Grid
 from ..shape.polygons import Points
-from .documents import Source, error_context, find_sources, image_grid, read_json
+from .documents import Source, find_sources, image_grid
 from .json_fields import (
-    LONGEST_NOTE,
-    NOTHING,
-    decode,
-    decode_any,
     flat_shape,
     full_mask,
-    is_given,
     person_of,
     picture_beside,
     points_of,

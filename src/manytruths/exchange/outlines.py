@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import FormatError, InputError
-from ..shape.polygons import LARGEST, Points, Rule, check_ring, rasterise_polygon
+from ..shape.polygons import LARGEST, Points, Rule, check_point_count, check_ring, rasterise_polygon, rasterise_window
 from .readings import Mask, Outline, Window
 
-MOST_POINTS = 100_000
-"""Points of one outline; a file with more is damaged or malicious."""
 LONGEST = 1 << 20
 """Pixels along one outline, all its edges together: COCO's rule walks them all at once."""
 NOWHERE = slice(0, 0), slice(0, 0)
@@ -67,8 +65,7 @@ class Polygon(Outline):
         if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
             _check_length(self.rings)
             return window, rasterise_polygon(self.rings, (window[0].stop, window[1].stop), self.rule)[window]
-        corner = np.array([window[1].start, window[0].start], np.float64)
-        return window, rasterise_polygon([ring - corner for ring in self.rings], window_size(window), self.rule)
+        return window, rasterise_window([self.rings], window, self.rule)
 
 
 @dataclass(frozen=True)
@@ -247,7 +244,7 @@ def box(
     return Polygon.of([moved + np.array([x, y])], rule)
 
 
-def window_around(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
+def window_around(low: Points, high: Points, shape: tuple[int, ...]) -> tuple[slice, slice]:
     """The pixels around what lies between two points (x, y), inside the image."""
     height, width = shape
     left, top = np.floor(np.clip(low, 0, (width, height))).astype(int).tolist()
@@ -289,11 +286,6 @@ def _check_length(rings: Sequence[Points]) -> None:
     length = sum(float(np.abs(np.roll(ring, -1, axis=0) - ring).max(axis=1).sum()) for ring in rings)
     if length > LONGEST:
         raise InputError(f"its outline is {length:.0f} pixels long, more than {LONGEST}; simplify the outline")
-
-
-def check_point_count(points: int) -> None:
-    if points > MOST_POINTS:
-        raise InputError(f"it has {points} points, more than {MOST_POINTS}; simplify the outline")
 
 
 @dataclass(frozen=True, eq=False)

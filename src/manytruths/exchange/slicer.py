@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, GridError, LabelError
 from ..io import atomic
+from ..io.documents import error_context
 from ..io.files import import_extra
 from ..io.nrrd import affine_of
 from ..shape.grid import Grid
-from .documents import Source, error_context, find_sources
+from .documents import Source, find_sources
 from .outlines import marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, SegmentKey, Window, parse_rank_or_none, parse_status
 from .volumes import LARGEST_VOLUME, Volume, VolumeContents, file_errors, scan_volume

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, LabelError, ManytruthsError
 from ..io import Location
+from ..io.documents import Stream
 from ..io.files import format_errors
 from ..io.images import whole_numbers
 from ..io.nifti import read_layout
 from ..shape.grid import Grid
-from .documents import Stream
 from .readings import Mask, Outline, Window
 
 LARGEST_VOLUME = 1 << 28

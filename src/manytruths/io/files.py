@@ -28,6 +28,12 @@ SUFFIXES = (
     ".mha", ".mhd", ".zarr",
 )  # fmt: skip
 """Endings of the files that can be read."""
+SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide")
+"""Endings of slides of scanners, which are images and no masks."""
+DICOM = ".dcm"
+"""The ending of DICOM slides; one may be a folder of such files."""
+OUTLINES = (".geojson", ".xml")
+"""Endings of files of outlines, which are masks once it is known how large their image is."""
 
 LARGE = 2**28
 """Pixels from which on a case is not looked at as a whole, but by tile, and its masks stay on disk where they can."""
@@ -47,6 +53,18 @@ _SPECIAL_FILES = (
 
 
 @dataclass(frozen=True)
+class Canvas:
+    """What files of outlines do not say: the image they were drawn on, or its height and width, and what classes are.
+
+    Without ``labels``, pairs of a class and its value, everything that is drawn is 1.
+    """
+
+    image: Location | None = None
+    size: tuple[int, int] | None = None
+    labels: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True)
 class Location:
     """A file, or an array of an archive, or one index of its first axis.
 
@@ -59,6 +77,8 @@ class Location:
     index: int | None = None
     blank: Literal["", "mask", "image"] = ""
     """Where it stands for an empty mask: the kind of file whose size and position that mask has."""
+    canvas: Canvas | None = None
+    """What a file of outlines does not say."""
 
     def __str__(self) -> str:
         member = "" if self.member is None else f"/{self.member}"
@@ -112,12 +132,22 @@ def check_file(location: Location) -> None:
         if not os.path.isdir(path):
             raise FormatError(f"{location}: is a file, but a Zarr store is a folder; unpack it")
         return
+    if location.member is None and is_dicom_folder(path):
+        return
     size = check_regular_file(path, str(location))
-    if suffix_of(path.name) not in SUFFIXES:
-        known = " ".join(SUFFIXES)
+    if suffix_of(path.name) not in (*SUFFIXES, *OUTLINES, *SLIDES, DICOM):
+        known = " ".join((*SUFFIXES, *OUTLINES))
         raise FormatError(f"{location}: files ending in {path.suffix!r} cannot be read; save it as one of {known}")
     if size == 0:
         raise FormatError(f"{location}: is empty (0 bytes); export it again")
+
+
+def is_dicom_folder(path: Path) -> bool:
+    """Whether a path is a folder of DICOM files, as slides have it."""
+    if suffix_of(path.name) in SUFFIXES or not os.path.isdir(path):
+        return False
+    with os.scandir(path) as entries:
+        return any(suffix_of(entry.name) == DICOM for entry in entries)
 
 
 def check_regular_file(path: Path | str, name: str = "", most: int | None = None) -> int:

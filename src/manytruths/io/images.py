@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ..core.errors import CallError, FormatError, LabelError
 from ..core.tiles import View, is_lazy
 from ..shape.grid import Grid
-from . import arrays, files, metaimage, nifti, nrrd, pillow, tiff, zarr_store
+from ..shape.outline_masks import OutlineMask
+from . import arrays, files, metaimage, nifti, nrrd, outline_files, pillow, slides, tiff, zarr_store
 from .files import Content, Location, Reader, Use, check_file, format_errors, import_extra, muted_stderr, suffix_of
 from .writing import atomic
 
@@ -29,7 +30,8 @@ _READERS: dict[str, Reader] = {
     ".png": pillow, ".bmp": pillow, ".gif": pillow, ".jpg": pillow, ".jpeg": pillow,
     ".tif": tiff, ".tiff": tiff, ".npy": arrays, ".npz": arrays,
     ".nii": nifti, ".nii.gz": nifti, ".nrrd": nrrd,
-    ".mha": metaimage, ".mhd": metaimage, ".zarr": zarr_store,
+    ".mha": metaimage, ".mhd": metaimage, ".zarr": zarr_store, ".geojson": outline_files, ".xml": outline_files,
+    **dict.fromkeys((*files.SLIDES, files.DICOM), slides),
 }  # fmt: skip
 _NEAR = 40
 """How far from 0 and 255 JPEG moves most pixels of a two-valued mask."""
@@ -43,8 +45,9 @@ class Mask:
     array: NDArray[Any]
     grid: Grid
     format: str
-    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd``, ``metaimage``, ``zarr`` or
-    ``ome-zarr``."""
+    """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti``, ``nrrd``, ``metaimage``, ``zarr``,
+    ``ome-zarr``, ``geojson`` or ``asap``; of images also
+    ``slide``."""
     largest: float = math.inf
     """The largest value that the file's data type can hold."""
 
@@ -62,8 +65,11 @@ def read_mask(location: Location | Path | str) -> Mask:
     """A mask with its values as stored, however they are shown; floats must be whole numbers."""
     location = Location.of(location)
     if location.blank:  # an empty mask on the grid of another mask or of the image, which may be in colour
-        grid = probe(location) if location.blank == "mask" else _content(location, "picture").grid
+        header = location.blank == "mask" or slides.is_slide(location.path)
+        grid = probe(location) if header else _content(location, "picture").grid
         large = math.prod(grid.shape) >= files.LARGE
+        if large and len(grid.shape) == 2:
+            return Mask(cast(NDArray[Any], OutlineMask([], (grid.shape[0], grid.shape[1]))), grid, "empty")
         empty = np.broadcast_to(np.uint8(0), grid.shape) if large else np.zeros(grid.shape, np.uint8)
         return Mask(empty, grid, "empty")
     content = _content(location, "mask")
@@ -115,16 +121,20 @@ def first_axis_length(location: Location) -> int:
     return _file_grid(location).shape[0]
 
 
+def _reader(location: Location) -> Reader:
+    return slides if files.is_dicom_folder(location.path) else _READERS[suffix_of(location.path.name)]
+
+
 def _file_grid(location: Location) -> Grid:
     with format_errors(location):
         check_file(location)
-        return _READERS[suffix_of(location.path.name)].probe(location)
+        return _reader(location).probe(location)
 
 
 def _content(location: Location, use: Use) -> Content:
     with format_errors(location):
         check_file(location)
-        content = _READERS[suffix_of(location.path.name)].read(location, use)
+        content = _reader(location).read(location, use)
     grid = _check_axes(_indexed_grid(content.grid, location), location)
     array = content.array
     if location.index is not None and is_lazy(array):

@@ -17,7 +17,7 @@ from typing import Literal
 
 from ..core.errors import StudyError, find_name_fault, one_line, raise_error
 from .arrays import array_names
-from .files import SUFFIXES, Location, check_file, format_errors
+from .files import SLIDES, SUFFIXES, Location, check_file, format_errors
 from .images import first_axis_length
 from .zarr_store import is_store, member_names
 
@@ -218,7 +218,7 @@ class Template:
             return self._root.joinpath(*(segment.fill(fields) for segment in self._segments))
         if name.ends_in_suffix and all(segment.is_known(fields) for segment in folders):
             stem = self._root.joinpath(*(segment.fill(fields) for segment in folders), name.fill(fields)[:-1])
-            paths = [stem.with_name(stem.name + suffix) for suffix in SUFFIXES]
+            paths = [stem.with_name(stem.name + suffix) for suffix in (*SUFFIXES, *SLIDES)]
             paths = [path for path in paths if os.path.isfile(path) or is_store(path)]
         else:
             paths = []
@@ -358,7 +358,7 @@ class _Reader:
             if self.name.startswith(fixed, start):
                 yield at + 1, start + len(fixed), known
         elif token.kind == "suffix":
-            if f".{self.name[start:].lower()}" in SUFFIXES:
+            if f".{self.name[start:].lower()}" in (*SUFFIXES, *SLIDES):
                 yield at + 1, len(self.name), known
         elif token.kind == "star":
             yield at + 1, start, known

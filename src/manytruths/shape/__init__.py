@@ -2,6 +2,7 @@
 
 from .boundaries import BoundaryMatch, find_boundaries, match_boundaries, thin
 from .features import channels, intensity, lightness, local_maximum, michelson_contrast
+from .outline_masks import OutlineMask
 from .polygons import rasterise_polygon
 from .regions import Region, combine_labels, find_regions
 from .surfaces import (
@@ -19,6 +20,7 @@ from .surfaces import (
 __all__ = [
     "BoundaryMatch",
     "DirectedDistances",
+    "OutlineMask",
     "Region",
     "Surface",
     "SurfaceDistances",

@@ -16,6 +16,7 @@ from ..io.images import read_mask
 from ..io.tables import check_listed, read_table, subjects_of
 from ..io.template import Complain
 from .case import Case, Source
+from .drawn_cases import place_outlines
 from .named_lesions import order_cases, read_lesions
 from .options import Options
 from .reading_log import Edit, LogEntry, Place, ReadingLog, UnusedReading, masks_by_place, place_of
@@ -87,7 +88,7 @@ def find_cases(
             lesions=lesions.get(name, ()),
             properties={column: value for column, value in row.items() if column != "subject" and value},
         ))  # fmt: skip
-    return cases, left_out, unused
+    return place_outlines(cases, options), left_out, unused
 
 
 def _order(

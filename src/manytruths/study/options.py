@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import ManytruthsError, StudyError
+from ..core.errors import CallError, ManytruthsError, StudyError
 from ..core.labels import MACRO, Labels
 from ..core.tally import REGIONS
 from ..io.tables import read_toml
@@ -63,6 +64,8 @@ class Options:
     edited: str = "exclude"
     resample: str | None = None
     spacing: tuple[float, ...] | None = None
+    image_size: tuple[int, int] | None = None
+    """Width and height."""
     exchangeable: bool = False
     probability: bool = False
     limits: tuple[float, float] | None = None
@@ -195,6 +198,7 @@ def _typed(key: str, value: Any) -> Any:
 _KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "labels": (dict, '{ 1 = "gland" }', lambda table: Labels.of({int(v): str(name) for v, name in table.items()})),
     "spacing": (list, "[0.5, 0.5]", lambda numbers: tuple(float(s) for s in numbers)),
+    "image_size": (str, '"1024x768"', lambda text: parse_image_size(text)),
     "exclude": (dict, '{ B = ["p07"] }', lambda table: {rater: _names(cases) for rater, cases in table.items()}),
     "exclude_rater": (list, '["B"]', lambda raters: tuple(map(str, raters))),
     "trained_on": (dict, '{ unet = "staple" }', lambda table: {str(k): _text(v) for k, v in table.items()}),
@@ -208,6 +212,19 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""
+
+
+def parse_image_size(text: str | tuple[int, int]) -> tuple[int, int]:
+    """Width and height.
+
+    >>> parse_image_size("1024x768")
+    (1024, 768)
+    """
+    match = re.fullmatch(r"(\d{1,9}) ?[x×,] ?(\d{1,9})", text) if isinstance(text, str) else None
+    sides = text if match is None else (int(match[1]), int(match[2]))
+    if isinstance(sides, str) or len(sides) != 2 or min(sides) < 1:
+        raise CallError(f"--image-size must be width and height in pixels, as 1024x768; got {text!r}")
+    return int(sides[0]), int(sides[1])
 
 
 def _number(value: Any) -> float:

@@ -16,10 +16,13 @@ from ..core.columns import Column, closest_name, natural_key
 from ..core.errors import InputError, LabelError, ManytruthsError, StudyError
 from ..core.tally import Tally
 from ..io import Location, Template, probe
+from ..io.outline_files import is_outline_file, read_drawing
+from ..io.slides import fitting_level, is_slide
 from ..io.zarr_store import find_absent, is_store
 from ..raters.broken_masks import MaskReview
 from ..shape.alignment import obstacle
 from ..shape.grid import Grid, times
+from ..shape.outline_masks import count_outside
 from .case import Case, Reading
 from .grids import IMAGE, Misplaced, Move, Placed, Target, advise_on_size, find_moves, find_target
 from .mask_values import find_wrong_predictions, find_wrong_references
@@ -85,6 +88,7 @@ def check_case(case: Case) -> Checked:
         if items == 0
     ]
     chunks = _absent_chunks(case, problems)
+    problems += _outlines(case)
     moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
     moved += find_moves(case, target, masks=False)
     for move in moved:
@@ -192,7 +196,10 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     elif is_store(case.image.path) and None not in (grid.spacing, target.grid.spacing):
         differs = differs or grid.difference(Grid(grid.shape, target.grid.spacing))
     if differs:
-        problem = f"{case.image} has {differs}, unlike the masks{advise_on_size(grid, target.grid)}"
+        advice = advise_on_size(grid, target.grid)
+        if is_slide(case.image.path) and (level := fitting_level(case.image, target.grid.shape)) is not None:
+            advice = f": they have the size of its level {level}; export them for the full image"
+        problem = f"{case.image} has {differs}, unlike the masks{advice}"
         yield Problem("warning", "image", f"case {case.name}: image {problem}", case.name)
 
 
@@ -220,6 +227,27 @@ def _absent_chunks(case: Case, problems: list[Problem]) -> dict[str, int]:
                     )
                     problems.append(Problem("warning", "chunks", message, case.name, str(column)))
     return absent
+
+
+def _outlines(case: Case) -> Iterator[Problem]:
+    """What files of outlines hold that is not counted: parts beyond the image, and shapes that are not areas."""
+    for column, by_label in case.masks.items():
+        for source in by_label.values():
+            if not isinstance(source, Location) or source.blank or not is_outline_file(source):
+                continue
+            with suppress(ManytruthsError):  # said where it is read
+                drawing, grid = read_drawing(source.path), probe(source)
+                whose = f"case {case.name}: of rater {column}'s outlines"
+                beyond = count_outside(drawing.polygons, (grid.shape[0], grid.shape[1]))
+                if beyond:
+                    message = (
+                        f"{whose} {beyond} of {len(drawing.polygons)} reach beyond the image of "
+                        f"{times(grid.shape)} pixels, and are cut off there; were they drawn on this image?"
+                    )
+                    yield Problem("warning", "outlines", message, case.name, str(column))
+                for kind, count in drawing.left_out.items():
+                    message = f"{whose} {count} are no areas but {kind}, and are left out"
+                    yield Problem("warning", "outlines", message, case.name, str(column))
 
 
 def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:

@@ -27,7 +27,7 @@ from .engine import Executor, map_on
 from .keeping import open_ledger, work_or_load
 from .mask_values import find_other_values, raise_first
 from .named_lesions import order_cases
-from .options import Options, merged, read_options, written
+from .options import Options, merged, parse_image_size, read_options, written
 from .processes import Progress, map_in_order
 from .reading_log import UnusedReading
 from .tallied import TalliedStudy, read_tallied
@@ -102,6 +102,7 @@ class Study:
         edited: str | None = None,
         resample: str | None = None,
         spacing: Sequence[float] | None = None,
+        image_size: str | tuple[int, int] | None = None,
         probability: bool | None = None,
         limits: Sequence[float] | None = None,
         margin: float | None = None,
@@ -165,6 +166,9 @@ class Study:
             Resample masks that lie on a different voxel grid, instead of rejecting them.
         spacing : sequence of float, optional
             The size of a pixel in mm, for files that do not say.
+        image_size : str or (int, int), optional
+            Width and height of all images in pixels, as ``"1024x768"``, for masks that are files of outlines (GeoJSON,
+            ASAP's XML); by default that of the image of each case.
         probability : bool, optional
             Whether predictions are probability maps or responses instead of masks.
         limits : sequence of float, optional
@@ -220,6 +224,7 @@ class Study:
             background=background, foreground=foreground, void=void, region=region, overlap=overlap,
             edited=edited, resample=resample,
             spacing=None if spacing is None else tuple(spacing),
+            image_size=None if image_size is None else parse_image_size(image_size),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
             session=session,
@@ -230,6 +235,7 @@ class Study:
         if tallies or given.tallies:
             return cls._of_tallies(tallies or given.tallies, written(given) | ({"region": region} if region else {}))
         found_cases, left_out, unused = find_cases(given, complain)
+        given = found_cases[0].options if found_cases else given
         _need_labels(given, found_cases)
         check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}

@@ -20,7 +20,7 @@ from ...core.tally import Tally, find_rows
 from ...core.tiles import Band, holds_whole_chunks, tile_bands
 from ...fusion import Consensus
 from ...io import Location, safe_name
-from ...io.files import suffix_of
+from ...io.files import OUTLINES, suffix_of
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
 from ...study.case import Reading
@@ -161,7 +161,7 @@ def _paint_band(
 
 
 def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
-    """The format wanted, else OME-Zarr of Zarr, of arrays and of volumes, and BigTIFF of the rest."""
+    """The format wanted, else OME-Zarr of Zarr, outlines, arrays and volumes, and BigTIFF of the rest."""
     source = next(iter(next(iter(reading.case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".zarr"
     volume = len(reading.grid.shape) == 3
@@ -171,4 +171,5 @@ def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
         )
     if wanted != "same":
         return ".tif" if wanted == "tiff" else ".zarr"
-    return ".zarr" if suffix == ".zarr" or volume else ".tif"
+    # of outlines most tiles are one value, and a Zarr store has no chunks where it is 0
+    return ".zarr" if suffix in (".zarr", *OUTLINES) or volume else ".tif"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +23,14 @@ from ...io.result_tables import PlainTable
 from ...io.results import replacing
 from ...shape.polygons import Rule
 from ...study import Progress, Study
+from ...study.options import parse_image_size
 from ...study.processes import map_in_order
 from ..result import Result, Tables, console_or_stdout, summary_of
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
 
 Tool = Literal[
-    "cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
+    "cvat", "labelstudio", "coco", "labelme", "qupath", "asap", "imagej", "slicer", "dicomseg", "rtstruct", "bids"
 ]  # fmt: skip
 READERS: dict[str, str] = {
     "cvat": "read_cvat",
@@ -38,6 +38,7 @@ READERS: dict[str, str] = {
     "coco": "read_coco",
     "labelme": "read_labelme",
     "qupath": "read_qupath",
+    "asap": "read_asap",
     "imagej": "read_imagej",
     "slicer": "read_slicer",
     "dicomseg": "read_dicom_seg",
@@ -155,7 +156,8 @@ def import_study(
 
     Parameters
     ----------
-    tool : {"cvat", "labelstudio", "coco", "labelme", "qupath", "imagej", "slicer", "dicomseg", "rtstruct", "bids"}
+    tool : {"cvat", "labelstudio", "coco", "labelme", "qupath", "asap", "imagej", "slicer", "dicomseg", "rtstruct", \
+"bids"}
         The tool that exported the files. Instead of it, readings as the functions of :mod:`manytruths.exchange` return
         them, such as those of several tools together.
     paths : sequence of str or Path
@@ -189,8 +191,8 @@ def import_study(
         Template of the images, such as ``images/{case}.png``, where they did not come with the annotations. They are
         not copied.
     image_size : str or (int, int), optional
-        Width and height of all images in pixels, as ``"1024x768"``, for formats that do not hold it (QuPath, ImageJ);
-        by default that of the image of each case.
+        Width and height of all images in pixels, as ``"1024x768"``, for formats that do not hold it (QuPath, ASAP,
+        ImageJ); by default that of the image of each case.
     replace : bool
         Whether to replace an earlier import in the folder.
     jobs : int
@@ -231,7 +233,7 @@ def import_study(
             raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
     if widen is not None and not 0 < widen <= 1000:
         raise CallError(f"--widen must be a number of pixels above 0; got {widen:g}")
-    size = _parse_size(image_size)
+    size = None if image_size is None else parse_image_size(image_size)
     pictures = {} if template is None else _pictures(template, rename_case or {})
     check_folder(folder, replace)
     where = None if template is None else Path(template.partition("{")[0] + "…").parent
@@ -254,21 +256,6 @@ def _pictures(template: str, renamed: Mapping[str, str]) -> dict[str, Location]:
     """Images by case, and by the name that a case has in the files."""
     found = {match.fields["case"]: match.location for match in Template(template, require=("case",)).find()}
     return found | {old: found[new] for old, new in renamed.items() if new in found}
-
-
-def _parse_size(text: str | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Width and height.
-
-    >>> _parse_size("1024x768")
-    (1024, 768)
-    """
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d{1,9}) ?[x×,] ?(\d{1,9})", text) if isinstance(text, str) else None
-    sides = text if match is None else (int(match[1]), int(match[2]))
-    if isinstance(sides, str) or len(sides) != 2 or min(sides) < 1:
-        raise CallError(f"--image-size must be width and height in pixels, as 1024x768; got {text!r}")
-    return int(sides[0]), int(sides[1])
 
 
 def _read_files(
@@ -318,7 +305,7 @@ def _write_study(
         work = partial(draw, folder=stage, layout=layout, overlap=overlap, ranked=ranked)
         most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in drawable))
         drawn = list(map_in_order(work, drawable, min(jobs, most), progress))
-        pictures = _write_pictures(readings, stage, layout) if images is None else {}
+        pictures = _write_pictures(readings, stage, layout) if images is None and not layout.kept else {}
         tables = Tables(_tables(readings, layout, dict(zip(map(_key, drawable), drawn, strict=True))))
         for table in tables.values():
             table.write(stage)
@@ -328,7 +315,9 @@ def _write_study(
             models=models,
         )  # fmt: skip
         write_text(stage / "study.toml", text)
-    notes = notes_of(readings, drawable, drawn, pictures, elsewhere=images is not None)
+    notes = list(notes_of(readings, drawable, drawn, pictures, elsewhere=images is not None))
+    if layout.kept:
+        notes.append("images are too large to be drawn on: masks are outlines (GeoJSON), which are counted as they are")
     return ImportedStudy(folder, readings, tables, tuple(notes))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import InputError, StudyError
+from ...exchange.documents import is_drawable
 from ...exchange.readings import Reading, ReadingSet
 from ...io import safe_name
 from ...io.writing import PART
@@ -40,6 +41,8 @@ class Layout:
     volumes: bool
     cases: Mapping[str, str]
     """What a case is called on the disk."""
+    kept: bool = False
+    """Whether masks are files of outlines, as an image is too large to be drawn on."""
 
     @classmethod
     def of(cls, readings: ReadingSet) -> Layout:
@@ -50,7 +53,11 @@ class Layout:
         for names in (readings.cases, readings.raters, {read.session for read in readings.reads}, readings.structures):
             _check_distinct(sorted(names))
         layout = cls(
-            readings.structures or ("marked",), any(read.session for read in readings.reads), axes == {3}, cases
+            readings.structures or ("marked",),
+            any(read.session for read in readings.reads),
+            axes == {3},
+            cases,
+            axes == {2} and not all(is_drawable(read.grid.shape) for read in readings.reads),
         )
         often = Counter((read.case, read.rater, layout.session(read)) for read in readings.reads)
         for (case, rater, session), count in often.items():
@@ -60,7 +67,7 @@ class Layout:
 
     @property
     def ending(self) -> str:
-        return ".nii.gz" if self.volumes else ".png"
+        return ".geojson" if self.kept else ".nii.gz" if self.volumes else ".png"
 
     @property
     def masks(self) -> str:
@@ -91,7 +98,7 @@ class Layout:
         return f"{name and on_disk(name)}{slash}{session and on_disk(session)}"
 
     def _parts(self, rater: str, session: str, label: str) -> str:
-        several = len(self.structures) > 1 and label
+        several = len(self.structures) > 1 and label and not self.kept
         return "/".join([rater, *([session] if self.sessions else ()), *([label] if several else ())])
 
 
@@ -150,7 +157,9 @@ def study_toml(
     lines += [f'ranks = "{layout.ranks}"'] if ranked else []
     lines += ['cases = "cases.csv"'] if subjects else []
     lines += ['overlap = "union"'] if overlap == "union" and len(layout.structures) > 1 else []
-    lines += [f"labels = {{ 1 = {_toml_string(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
+    if layout.kept or len(layout.structures) == 1:
+        named = (f"{value} = {_toml_string(name)}" for value, name in enumerate(layout.structures, start=1))
+        lines += [f"labels = {{ {', '.join(named)} }}"]
     if models:
         lines += ["", "[exclude]"]
         lines += [f"{_toml_string(name)} = [{', '.join(map(_toml_string, cases))}]" for name, cases in models.items()]

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...exchange.documents import error_context
-from ...exchange.readings import Mask, Reading, Window
+from ...exchange.outlines import Polygon, UnitedOutline
+from ...exchange.readings import Mask, Outline, Reading, Window
 from ...io import write_map
+from ...io.documents import error_context
+from ...io.geojson import ImageFields, write_geojson
 from ...io.writing import checksum
+from ...shape.polygons import Points, polygon_runs
 from .layout import Layout
 
 Overlap = Literal["smaller", "z", "union"]
@@ -54,6 +57,8 @@ class _Pixels:
 def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     """Write the masks of a reading."""
     with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
+        if layout.kept:
+            return _keep_outlines(read, folder, layout, overlap, ranked)
         return _draw_masks(read, folder, layout, overlap, ranked)
 
 
@@ -75,6 +80,32 @@ def _draw_masks(read: Reading, folder: Path, layout: Layout, overlap: Overlap, r
         del on_top
         write_map(layout.rank(folder, read), _rank_map(read, pixels, order), read.grid)
     return Drawn(checksum(written), marked, areas.count(0))
+
+
+def _keep_outlines(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+    """Write the outlines themselves, on an image that is too large to be drawn on."""
+    size = " × ".join(map(str, reversed(read.grid.shape)))
+    if overlap == "z" or ranked:
+        what = "ranks (--no-rank-maps)" if ranked else "--overlap z"
+        raise InputError(f"an image of {size} pixels is too large to be drawn on; import it without {what}")
+    shape = read.grid.shape[0], read.grid.shape[1]
+    objects = [(mark.label, polygons_of(mark.outline, size)) for mark in read.marks]
+    path = layout.mask(folder, read, "")
+    write_geojson(path, objects, ImageFields(*shape, read.grid.spacing))  # type: ignore[arg-type]
+    areas = [int((stops - starts).sum()) for starts, stops in (polygon_runs(parts, shape) for _, parts in objects)]
+    return Drawn(checksum({"": path}), sum(areas), areas.count(0))
+
+
+def polygons_of(outline: Outline, size: str) -> list[list[Points]]:
+    """The polygons of an outline; the only ones that can be kept."""
+    parts = outline.parts if isinstance(outline, UnitedOutline) else (outline,)
+    kept = [part for part in parts if isinstance(part, Polygon) and part.rule == "centre"]
+    if len(kept) < len(parts):
+        raise InputError(
+            f"an image of {size} pixels is too large to be drawn on, and outlines other than polygons cannot be kept; "
+            "import it without --widen, and with --rule centre"
+        )
+    return [list(part.rings) for part in kept]
 
 
 def _structure_mask(read: Reading, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from ...core.errors import FormatError, ManytruthsError
+from ...io.documents import PIECE, error_context
 from ...io.files import import_extra, quiet
-from ..documents import PIECE, error_context
 
 LARGEST_HEADER = 1 << 24
 """Bytes of a header that are looked at, without its frames."""

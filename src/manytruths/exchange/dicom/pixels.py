@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError
+from ...io.documents import PIECE
 from ...io.files import import_extra
-from ..documents import PIECE
 from ..readings import Mask, Window
 from .geometry import first_item, whole_number
 from .header import EXPLICIT, IMPLICIT, BoundedFile, PixelData, dicom_errors, open_dataset, read_header

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
 from ...shape.grid import Grid
-from ...shape.polygons import Points
+from ...shape.polygons import MOST_POINTS, Points
 from ..documents import Source
-from ..outlines import MOST_POINTS, Line, Polygon
+from ..outlines import Line, Polygon
 from ..readings import ImportOptions, Mark, Mask, Outline, Reading, Window
 from .geometry import GROUPS, LPS_TO_RAS, first_item, frame_of, whole_number
 from .header import dicom_errors, read_header, read_sop_class
