@@ -67,7 +67,7 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, use: Use) -> Content:
-    if use == "mask" and (large := _open_large(location)) is not None:
+    if use != "picture" and (large := _open_large(location)) is not None:
         check_directories(location)
         return Content(large, make_grid(location, large.shape), "tiff")  # type: ignore[arg-type]
     check_directories(location, decode=True)

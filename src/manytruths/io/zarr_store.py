@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,8 @@ class _Source:
     format: str
     written: int | None = None
     """How many files a store that was written here has at this level."""
+    levels: tuple[Path, ...] = ()
+    """All levels of the pyramid."""
 
 
 def _find_source(location: Location, use: Use) -> _Source:
@@ -160,7 +162,8 @@ def _level(location: Location, path: Path, node: _Node) -> _Source:
     _check_levels(location, path, levels, scales)
     first = str(levels[0]["path"])
     known = [None if unit is None or not scales[0] else s * unit for s, unit in zip(scales[0], units, strict=True)]
-    return _Source(path / first, tuple(axes), tuple(known), "ome-zarr", _files_written(node, first))
+    every = tuple(path / str(level["path"]) for level in levels)
+    return _Source(path / first, tuple(axes), tuple(known), "ome-zarr", _files_written(node, first), every)
 
 
 def _scale(image: Mapping[str, Any], level: Mapping[str, Any], axes: int) -> tuple[float, ...]:
@@ -221,6 +224,13 @@ def read(location: Location, use: Use) -> Content:
         return Content(stored, grid, source.format)  # type: ignore[arg-type]
     array = stored[(slice(None),) * len(stored.shape)]
     return Content(np.moveaxis(array, 0, -1) if array.ndim > len(grid.shape) else array, grid, source.format)
+
+
+def open_levels(location: Location) -> list[StoredArray]:
+    """Every level of an image to look at, full resolution first; colours, where there are any, are its first axis."""
+    stored, _, source = _stored(location, "picture")
+    levels = [replace(stored, path=path, stored_shape=_stored_shape(path) or ()) for path in source.levels[1:]]
+    return [stored, *levels]
 
 
 @dataclass(frozen=True)

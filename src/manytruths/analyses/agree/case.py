@@ -29,6 +29,7 @@ from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
 from ...study.suspicions import review_reading
+from ..large_maps import LargeMaps
 from .distances import CaseDistances, by_value, check_tolerance, measure_distances
 from .edits import Edit, edits_of
 from .lesion_scores import ReferenceLesions, score_reference_lesions
@@ -67,6 +68,8 @@ class MapOptions:
     largest: int = 10
     measure: tuple[str, ...] = MEASURES
     """What to measure, of :data:`MEASURES`."""
+    large_maps: LargeMaps = "same"
+    """Format of heatmaps that are written by tile."""
     tolerance: float | None = None
     """Of surface Dice; by default from the raters' own distances."""
 
@@ -124,7 +127,10 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
         plan = replace(plan, folder=None, measured=False, measure=counted)
     case, table = reading.case, reading.tally(judged=False)
     if reading.is_large:
-        return CaseAgreement(table, left_out=_left_out(reading, plan), axes=len(reading.grid.shape))
+        from .large import complete_large
+
+        measured = CaseAgreement(table, left_out=_left_out(reading, plan), axes=len(reading.grid.shape))
+        return complete_large(reading, plan, measured)
     edits, references = tuple(edits_of(case)), count_references(reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     review, axes = review_reading(reading, whole), len(reading.grid.shape)
@@ -163,8 +169,7 @@ def _left_out(reading: Reading, plan: MapOptions) -> str:
     case = reading.case
     return name_left_out({
         **{name: name in plan.measure for name in MEASURES},
-        "heatmaps and regions": plan.looks, "ranks": bool(case.ranks), "edits": bool(case.edits),
-        "scores against references": bool(case.references), "the search for broken masks": True,
+        "regions and image features": plan.looks, "ranks": bool(case.ranks), "the search for broken masks": True,
     })  # fmt: skip
 
 

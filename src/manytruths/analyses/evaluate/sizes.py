@@ -94,7 +94,8 @@ def _compare(
     for name, sizes in cases.items():
         by_unit.setdefault((sizes.units.axes, sizes.units.size), []).append(name)
     for chosen in by_unit.values():
-        units = cases[chosen[0]].units
+        # of large cases only what is counted is known
+        units = next((u for name in chosen if not (u := cases[name].units).counted), cases[chosen[0]].units)
         regions = {region_of_sizes(tallies[name]) for name in chosen}
         region = regions.pop() if len(regions) == 1 else "mixed"
         for size in (s for s in COMPARED if s in units.nothing().statistics()):
@@ -103,7 +104,7 @@ def _compare(
                     for reference in given:
                         pairs = [cases[name].find(algorithm.name, reference, label) for name in chosen]
                         a, b = (
-                            np.array([np.nan if p is None else p[side].statistics()[size] for p in pairs])
+                            np.array([np.nan if p is None else p[side].statistics().get(size, np.nan) for p in pairs])
                             for side in (0, 1)
                         )
                         who = tuple(subjects[name] for name in chosen)

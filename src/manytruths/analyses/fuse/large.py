@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import CallError, InputError
+from ...core.errors import CallError
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally, find_rows
 from ...fusion import Consensus
-from ...io import Location, safe_name
-from ...io.files import suffix_of
+from ...io import safe_name
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
 from ..agree.case import name_left_out
-from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, of_table
+from ..agree.references import count_references
+from ..large_maps import large_suffix
+from .case import CaseFusion, FusePlan, consensus_column, of_table
 
 Array = NDArray[Any]
 
@@ -40,12 +41,20 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    references = bool(reading.case.references)
     left_out = name_left_out({
         "distances": plan.distances, "pictures": plan.pictures and plan.folder is not None,
-        "scores against references": references,
+        "lesions of references": plan.lesions and bool(reading.case.references),
     })  # fmt: skip
-    return CaseFusion(joint, *kept, files=files, axes=len(reading.grid.shape), left_out=left_out)
+    references = _references(reading, estimates) if reading.case.references else {}
+    axes = len(reading.grid.shape)
+    return CaseFusion(joint, *kept, files=files, references=references, axes=axes, left_out=left_out)
+
+
+def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[str, Tally]:
+    """Raters, consensuses and given references, pattern by pattern."""
+    readings = FirstReadings.of(reading.by_pattern)
+    decided = {method: readings.paint(estimated)[0] for method, estimated in estimates.items()}
+    return count_references(readings.reading, readings.table, decided)
 
 
 def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:
@@ -130,17 +139,3 @@ def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Pa
     finally:
         for writer in writers:
             writer.discard()
-
-
-def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
-    """The format wanted, else OME-Zarr of Zarr, of arrays and of volumes, and BigTIFF of the rest."""
-    source = next(iter(next(iter(reading.case.masks.values())).values()))
-    suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".zarr"
-    volume = len(reading.grid.shape) == 3
-    if wanted == "tiff" and volume:
-        raise InputError(
-            f"case {reading.case.name}: a volume of this size is written as OME-Zarr; leave out large_maps"
-        )
-    if wanted != "same":
-        return ".tif" if wanted == "tiff" else ".zarr"
-    return ".zarr" if suffix == ".zarr" or volume else ".tif"
