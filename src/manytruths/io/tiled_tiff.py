@@ -130,6 +130,14 @@ def open_large(location: Location) -> TiledImage | None:
         return TiledImage(location, tuple(page.shape), page.dtype.str, tuple(chunks))
 
 
+def large_shape(location: Location) -> tuple[int, ...] | None:
+    """Rows and columns of a TIFF with one large image in it, in grey or colour; None of any other."""
+    with import_extra("tifffile", "tiff", location).TiffFile(location.path) as file:
+        full = [page for page in file.pages if not page.is_reduced]
+        shape = tuple(file.series[0].levels[0].keyframe.shape[:2])
+        return shape if len(full) == 1 and math.prod(shape) >= files.LARGE else None
+
+
 def open_levels(location: Location) -> list[TiledImage]:
     """Every level of an image to look at, in grey or colour, full resolution first; none where it is no such."""
     tifffile = import_extra("tifffile", "tiff", location)
@@ -159,7 +167,7 @@ def _is_readable(page: Any) -> bool:
 
 def _check_levels(location: Location, file: Any) -> None:
     """Refuse a pyramid whose levels have other proportions than the image."""
-    first, *others = [level.shape for level in file.series[0].levels]
+    first, *others = [level.keyframe.shape[:2] for level in file.series[0].levels]
     for number, shape in enumerate(others, start=1):
         ratios = [n / m for n, m in zip(first, shape, strict=False)]
         rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2 if len(shape) == len(first) else 0

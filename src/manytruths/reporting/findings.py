@@ -18,6 +18,7 @@ from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.mask_scores import scores_of
 from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..analyses.fuse.fuse import Fusion, tabulate_fusion
+from ..analyses.fuse.large import left_out_of_fuse
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
@@ -36,6 +37,7 @@ from ..study import Case, Progress, Study
 from ..study.case import Reading, Sources
 from ..study.consensus import OF_ONE_LABEL
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
+from .large_view import large_view
 from .numbers import StudyCounts
 
 
@@ -61,6 +63,10 @@ class View:
     """The data as JSON; empty where it is in a file."""
     file: str = ""
     """The file, relative to the page."""
+    large: bool = False
+    """Whether the case is too large to be shown at once."""
+    places: int = 0
+    """How many places of it are shown at full resolution."""
 
 
 @dataclass(frozen=True)
@@ -92,24 +98,32 @@ class CaseFindings:
 
 def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     """Read the files of a case once, analyse them and make its view."""
-    reading = case.read()
-    agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(reading, plan.fuse)
+    reading = case.read(by_tile=True)
+    # of a large case everything is read off the list of its patterns, which are found in one pass
+    counted = reading.by_pattern
+    agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(counted, plan.fuse)
+    kept = replace(fusing.kept, left_out=left_out_of_fuse(reading, plan.fuse)) if reading.is_large else fusing.kept
     view = _make_view(reading, fusing, plan, plan.view, agreement) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
-    return CaseFindings(agreement, fusing.kept, evaluation, view, tuple(_files_read(case)))
+    return CaseFindings(agreement, kept, evaluation, view, tuple(_files_read(case)))
 
 
 def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan, agreement: CaseAgreement) -> View:
     import msgspec
 
-    layered = layer_case(reading, fusing, plan.maps, responses=showing.images)
-    content = msgspec.json.encode(view_data(reading, layered, showing, agreement.lesions)).decode()
-    small = thumbnail(reading, layered, showing)
+    if reading.is_large and len(reading.grid.shape) > 2:
+        return View(large=True)  # a volume of this size is not shown
+    if reading.is_large:
+        data, small = large_view(reading, fusing, plan.maps, showing)
+    else:
+        layered = layer_case(reading, fusing, plan.maps, responses=showing.images)
+        data, small = view_data(reading, layered, showing, agreement.lesions), thumbnail(reading, layered, showing)
+    content, places = msgspec.json.encode(data).decode(), len(data.get("parts", ()))
     if plan.folder is None:
-        return View(small, content)
+        return View(small, content, large=reading.is_large, places=places)
     number = plan.numbers[reading.case.name]
     write_text(plan.folder / f"{number}.js", f"manytruthsCase({number}, {content});\n")
-    return View(small, file=f"{number}.js")
+    return View(small, file=f"{number}.js", large=reading.is_large, places=places)
 
 
 def _tally_files(study: Study) -> Iterator[FileRead]:
@@ -351,11 +365,12 @@ def _analyse_cases(
 
     if showing is None or len(study) <= MOST_INSIDE:
         cases = run(case_plan)
-        return cases, {name: case.view for name, case in cases.items() if showing is not None}
+        return cases, {name: case.view for name, case in cases.items() if case.view.inside}
     with replacing(folder / "cases") as (stage,):
         cases = run(replace(case_plan, folder=stage))
     beside = f"{folder.name}/cases"
-    return cases, {name: replace(case.view, file=f"{beside}/{case.view.file}") for name, case in cases.items()}
+    shown = {name: case.view for name, case in cases.items() if case.view.file}
+    return cases, {name: replace(view, file=f"{beside}/{view.file}") for name, view in shown.items()}
 
 
 def _view_plan(study: Study, plan: ReportPlan) -> ViewPlan:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ..core.columns import Column
 from ..core.counting import tally
 from ..core.errors import InputError, LabelError, ManytruthsError
-from ..core.painting import paint_tiles
+from ..core.painting import paint, paint_tiles
 from ..core.tally import Tally
-from ..core.tiles import Where, is_at_least, is_marked
+from ..core.tiles import Where, is_at_least, is_marked, load
 from .case import Counted, Reading
 from .tallied import values_by_pattern
 
@@ -52,6 +52,12 @@ class Pixels:
         )  # fmt: skip
         for where, (tile,) in found:
             yield whole if where is None else where, tile
+
+    def read(self, where: Where) -> NDArray[np.int32]:
+        """The number of the item at every pixel of a part."""
+        options, numbers = self.reading.case.options, np.arange(len(self.table.counts), dtype=np.int32)
+        parts = {column: load(array, where) for column, array in self.arrays.items()}
+        return paint(numbers, parts, self.table, void=options.void, foreground=options.foreground)
 
 
 def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
@@ -87,6 +93,7 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
         references={column: values[column] for column in reading.references},
         training={column: values[area] for column, area in trained.items()},
         roi=values[_area(INSIDE)] if inside else None,
+        ranks={},
         counted=Counted(table.counts, reading.grid),
     )  # fmt: skip
     return Reading(counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays))

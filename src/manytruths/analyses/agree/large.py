@@ -31,11 +31,12 @@ def complete_large(reading: Reading, plan: MapOptions, measured: CaseAgreement) 
     """Add what is found tile by tile, or read off the patterns."""
     references = count_references(reading.by_pattern, measured.tally) if reading.case.references else {}
     measured = replace(measured, edits=tuple(edits_of(reading.case)), references=references)
-    if plan.folder is None:
+    if not plan.looks:
         return measured
-    problem = reading.pyramid[1]
+    problem = reading.pyramid[1] if len(reading.grid.shape) == 2 else ""
     note = f"case {reading.case.name}: heatmap without its image: {problem}" if problem else ""
-    return replace(measured, note=note, files=tuple(_write_heatmap(reading, plan, plan.folder)))
+    files = () if plan.folder is None else tuple(_write_heatmap(reading, plan, plan.folder))
+    return replace(measured, note=note, files=files)
 
 
 def _write_heatmap(reading: Reading, plan: MapOptions, folder: Path) -> Iterator[Path]:

@@ -44,8 +44,10 @@ export function visibleColumns(view, choices) {
 // Without an image there is nothing to see below, so that a map is shown from the start.
 export function chosenLayer(view, choices) {
   const first = view.layers.some((layer) => layer.name === "votes") ? "votes" : "disputes";
-  const name = choices.layer ?? (view.image && fewRaters(view) ? "none" : first);
-  return view.layers.find((layer) => layer.name === name) ?? null;
+  const name = choices.layer ?? view.shown ?? (view.image && fewRaters(view) ? "none" : first);
+  const named = (asked) => view.layers.find((layer) => layer.name === asked);
+  // an overview has maps of its own
+  return named(name) ?? (name === "none" ? null : named(view.shown)) ?? null;
 }
 
 // Of several labels the first is shown, until another or all of them (an empty name) are asked for.
