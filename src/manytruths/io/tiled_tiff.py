@@ -157,8 +157,8 @@ def _is_readable(page: Any) -> bool:
     """Whether a page is read by piece, and shown as it is stored."""
     colours = {1: ("MINISBLACK",), 3: ("RGB", "YCBCR"), 4: ("RGB",)}
     return (
-        page.photometric.name in colours.get(page.samplesperpixel, ())
-        and page.planarconfig.name == "CONTIG"
+        getattr(page.photometric, "name", "") in colours.get(page.samplesperpixel, ())
+        and int(page.planarconfig) == 1
         and page.dtype is not None
         and page.dtype.kind in "buif"
         and math.prod(page.chunks) <= LARGEST_TILE
