@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -218,7 +219,7 @@ def write_image(path: Path, side: int) -> None:
     """A slide in colour as an OME-Zarr pyramid: a disc of one colour on white."""
     import zarr
 
-    group, levels = zarr.open_group(path, mode="w", zarr_format=3), []
+    group, levels = zarr.open_group(path, mode="w", zarr_format=3), list[Any]()
     while not levels or side > CHUNK:
         side = side // 2 if levels else side
         level = group.create_array(str(len(levels)), shape=(3, side, side), chunks=(3, CHUNK, CHUNK), dtype="u1")

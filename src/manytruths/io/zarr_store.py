@@ -6,6 +6,7 @@ Of a pyramid the first level is read, which has full resolution. What is small i
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -25,6 +26,7 @@ from ..core.tiles import Where, absent_chunks, chunk_files, known_value, tile_sl
 from ..shape.grid import Grid, times
 from . import files
 from .files import Content, Location, Use, import_extra, make_grid, raise_damaged
+from .results import file_digest
 from .writing import log_written, write_errors
 
 MILLIMETRES = {
@@ -45,6 +47,23 @@ WRITTEN = "manytruths"
 def is_store(path: Path | str) -> bool:
     """Whether a path is a folder ending in ``.zarr``."""
     return str(path).lower().endswith(".zarr") and os.path.isdir(path)
+
+
+def _store_files(path: Path) -> list[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file())
+
+
+def store_bytes(path: Path) -> int:
+    """The size of all files of a store."""
+    return sum(file.stat().st_size for file in _store_files(path))
+
+
+def store_digest(path: Path) -> str:
+    """The digest of the list of files of a store, each with its own."""
+    whole = hashlib.sha256()
+    for file in _store_files(path):
+        whole.update(f"{file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode())
+    return whole.hexdigest()
 
 
 # -- metadata -----------------------------------------------------------------------------------------

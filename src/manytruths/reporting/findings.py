@@ -33,6 +33,7 @@ from ..inference.intervals import check_resamples
 from ..io import Location, write_text
 from ..io.result_tables import Table
 from ..io.results import file_digest, replacing
+from ..io.zarr_store import is_store, store_bytes, store_digest
 from ..study import Case, Progress, Study
 from ..study.case import Reading, Sources
 from ..study.consensus import OF_ONE_LABEL
@@ -145,16 +146,16 @@ def _files_read(case: Case) -> Iterator[FileRead]:
     for kind, sources in kinds:
         for path in _paths(sources):
             # an image may be missing: the case is then shown without it
-            if path not in listed and path.is_file():
+            if path not in listed and (path.is_file() or is_store(path)):
                 listed.add(path)
-                size = path.stat().st_size
+                size = store_bytes(path) if is_store(path) else path.stat().st_size
                 yield FileRead(path.as_posix(), kind, case.name, size, _file_digest(path, size))
 
 
 @lru_cache(maxsize=16)
 def _file_digest(path: Path, size: int) -> str:
-    """The digest of a file; an archive of many cases is read once."""
-    return file_digest(path)
+    """The digest of a file, or of the files of a Zarr store; an archive of many cases is read once."""
+    return store_digest(path) if is_store(path) else file_digest(path)
 
 
 def _paths(sources: Sources | None) -> list[Path]:

@@ -10,13 +10,13 @@ export function placeFrames(view) {
   });
 }
 
-// The number of the place that an item of the overview is in; 0 where it is in none.
+// The number of the place that an item of the overview is in, of several that whose middle is nearest; 0 where it is in none.
 export function placeAt(view, item) {
   if (!item) return 0;
-  const inside = ({ top, left, bottom, right }) => {
-    return item.row + 1 > top && item.row < bottom && item.column + 1 > left && item.column < right;
-  };
-  return placeFrames(view).find(inside)?.number ?? 0;
+  const [row, column] = [item.row + 0.5, item.column + 0.5];
+  const here = placeFrames(view).filter(({ top, left, bottom, right }) => row > top && row < bottom && column > left && column < right);
+  const distance = ({ top, left, bottom, right }) => Math.hypot((top + bottom) / 2 - row, (left + right) / 2 - column);
+  return here.sort((one, other) => distance(one) - distance(other))[0]?.number ?? 0;
 }
 
 // `go` takes the number of a place, 0 for the overview.

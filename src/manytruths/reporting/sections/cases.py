@@ -67,6 +67,10 @@ def _lead(findings: Findings) -> Sentence:
 
 def _large_lead(findings: Findings) -> Iterator[Sentence]:
     """How cases are shown that are too large to be shown at once."""
+    unseen = [case.name for case in findings.study if case.name not in findings.views]
+    if unseen:
+        what = "a volume that is" if len(unseen) == 1 else "volumes that are"
+        yield (f"{join_names(unseen, 4)} {'is' if len(unseen) == 1 else 'are'} {what} too large to be shown.",)
     large = {name: view for name, view in findings.views.items() if view.large}
     if not large:
         return
