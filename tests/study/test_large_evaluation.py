@@ -186,6 +186,10 @@ def test_patterns_do_not_depend_on_chunks(chunks, seed):
             painted[where] = items
     np.testing.assert_array_equal(np.asarray(found.masks[mt.Column("A", "rater")])[painted], arrays[0])
     np.testing.assert_array_equal(np.asarray(found.region)[painted] != 0, arrays[4] != 0)
+    drawn = found.pixels.map(found.masks[mt.Column("B", "rater")])
+    assert drawn.shape == arrays[1].shape
+    np.testing.assert_array_equal(drawn[...], arrays[1])
+    np.testing.assert_array_equal(drawn[5:20, 7:30], arrays[1][5:20, 7:30])
 
 
 def test_a_study_of_large_and_small_cases(tmp_path, small_tiles):  # noqa: F811

@@ -131,11 +131,13 @@ def open_large(location: Location) -> TiledImage | None:
 
 
 def large_shape(location: Location) -> tuple[int, ...] | None:
-    """Rows and columns of a TIFF with one large image in it, in grey or colour; None of any other."""
+    """Rows and columns of a TIFF with one large image that is read by piece, in grey or colour; None of any other."""
     with import_extra("tifffile", "tiff", location).TiffFile(location.path) as file:
         full = [page for page in file.pages if not page.is_reduced]
-        shape = tuple(file.series[0].levels[0].keyframe.shape[:2])
-        return shape if len(full) == 1 and math.prod(shape) >= files.LARGE else None
+        page = file.series[0].levels[0].keyframe
+        shape = tuple(page.shape[:2])
+        in_pieces = math.prod(page.chunks[:2]) <= LARGEST_TILE
+        return shape if len(full) == 1 and in_pieces and math.prod(shape) >= files.LARGE else None
 
 
 def open_levels(location: Location) -> list[TiledImage]:

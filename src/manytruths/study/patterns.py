@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Column
 from ..core.counting import tally
 from ..core.errors import InputError, LabelError, ManytruthsError
 from ..core.painting import paint, paint_tiles
 from ..core.tally import Tally
-from ..core.tiles import Where, is_at_least, is_marked, load
+from ..core.tiles import Where, chunk_shape, is_at_least, is_marked, load
 from .case import Counted, Reading
 from .tallied import values_by_pattern
 
@@ -58,6 +58,35 @@ class Pixels:
         options, numbers = self.reading.case.options, np.arange(len(self.table.counts), dtype=np.int32)
         parts = {column: load(array, where) for column, array in self.arrays.items()}
         return paint(numbers, parts, self.table, void=options.void, foreground=options.foreground)
+
+    def map(self, values: ArrayLike) -> ItemMap:
+        """An array of the size of the image that is read by tile, with a value for every item."""
+        return ItemMap(self, np.asanyarray(values))
+
+
+@dataclass(frozen=True, eq=False)
+class ItemMap:
+    """What is known of every item, where it lies; masked where it is not known."""
+
+    pixels: Pixels
+    values: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.pixels.reading.grid.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        known = (chunk_shape(array) for array in self.pixels.arrays.values())
+        return next((chunks for chunks in known if chunks is not None), None)
+
+    def __getitem__(self, where: Any) -> Array:
+        whole = tuple(slice(0, n) for n in self.shape)
+        return np.asanyarray(self.values[self.pixels.read(whole if where is ... else where)])
 
 
 def count_patterns(reading: Reading, cut: float | None = None) -> Reading:

@@ -147,6 +147,17 @@ class CaseMarks:
         """Whose marks they are."""
         return self.reading.case
 
+    @property
+    def near(self) -> Reading:
+        """The reading in which neighbours are looked at: of a large case the one by tile, where that can do so."""
+        pixels = self.reading.pixels
+        return self.reading if pixels is None or not pixels.reading.sees_neighbours else pixels.reading
+
+    def on_pixels(self, mask: Array) -> Array:
+        """A mask of the case as that reading has it: of a large case, the items of it painted by tile."""
+        pixels = self.reading.pixels
+        return mask if pixels is None or self.near is self.reading else pixels.map(mask)  # type: ignore[return-value]
+
     @cached_property
     def first_readings(self) -> FirstReadings:
         """What a consensus is estimated from."""
