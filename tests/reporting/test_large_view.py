@@ -175,14 +175,15 @@ def test_places_in_the_browser(browser, study, large, tmp_path, size):
     with opened(browser, report.path, hash="#case=slide", viewport=size) as shown:
         page, viewer = shown.page, shown.viewer
         state = viewer.loaded("slide")
-        assert (state["part"], state["layer"]) == (0, "disputed share")
+        assert (state["part"], state["layer"], state["visible"]) == (0, "disputed share", [])
         assert page.locator("[name=viewer-place]").count() == len(parts) + 1
         expect(page.locator("#viewer-panel .viewer-note").last).to_contain_text(
             "shown at full resolution: the one with most"
         )
         overview = viewer.pixels()
         page.locator("[name=viewer-place][value='1']").check()
-        viewer.wait(lambda now: now["part"] == 1 and now["loaded"])
+        state = viewer.wait(lambda now: now["part"] == 1 and now["loaded"])
+        assert (state["layer"], state["visible"]) == ("none", list(RATERS))
         expect(page.locator("#viewer-title")).to_have_text("slide, place 1")
         assert viewer.pixels() != overview
         row, column, _, _ = parts[0]["box"]

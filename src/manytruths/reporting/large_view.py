@@ -73,7 +73,8 @@ def large_view(reading: Reading, fusing: CaseMaps, maps: MapOptions, plan: ViewP
     shown = LayeredCase(table, (overview.maps[0], *_shades(overview, table)), tuple(_overview_layers(overview, table)))
     problem = reading.pyramid[1] if plan.images else ""
     notes = [f"without its image: {problem}"] if problem else []
-    notes.append(f"outlines show every {_ordinal(step)} row and column, maps the means of {times((step, step))} pixels")
+    if step > 1:
+        notes.append(f"maps show means of {times((step, step))} pixels, outlines one of {step} rows and columns")
     notes.append(_how_chosen(windows, overview.disputed))
     scene = Scene(reading.case.name, small, shown, image, tuple(notes), step=step, grey=grey)
     data = scene_data(reading, scene, replace(plan, largest=plan.largest // 2))
@@ -242,7 +243,3 @@ def _how_chosen(windows: list[Window], disputed: Blocks) -> str:
         f"{'is' if len(windows) == 1 else 'are'} shown at full resolution: the one with most pixels on which raters "
         f"differ, then each time the one with most of those that are left; together they hold {held}"
     )
-
-
-def _ordinal(step: int) -> str:
-    return {1: "", 2: "second", 3: "third"}.get(step, f"{step}th")

@@ -24,6 +24,8 @@ export function columnKey(who) {
 export function isVisible(view, choices, who) {
   const chosen = choices.columns.get(columnKey(who));
   if (chosen !== undefined) return chosen;
+  // outlines hide the map of an overview; they are for its places
+  if (view.shown) return false;
   if (who.role === "rater") return fewRaters(view) && isFirstReading(view, who);
   return who.role === "algorithm" && view.columns.filter((other) => other.role === who.role).length === 1;
 }

@@ -37,7 +37,7 @@ export function placesPart(view, shown, go) {
 const FRAME_TEXT = { size: 13, weight: 700, side: "center", colour: "#fff" };
 const FRAME_PLATE = 18;
 
-// White frames on dark ones, each with its number in its upper left corner.
+// White frames on dark ones, each with its number above its upper left corner, or in it where there is no room above.
 export function drawPlaceFrames(sheet, frames, place, aspect) {
   for (const { number, top, left, bottom, right } of frames) {
     const [x, toX] = [left, right].map((column) => place.left + column * place.zoom);
@@ -46,7 +46,8 @@ export function drawPlaceFrames(sheet, frames, place, aspect) {
     sheet.lines(ends, { width: 4, colour: "#000", opacity: 0.7 });
     sheet.lines(ends, { width: 2, colour: "#fff" });
     const width = Math.max(FRAME_PLATE, widthOfText(String(number), FRAME_TEXT) + 8);
-    sheet.box(x, y, width, FRAME_PLATE, "#000", 0.75);
-    sheet.text(String(number), x + width / 2, y + FRAME_PLATE - 4.5, FRAME_TEXT);
+    const above = y < FRAME_PLATE + 2 ? y : y - FRAME_PLATE - 2;
+    sheet.box(x, above, width, FRAME_PLATE, "#000", 0.75);
+    sheet.text(String(number), x + width / 2, above + FRAME_PLATE - 4.5, FRAME_TEXT);
   }
 }

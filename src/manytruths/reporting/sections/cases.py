@@ -82,9 +82,8 @@ def _large_lead(findings: Findings) -> Iterator[Sentence]:
         return
     some = f"up to {spell_count(most, 'place')}" if most > 1 else "one place"
     yield (
-        f"{which}: the viewer shows an overview and {some} at full resolution. These are windows in which most "
-        f"{findings.pixel_word}s are disputed: the first of the whole image, each other one of what those before it "
-        "leave.",
+        f"{which}: the viewer shows an overview and {some} at full resolution. These are the windows with most "
+        f"{findings.pixel_word}s on which raters differ: the first of the whole image, each next one of what is left.",
     )
 
 
