@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -184,31 +185,76 @@ def _same_files(one: Path, other: Path) -> None:
 
 
 def large_files() -> Iterator[Result]:
-    """``agree`` and ``fuse`` of large PNG and TIFF files: memory beyond the masks, in bytes a pixel of one mask."""
+    """Every command on large PNG and TIFF files: memory beyond the masks, in bytes a pixel of one mask."""
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None
     side = 16384
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for rater, mask in zip("ABCDE", smooth(5, 4096), strict=True):
-            (root / rater).mkdir()
+        masks = dict(zip("ABCDE", smooth(5, 4096), strict=True))
+        masks["net"] = np.roll(masks["A"], 40, axis=1)
+        for who, mask in masks.items():
+            (root / who).mkdir()
             whole = np.kron(mask, np.ones((side // 4096, side // 4096), np.uint8))
             for suffix in ("png", "tif"):
                 Image.fromarray(whole).save(
-                    root / rater / f"p1.{suffix}", **({"compression": "tiff_adobe_deflate"} if suffix == "tif" else {})
+                    root / who / f"p1.{suffix}", **({"compression": "tiff_adobe_deflate"} if suffix == "tif" else {})
                 )
+        (root / "raters").mkdir()
+        for rater in "ABCDE":
+            (root / rater).rename(root / "raters" / rater)
         base = measured([sys.executable, "-c", "import numpy, scipy, manytruths"])[1]
         for suffix in ("png", "tif"):
-            # PNG files are decoded whole; tiles and strips of a TIFF stay on disk
-            own = 5 * side**2 / 1e6 if suffix == "png" else 0.0
-            for name in ("agree", "fuse"):
-                template = str(root / f"{{rater}}/{{case}}.{suffix}")
-                line = [sys.executable, "-m", "manytruths", name, template, "--quiet", "--out", str(root / "out")]
-                seconds, memory = measured(line)
+            template, out = str(root / f"raters/{{rater}}/{{case}}.{suffix}"), ["--out", str(root / "out")]
+            judged = ["--predictions", str(root / f"net/{{case}}.{suffix}")]
+            report = [*judged, "--to", str(root / "report.html")]
+            lines = {"agree": out, "fuse": out, "evaluate": [*judged, *out], "report": report}
+            for name, more in lines.items():
+                seconds, memory = measured([sys.executable, "-m", "manytruths", name, template, "--quiet", *more])
+                # PNG files are decoded whole; tiles and strips of a TIFF stay on disk
+                own = (6 if more[:2] == judged else 5) * side**2 / 1e6 if suffix == "png" else 0.0
                 beyond = (memory - own - base) * 1e6 / side**2
                 times = f"{seconds:.1f} CPU s, {memory:.0f} MB"
                 yield at_most(f"{name}, 5 × {side}² {suffix.upper()}, beyond the masks", "", beyond, 8, times, "B/px")
 
 
-JOBS = {"slides": slides, "slide_consensus": slide_consensus, "large_files": large_files}
+def write_image(path: Path, side: int) -> None:
+    """A slide in colour as an OME-Zarr pyramid: a disc of one colour on white."""
+    import zarr
+
+    group, levels = zarr.open_group(path, mode="w", zarr_format=3), list[Any]()
+    while not levels or side > CHUNK:
+        side = side // 2 if levels else side
+        level = group.create_array(str(len(levels)), shape=(3, side, side), chunks=(3, CHUNK, CHUNK), dtype="u1")
+        for row in range(0, side, CHUNK):
+            y, x = np.ogrid[row : row + CHUNK, :side]
+            inside = np.hypot(y - side / 2, x - side / 2) < 0.45 * side
+            level[:, row : row + CHUNK] = np.where(inside, np.array([205, 150, 190], np.uint8)[:, None, None], 255)
+        scale = [1.0, *[0.5 * 2 ** len(levels)] * 2]
+        levels.append({"path": str(len(levels)), "coordinateTransformations": [{"type": "scale", "scale": scale}]})
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"name": "slide", "axes": axes, "datasets": levels}]}
+
+
+def slide_report() -> Iterator[Result]:
+    """``report`` of a whole slide on disk with its image, against decoding the masks."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_slides(root, SIDE)
+        write_image(root / "images/slide.zarr", SIDE)
+        (root / "decode.py").write_text(DECODE)
+        masks = [str(root / f"masks/{rater}/slide.zarr") for rater in "ABCDE"]
+        given = [str(root / "masks/{rater}/{case}.zarr"), "--images", str(root / "images/{case}.zarr")]
+        line = [sys.executable, "-m", "manytruths", "report", *given, "--quiet", "--to", str(root / "report.html")]
+        (ours, memory), (peer, _) = (
+            measured(each) for each in (line, [sys.executable, str(root / "decode.py"), *masks])
+        )
+        times = f"{ours:.2f} CPU s, decoding {peer:.2f} CPU s"
+        yield at_most(f"report, 5 × {SIDE}² Zarr with its image", "decoding all chunks", ours / peer, 10, times)
+        yield at_most("  memory of all its processes", "", memory, 1000, unit="MB")
+
+
+JOBS = {
+    "slides": slides, "slide_consensus": slide_consensus, "slide_report": slide_report, "large_files": large_files,
+}  # fmt: skip

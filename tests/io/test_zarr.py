@@ -217,3 +217,16 @@ def test_without_zarr_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(FormatError, match=r'install it with pip install "manytruths\[zarr\]"'):
         read_mask(Path(tmp_path / "a.zarr"))
+
+
+def test_the_digest_of_a_store_is_that_of_its_files(tmp_path):
+    array = zarr.create_array(tmp_path / "a.zarr", shape=(40, 40), chunks=(20, 20), dtype="u1")
+    array[...] = 3
+    first, size = zarr_store.store_digest(tmp_path / "a.zarr"), zarr_store.store_bytes(tmp_path / "a.zarr")
+    shutil.copytree(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert zarr_store.store_digest(tmp_path / "b.zarr") == first
+    array[0, 0] = 4
+    assert zarr_store.store_digest(tmp_path / "a.zarr") != first
+    (tmp_path / "b.zarr/c/0/0").rename(tmp_path / "b.zarr/c/0/9")
+    assert zarr_store.store_digest(tmp_path / "b.zarr") != first
+    assert size == sum(file.stat().st_size for file in (tmp_path / "b.zarr").rglob("*") if file.is_file())

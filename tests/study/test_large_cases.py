@@ -172,8 +172,8 @@ def test_methods_that_look_at_neighbours_refuse(tmp_path, small_tiles, method):
 def test_commands_without_tiles_refuse(tmp_path, small_tiles):
     root = write(tmp_path, {"p0": masks_of(0), "p1": masks_of(1)})
     small_tiles()
-    with pytest.raises(InputError, match="case p0: 300×260 pixels are read by tile, as check, agree and fuse do"):
-        mt.evaluate(opened(root, "zarr", predictions=str(root / "png/A/{case}.png")))
+    with pytest.raises(InputError, match="case p0: 300×260 pixels are read by tile, as check, agree, fuse, evaluate"):
+        mt.export(opened(root, "zarr"), "coco", to=root / "out")
 
 
 def test_small_stores_are_measured_like_any_mask(tmp_path):

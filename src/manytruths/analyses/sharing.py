@@ -239,7 +239,8 @@ class _CountedCase:
 
 def _count_case(case: Case, least: int) -> _CountedCase:
     """Count everything of a case that has no place: raters in all sessions, predictions, references and edits."""
-    reading = case.read()
+    pixels = case.read(by_tile=True)
+    reading = pixels.by_pattern
     raters = reading.tally("whole", judged=False)  # its error messages are the best
     if not case.options.probability:
         raise_first(find_wrong_predictions(case, reading.tally("whole")))
@@ -252,7 +253,7 @@ def _count_case(case: Case, least: int) -> _CountedCase:
         edits.append((column, None if table is None else merge_rare_patterns(table, least)[0]))
     counted = _CountedCase(
         raters, tuple((part, table) for part, table, _ in merged), tuple(edits), reading.grid.shape,
-        reading.grid.spacing, review_reading(reading, raters), sum(changed for *_, changed in merged),
+        reading.grid.spacing, review_reading(pixels, raters), sum(changed for *_, changed in merged),
         sum(len(old.counts) - len(new.counts) for (_, old), (_, new, _) in zip(before, merged, strict=True)),
     )  # fmt: skip
     if not counted.merged:

@@ -13,6 +13,7 @@ from .options import (
     ALL_CORES,
     FURTHER,
     METHOD,
+    OUTPUT,
     RESULTS,
     By,
     Engine,
@@ -99,6 +100,14 @@ Missing = Annotated[
         help="A missing prediction gets the worst score, or its case is left out for all algorithms.",
     ),
 ]
+LargeMaps = Annotated[
+    Literal["same", "ome-zarr", "tiff"],
+    Parameter(
+        group=OUTPUT,
+        help="Format of the maps of images from 16384 × 16384 pixels on: OME-Zarr or BigTIFF; by default that of the "
+        "masks.",
+    ),
+]
 
 MEASURES = "sizes,distances,lesions"
 
@@ -132,6 +141,7 @@ class MapOptions:
 
     pictures: bool = True
     "Write heatmaps and charts and, if there are images, relate agreement to image features."
+    large_maps: LargeMaps = "same"
     window: Annotated[int, in_advanced] = 7
     "Window of the local contrast, in pixels."
     agreement_window: Annotated[int, in_advanced] = 3
@@ -217,7 +227,7 @@ def fuse(
     lesions: Lesions = True,
     pictures: Pictures = True,
     tables: Tables = None,
-    large_maps: Annotated[Literal["same", "ome-zarr", "tiff"], in_output] = "same",
+    large_maps: LargeMaps = "same",
     seed: Seed = 0,
 ) -> int:
     """Estimate a consensus of the raters.
@@ -235,8 +245,6 @@ def fuse(
         Beta prior of STAPLE's rates: a,b or a_p,b_p,a_q,b_q.
     smoothing
         Strength of Potts smoothing of STAPLE's map; 0 is none.
-    large_maps
-        Format of the maps of images from 16384 × 16384 pixels on: OME-Zarr or BigTIFF; by default that of the masks.
     seed
         Seed of k-means, which groups the cases by complexity.
     """

@@ -111,6 +111,46 @@ class View:
         return tuple(next(kept) if index is None else index for index in self.fixed)
 
 
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """An array whose items are a function of those of another one, computed for each tile that is read."""
+
+    base: Any
+    function: Callable[[Array], Array]
+    kind: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.base.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.kind)
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        return chunk_shape(self.base)
+
+    def __getitem__(self, where: Any) -> Array:
+        return self.function(load(self.base, None if where is ... else where))
+
+    def known_value(self, where: Where) -> float | None:
+        """The one value that a tile is known to hold."""
+        value = known_value(self.base, where)
+        known: float | None = None if value is None else self.function(np.array(value)).item()
+        return known
+
+
+def is_marked(array: Array | LazyArray) -> Mapped:
+    """Where an array is not 0, by tile."""
+    return Mapped(array, lambda tile: np.asarray(tile != 0), "?")
+
+
+def is_at_least(array: Array | LazyArray, threshold: float) -> Mapped:
+    """Where an array has a threshold or more, by tile."""
+    return Mapped(array, lambda tile: np.asarray(tile >= threshold), "?")
+
+
 def unstack(array: LazyArray) -> list[View]:
     """The parts along the first axis, none of them read."""
     rest = (None,) * (len(array.shape) - 1)

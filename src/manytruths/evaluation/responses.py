@@ -357,7 +357,25 @@ def count_indexed_responses(
             keep = np.logical_and.reduce([patterns >= 0, *masks])
             yield (responses, patterns) if keep.all() else (responses[keep], patterns[keep])
 
-    levels = find_levels(lambda: (responses for responses, _ in blocks()), array.dtype, limits)
+    return count_response_blocks(blocks, array.dtype, tally, limits=limits)
+
+
+def count_response_blocks(
+    blocks: Callable[[], Iterable[tuple[Array, Index]]],
+    dtype: np.dtype[Any],
+    tally: Tally,
+    *,
+    limits: tuple[float, float] | None = None,
+) -> Responses:
+    """Count a prediction that comes in flat blocks of responses and pattern numbers; they are walked through up to
+    three times.
+
+    >>> masks = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> blocks = lambda: [(np.array([200, 90], np.uint8), masks.index[0, :2])]
+    >>> count_response_blocks(blocks, np.dtype(np.uint8), masks.tally)
+    <Responses of 2 items: 2 levels, 2 pairs>
+    """
+    levels = find_levels(lambda: (responses for responses, _ in blocks()), dtype, limits)
     return _count_pairs(blocks(), levels, tally)
 
 

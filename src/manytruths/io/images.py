@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, LabelError
 from ..core.tiles import View, is_lazy
-from ..shape.grid import Grid
+from ..shape.grid import Grid, times
 from ..shape.outline_masks import OutlineMask
 from . import arrays, files, metaimage, nifti, nrrd, outline_files, pillow, slides, tiff, zarr_store
 from .files import Content, Location, Reader, Use, check_file, format_errors, import_extra, muted_stderr, suffix_of
@@ -86,14 +86,20 @@ def read_image(location: Location | Path | str) -> Picture:
 
 
 def read_probability(location: Location | Path | str) -> Picture:
-    """A probability map: as :func:`read_image`, but the numbers are as stored, never inverted for viewing."""
+    """A probability map: as :func:`read_image`, but the numbers are as stored, never inverted for viewing.
+
+    Large ones stay on disk, as masks do.
+    """
     return _picture(Location.of(location), "probability")
 
 
 def _picture(location: Location, use: Use) -> Picture:
     content = _content(location, use)
+    if is_lazy(content.array) and use == "probability":  # read by tile
+        return Picture(cast(NDArray[Any], content.array), content.grid, content.format)
     if is_lazy(content.array):
-        raise FormatError(f"{location}: has {content.grid.shape} pixels, too many to be shown or read as probabilities")
+        size = times(content.grid.shape)
+        raise FormatError(f"{location}: has {size} pixels, too many to be read at once; crop it, or read it by tile")
     array = content.array.astype(content.array.dtype.newbyteorder("="), copy=False)
     return Picture(zeros_and_ones(array) if array.dtype.kind == "b" else array, content.grid, content.format)
 

@@ -56,8 +56,8 @@ _PIECE = 1 << 22
 
 def probe(location: Location) -> Grid:
     check_directories(location)
-    if (large := open_large(location)) is not None:
-        return make_grid(location, large.shape)
+    if _is_large(location) and (shape := tiled_tiff.large_shape(location)) is not None:
+        return make_grid(location, shape)
     try:
         with pillow.open_image(location) as image:
             sizes = [(page.height, page.width) for page in _pages(image, location)]
@@ -67,7 +67,7 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, use: Use) -> Content:
-    if use == "mask" and (large := open_large(location)) is not None:
+    if use != "picture" and (large := open_large(location)) is not None:
         check_directories(location)
         return Content(large, make_grid(location, large.shape), "tiff")  # type: ignore[arg-type]
     check_directories(location, decode=True)
@@ -80,22 +80,27 @@ def read(location: Location, use: Use) -> Content:
 
 
 def open_large(location: Location) -> tiled_tiff.TiledImage | None:
-    """The one image of a file, where it is so large that it stays on disk; by its first directory alone where not."""
+    """The one image of a file, where it is so large that it stays on disk."""
+    return tiled_tiff.open_large(location) if _is_large(location) else None
+
+
+def _is_large(location: Location) -> bool:
+    """Whether the first image of a file is, by its first directory alone."""
     with open(location.path, "rb") as stream:
         start = stream.read(8)
         order = _ORDERS.get(start[:2])
         if order is None:
-            return None
+            return False
         version = int.from_bytes(start[2:4], order)
         if version not in (_CLASSIC, _BIG):
-            return None
+            return False
         tiff = _Directories(stream, order, version == _BIG, location)
         try:
             entries = next(tiff.read(), {})
             pixels = tiff.first_number(entries, _WIDTH) * tiff.first_number(entries, _HEIGHT)
         except (ValueError, LookupError):
-            return None  # what is wrong with it is said where it is read
-    return tiled_tiff.open_large(location) if pixels >= files.LARGE else None
+            return False  # what is wrong with it is said where it is read
+    return pixels >= files.LARGE
 
 
 def _read_pages(image: Image.Image, location: Location, use: Use) -> Content:

@@ -45,6 +45,10 @@ class TiledImage:
     shape: tuple[int, ...]
     kind: str
     chunks: tuple[int, ...]
+    level: int = 0
+    """Of the pyramid."""
+    samples: int = 1
+    """Numbers a pixel; of several, what is read has one more axis."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -53,7 +57,7 @@ class TiledImage:
     @cached_property
     def _page(self) -> Any:
         with import_extra("tifffile", "tiff", self.location).TiffFile(self.location.path) as file:
-            page = file.series[0].levels[0].keyframe
+            page = file.series[0].levels[self.level].keyframe
             # all that decoding needs is looked up while the file is open
             _ = page.dataoffsets, page.databytecounts, page.decode
             return page
@@ -64,7 +68,8 @@ class TiledImage:
     def __getitem__(self, where: Any) -> NDArray[Any]:
         where = where if isinstance(where, tuple) else (slice(None),) * 2
         spans = [range(*part.indices(n)) for part, n in zip(where, self.shape, strict=True)]
-        out = np.zeros([len(span) for span in spans], self.dtype)
+        more = () if self.samples == 1 else (self.samples,)
+        out = np.zeros([*map(len, spans), *more], self.dtype)
         columns = -(-self.shape[1] // self.chunks[1])
         with open(self.location.path, "rb") as stream:
             for row in range(spans[0].start // self.chunks[0], -(-spans[0].stop // self.chunks[0])):
@@ -90,13 +95,13 @@ class TiledImage:
             raise
         except Exception as error:
             raise_damaged(self.location, f"tile {number} cannot be decoded: {error}", error)
-        return None if decoded is None else np.asarray(decoded)[0, :, :, 0]
+        return None if decoded is None else np.asarray(decoded)[0, :, :, 0 if self.samples == 1 else slice(None)]
 
 
 def _copy_part(tile: NDArray[Any], corner: tuple[int, int], out: NDArray[Any], spans: list[range]) -> None:
     """Copy what a tile and a part of the image have in common."""
     source, target = [], []
-    for start, n, span in zip(corner, tile.shape, spans, strict=True):
+    for start, n, span in zip(corner, tile.shape[:2], spans, strict=True):
         low, high = max(start, span.start), min(start + n, span.stop)
         source.append(slice(low - start, high - start))
         target.append(slice(low - span.start, high - span.start))
@@ -125,9 +130,46 @@ def open_large(location: Location) -> TiledImage | None:
         return TiledImage(location, tuple(page.shape), page.dtype.str, tuple(chunks))
 
 
+def large_shape(location: Location) -> tuple[int, ...] | None:
+    """Rows and columns of a TIFF with one large image that is read by piece, in grey or colour; None of any other."""
+    with import_extra("tifffile", "tiff", location).TiffFile(location.path) as file:
+        full = [page for page in file.pages if not page.is_reduced]
+        page = file.series[0].levels[0].keyframe
+        shape = tuple(page.shape[:2])
+        in_pieces = math.prod(page.chunks[:2]) <= LARGEST_TILE
+        return shape if len(full) == 1 and in_pieces and math.prod(shape) >= files.LARGE else None
+
+
+def open_levels(location: Location) -> list[TiledImage]:
+    """Every level of an image to look at, in grey or colour, full resolution first; none where it is no such."""
+    tifffile = import_extra("tifffile", "tiff", location)
+    with tifffile.TiffFile(location.path) as file:
+        full = [page for page in file.pages if not page.is_reduced]
+        pages = [level.keyframe for level in file.series[0].levels]
+        if len(full) != 1 or not all(_is_readable(page) for page in pages):
+            return []
+        _check_levels(location, file)
+        return [
+            TiledImage(location, tuple(p.shape[:2]), p.dtype.str, tuple(p.chunks[:2]), level, p.samplesperpixel)
+            for level, p in enumerate(pages)
+        ]
+
+
+def _is_readable(page: Any) -> bool:
+    """Whether a page is read by piece, and shown as it is stored."""
+    colours = {1: ("MINISBLACK",), 3: ("RGB", "YCBCR"), 4: ("RGB",)}
+    return (
+        getattr(page.photometric, "name", "") in colours.get(page.samplesperpixel, ())
+        and int(page.planarconfig) == 1
+        and page.dtype is not None
+        and page.dtype.kind in "buif"
+        and math.prod(page.chunks) <= LARGEST_TILE
+    )
+
+
 def _check_levels(location: Location, file: Any) -> None:
     """Refuse a pyramid whose levels have other proportions than the image."""
-    first, *others = [level.shape for level in file.series[0].levels]
+    first, *others = [level.keyframe.shape[:2] for level in file.series[0].levels]
     for number, shape in enumerate(others, start=1):
         ratios = [n / m for n, m in zip(first, shape, strict=False)]
         rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2 if len(shape) == len(first) else 0

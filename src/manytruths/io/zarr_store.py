@@ -6,13 +6,14 @@ Of a pyramid the first level is read, which has full resolution. What is small i
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ..core.tiles import Band, Spread, Where, absent_chunks, chunk_files, known_
 from ..shape.grid import Grid, times
 from . import files
 from .files import Content, Location, Use, import_extra, make_grid, raise_damaged
+from .results import file_digest
 from .writing import log_written, write_errors
 
 MILLIMETRES = {
@@ -45,6 +47,23 @@ WRITTEN = "manytruths"
 def is_store(path: Path | str) -> bool:
     """Whether a path is a folder ending in ``.zarr``."""
     return str(path).lower().endswith(".zarr") and os.path.isdir(path)
+
+
+def _store_files(path: Path) -> list[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file())
+
+
+def store_bytes(path: Path) -> int:
+    """The size of all files of a store."""
+    return sum(file.stat().st_size for file in _store_files(path))
+
+
+def store_digest(path: Path) -> str:
+    """The digest of the list of files of a store, each with its own."""
+    whole = hashlib.sha256()
+    for file in _store_files(path):
+        whole.update(f"{file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode())
+    return whole.hexdigest()
 
 
 # -- metadata -----------------------------------------------------------------------------------------
@@ -124,6 +143,8 @@ class _Source:
     format: str
     written: int | None = None
     """How many files a store that was written here has at this level."""
+    levels: tuple[Path, ...] = ()
+    """All levels of the pyramid."""
 
 
 def _find_source(location: Location, use: Use) -> _Source:
@@ -160,7 +181,8 @@ def _level(location: Location, path: Path, node: _Node) -> _Source:
     _check_levels(location, path, levels, scales)
     first = str(levels[0]["path"])
     known = [None if unit is None or not scales[0] else s * unit for s, unit in zip(scales[0], units, strict=True)]
-    return _Source(path / first, tuple(axes), tuple(known), "ome-zarr", _files_written(node, first))
+    every = tuple(path / str(level["path"]) for level in levels)
+    return _Source(path / first, tuple(axes), tuple(known), "ome-zarr", _files_written(node, first), every)
 
 
 def _scale(image: Mapping[str, Any], level: Mapping[str, Any], axes: int) -> tuple[float, ...]:
@@ -226,6 +248,13 @@ def read(location: Location, use: Use) -> Content:
         return Content(stored, grid, source.format)  # type: ignore[arg-type]
     array = stored[(slice(None),) * len(stored.shape)]
     return Content(np.moveaxis(array, 0, -1) if array.ndim > len(grid.shape) else array, grid, source.format)
+
+
+def open_levels(location: Location) -> list[StoredArray]:
+    """Every level of an image to look at, full resolution first; colours, where there are any, are its first axis."""
+    stored, _, source = _stored(location, "picture")
+    levels = [replace(stored, path=path, stored_shape=_stored_shape(path) or ()) for path in source.levels[1:]]
+    return [stored, *levels]
 
 
 @dataclass(frozen=True)

@@ -157,10 +157,15 @@ def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
 
 def _shaded_layer(name: str, title: str, values: Array, most: float) -> tuple[Layer, Array]:
     """A map in 256 shades."""
+    shades, map = shade(values, most)
+    return Layer(name, title, "probability", shades, float(shades[-1])), map
+
+
+def shade(values: Array, most: float) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """256 shades from 0 or less to the largest value, and the nearest of them for every value."""
     low, high = min(0.0, float(values.min(initial=0))), max(most, 1e-12)
-    shades = np.linspace(low, high, SHADES)
     map = np.rint((np.clip(values, low, high) - low) / (high - low) * (SHADES - 1)).astype(np.uint8)
-    return Layer(name, title, "probability", shades, high), map
+    return np.linspace(low, high, SHADES), map
 
 
 SIDES = (2048, 1400, 1000, 720, 512, 384, 256, 160)
@@ -190,33 +195,62 @@ class ViewPlan:
     colours: Mapping[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class Scene:
+    """What the viewer shows at once: a case, an overview of a large one, or a part of it at full resolution."""
+
+    name: str
+    grid: Grid
+    """Of what is shown."""
+    layered: LayeredCase
+    image: Array | None = None
+    notes: tuple[str, ...] = ()
+    start: tuple[int, int] = (0, 0)
+    """The row and column of the file at which an image starts."""
+    step: int = 1
+    """Rows and columns of the file for each that is given."""
+    grey: tuple[float, float] | None = None
+    """The values that are black and white; by default those of the middle 99% of the image."""
+
+
 def view_data(
     reading: Reading, layered: LayeredCase, plan: ViewPlan, lesions: CaseLesions | None = None
 ) -> dict[str, Any]:
     """The data that the viewer needs to show a case."""
-    display = Display.of(reading.grid)
+    image, note = reading.picture if plan.images else (None, "")
+    notes = (f"without its image: {note}",) if note else ()
+    scene = Scene(reading.case.name, reading.grid, layered, image, notes)
+    return scene_data(reading, scene, plan, lesions)
+
+
+def scene_data(
+    reading: Reading, scene: Scene, plan: ViewPlan, lesions: CaseLesions | None = None
+) -> dict[str, Any]:  # fmt: skip
+    """The data of one scene of a case, of at most the size that is planned."""
+    layered, grid = scene.layered, scene.grid
+    display = Display.of(grid)
     maps = [display.orient(each) for each in layered.maps]
     marked = display.orient(layered.rated) > 0
     slices = _marked_slices(marked)
     maps = [each[slices] for each in maps]
     step, packs = _fit_maps(maps, plan.largest)
     held = sum(len(pack["data"]) for pack in packs)
-    image, note = reading.picture if plan.images else (None, "")
     shown = maps[0][:, ::step, ::step].shape
-    table = layered.table
+    table, image, room = layered.table, scene.image, plan.largest - held
+    picture = None if image is None else _image_data(display.orient(image)[slices], room, scene.grey)
     return {
-        "name": reading.case.name,
+        "name": scene.name,
         "shape": list(shown),
         "axis": "slice",
         "first": slices.start,
         "of": len(marked),
         "start": _fullest_slice(marked[slices]),
-        "step": step,
-        "places": display.places(reading.grid.shape, slices.start, step),
+        "step": step * scene.step,
+        "places": _in_file(display.places(grid.shape, slices.start, step), scene),
         "letters": display.letters,
         "aspect": display.aspect,
         "pixel": None if display.spacing is None else display.spacing[-1] * step,
-        "image": None if image is None else _image_data(display.orient(image)[slices], plan.largest - held),
+        "image": picture,
         "maps": packs,
         "patterns": pack_array(table.patterns.T[None]),
         "labels": list(table.labels.names),
@@ -225,8 +259,18 @@ def view_data(
         "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
         "layers": [_layer_data(layer) for layer in layered.layers],
         "lesions": list(_lesion_data(lesions, reading, display, table, slices.start, step)) if lesions else [],
-        "note": "; ".join(_notes(reading, display, step, f"without its image: {note}" if note else "")),
+        "note": "; ".join((*scene.notes, *_notes(grid, display, step))),
     }
+
+
+def _in_file(places: list[dict[str, int]], scene: Scene) -> list[dict[str, int]]:
+    """Where rows and columns are in the file, of an image that starts inside it or has fewer of them."""
+    if len(places) != 2:
+        return places
+    return [
+        {"axis": p["axis"], "start": p["start"] * scene.step + start, "step": p["step"] * scene.step}
+        for p, start in zip(places, scene.start, strict=True)
+    ]
 
 
 def _lesion_data(
@@ -254,10 +298,8 @@ def _lesion_data(
             yield [lesion.number, label, place, reach, len(lesion.found_by), rated, names]
 
 
-def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterator[str]:
-    if image:
-        yield image
-    if len(reading.grid.shape) == 3 and display.letters is None:
+def _notes(grid: Grid, display: Display, step: int) -> Iterator[str]:
+    if len(grid.shape) == 3 and display.letters is None:
         yield "the files do not give the orientation of the volume: left and right are unknown"
     if step > 1:
         yield f"every {({2: 'second', 3: 'third'}).get(step, f'{step}th')} row and column is shown"
@@ -293,9 +335,14 @@ def _coarsen_maps(maps: Sequence[Array], room: float, step: int) -> tuple[int, l
         step += 1
 
 
-def _image_data(slices: Array, largest: int) -> dict[str, Any]:
+def grey_range(image: Array) -> tuple[float, float] | None:
+    """The values that are black and white; None of bytes, which stay as they are."""
+    return central_range(image) if image.dtype != np.uint8 and image.dtype.kind != "b" else None
+
+
+def _image_data(slices: Array, largest: int, grey: tuple[float, float] | None) -> dict[str, Any]:
     """Every slice as a picture, as large and as good as fits."""
-    ends = central_range(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
+    ends = grey or grey_range(slices)
     longest = max(slices.shape[1:3])
     sides = [side for side in SIDES if side < 2 * longest] or [SIDES[-1]]
     sizes = [(sides[0], 92), *((side, 80) for side in sides)]
@@ -329,12 +376,15 @@ def thumbnail(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> str:
     heat = display.orient(layered.heat)
     at = _fullest_slice(heat > 0)
     image = reading.picture[0] if plan.images else None
-    rows, columns = _square_around(heat[at] > 0)
-    ground = None if image is None else display.orient(image)[at][rows, columns]
-    cut = heat[at][rows, columns]
-    drawn = heat_panel(
-        ground, cut, max(1, len(layered.table.raters)), True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1)
-    )
+    ground = None if image is None else display.orient(image)[at]
+    return draw_thumbnail(ground, heat[at], max(1, len(layered.table.raters)), plan)
+
+
+def draw_thumbnail(image: Array | None, heat: Array, most: int, plan: ViewPlan) -> str:
+    """A heatmap over an image, as a data URL."""
+    rows, columns = _square_around(heat > 0)
+    ground, cut = None if image is None else image[rows, columns], heat[rows, columns]
+    drawn = heat_panel(ground, cut, most, True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1))
     return data_url(encode_picture(drawn, None, plan.thumbnail, 55))
 
 

@@ -18,6 +18,7 @@ from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.mask_scores import scores_of
 from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..analyses.fuse.fuse import Fusion, tabulate_fusion
+from ..analyses.fuse.large import left_out_of_fuse, measure_estimates
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
@@ -32,10 +33,12 @@ from ..inference.intervals import check_resamples
 from ..io import Location, write_text
 from ..io.result_tables import Table
 from ..io.results import file_digest, replacing
+from ..io.zarr_store import is_store, store_bytes, store_digest
 from ..study import Case, Progress, Study
 from ..study.case import Reading, Sources
-from ..study.consensus import OF_ONE_LABEL
+from ..study.consensus import OF_ONE_LABEL, FirstReadings
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
+from .large_view import large_view
 from .numbers import StudyCounts
 
 
@@ -61,6 +64,10 @@ class View:
     """The data as JSON; empty where it is in a file."""
     file: str = ""
     """The file, relative to the page."""
+    large: bool = False
+    """Whether the case is too large to be shown at once."""
+    places: int = 0
+    """How many places of it are shown at full resolution."""
 
 
 @dataclass(frozen=True)
@@ -92,24 +99,35 @@ class CaseFindings:
 
 def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     """Read the files of a case once, analyse them and make its view."""
-    reading = case.read()
-    agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(reading, plan.fuse)
+    reading = case.read(by_tile=True)
+    # of a large case everything is read off the list of its patterns, which are found in one pass
+    counted = reading.by_pattern
+    agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(counted, plan.fuse)
+    kept = fusing.kept
+    if reading.is_large:
+        distances, lesions = measure_estimates(FirstReadings.of(reading), fusing.estimates, plan.fuse)
+        kept = replace(kept, distances=distances, lesions=lesions, left_out=left_out_of_fuse(plan.fuse))
     view = _make_view(reading, fusing, plan, plan.view, agreement) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
-    return CaseFindings(agreement, fusing.kept, evaluation, view, tuple(_files_read(case)))
+    return CaseFindings(agreement, kept, evaluation, view, tuple(_files_read(case)))
 
 
 def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan, agreement: CaseAgreement) -> View:
     import msgspec
 
-    layered = layer_case(reading, fusing, plan.maps, responses=showing.images)
-    content = msgspec.json.encode(view_data(reading, layered, showing, agreement.lesions)).decode()
-    small = thumbnail(reading, layered, showing)
+    if reading.is_large and len(reading.grid.shape) > 2:
+        return View(large=True)  # a volume of this size is not shown
+    if reading.is_large:
+        data, small = large_view(reading, fusing, plan.maps, showing)
+    else:
+        layered = layer_case(reading, fusing, plan.maps, responses=showing.images)
+        data, small = view_data(reading, layered, showing, agreement.lesions), thumbnail(reading, layered, showing)
+    content, places = msgspec.json.encode(data).decode(), len(data.get("parts", ()))
     if plan.folder is None:
-        return View(small, content)
+        return View(small, content, large=reading.is_large, places=places)
     number = plan.numbers[reading.case.name]
     write_text(plan.folder / f"{number}.js", f"manytruthsCase({number}, {content});\n")
-    return View(small, file=f"{number}.js")
+    return View(small, file=f"{number}.js", large=reading.is_large, places=places)
 
 
 def _tally_files(study: Study) -> Iterator[FileRead]:
@@ -131,16 +149,16 @@ def _files_read(case: Case) -> Iterator[FileRead]:
     for kind, sources in kinds:
         for path in _paths(sources):
             # an image may be missing: the case is then shown without it
-            if path not in listed and path.is_file():
+            if path not in listed and (path.is_file() or is_store(path)):
                 listed.add(path)
-                size = path.stat().st_size
+                size = store_bytes(path) if is_store(path) else path.stat().st_size
                 yield FileRead(path.as_posix(), kind, case.name, size, _file_digest(path, size))
 
 
 @lru_cache(maxsize=16)
 def _file_digest(path: Path, size: int) -> str:
-    """The digest of a file; an archive of many cases is read once."""
-    return file_digest(path)
+    """The digest of a file, or of the files of a Zarr store; an archive of many cases is read once."""
+    return store_digest(path) if is_store(path) else file_digest(path)
 
 
 def _paths(sources: Sources | None) -> list[Path]:
@@ -351,11 +369,12 @@ def _analyse_cases(
 
     if showing is None or len(study) <= MOST_INSIDE:
         cases = run(case_plan)
-        return cases, {name: case.view for name, case in cases.items() if showing is not None}
+        return cases, {name: case.view for name, case in cases.items() if case.view.inside}
     with replacing(folder / "cases") as (stage,):
         cases = run(replace(case_plan, folder=stage))
     beside = f"{folder.name}/cases"
-    return cases, {name: replace(case.view, file=f"{beside}/{case.view.file}") for name, case in cases.items()}
+    shown = {name: case.view for name, case in cases.items() if case.view.file}
+    return cases, {name: replace(view, file=f"{beside}/{view.file}") for name, view in shown.items()}
 
 
 def _view_plan(study: Study, plan: ReportPlan) -> ViewPlan:

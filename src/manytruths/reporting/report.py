@@ -291,9 +291,10 @@ def render_page(findings: Findings) -> str:
 
     study = findings.study
     groups = {case.name: "; ".join(case.groups) for case in study}
+    numbers = {case.name: number for number, case in enumerate(study)}
     entries = [
-        CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file)
-        for number, (name, view) in enumerate(findings.views.items())
+        CaseEntry(numbers[name], name, groups[name], view.thumbnail, view.inside, view.file)
+        for name, view in findings.views.items()
     ]
     cases = counted(len(study), "case")
     sizes = sorted({len({column.name for column in case.masks}) for case in study})

@@ -18,8 +18,9 @@ from ..core.labels import Labels
 from ..core.painting import paint, paint_runs
 from ..core.runs import LabelRuns, read_runs
 from ..core.tally import Tally
-from ..core.tiles import LazyArray, is_lazy, load
+from ..core.tiles import LazyArray, is_lazy, is_marked, load
 from ..io import Location, Mask, files, read_image, read_mask, read_probability
+from ..io.pyramids import Pyramid, open_pyramid
 from ..shape.alignment import Alignment, bounding_grid
 from ..shape.grid import Grid, times
 from ..shape.regions import combine_labels
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .crew import CaseSpread
     from .named_lesions import NamedLesion
     from .outlines import Outlines
+    from .patterns import Pixels
     from .reading_log import Edit
 
 Array = NDArray[Any]
@@ -184,7 +186,8 @@ class Case:
         if not by_tile and any(is_lazy(placed.mask.array) for placed in masks.values()):
             size = times(target.grid.shape)
             raise InputError(
-                f"case {self.name}: {size} pixels are read by tile, as check, agree and fuse do; crop them"
+                f"case {self.name}: {size} pixels are read by tile, as check, agree, fuse, evaluate and report do; "
+                "crop them"
             )
         done = {column: placed.done for column, placed in masks.items() if placed.done.how}
         return Reading(self, {column: placed.mask.array for column, placed in masks.items()}, target.grid, done)
@@ -253,7 +256,7 @@ class Case:
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
             mask = read_probability(source) if isinstance(source, Location) else self._load(source).mask
-            if mask.array.ndim > len(mask.grid.shape):
+            if len(mask.array.shape) > len(mask.grid.shape):
                 raise InputError(f"{source} is in colour; a probability map has one number a pixel: save it as grey")
             refuse_strange(mask.array, self.options.limits)
             return self._response(Mask(mask.array, self._spaced(mask.grid), mask.format), str(source), grid)
@@ -262,8 +265,10 @@ class Case:
         if grid is None:
             return mask.array
         placed = place(mask, Target(grid, "the masks"), self.options.resample, name)
+        if placed.mask.array is mask.array or mask.grid.shape == grid.shape:
+            return placed.mask.array
         least = float(mask.array.min()) if self.options.limits is None else self.options.limits[0]
-        if least < 0 and placed.mask.array is not mask.array and mask.grid.shape != grid.shape:
+        if least < 0:
             # 0 beyond its edge would be more than the least that it can say
             raise GridError(f"{name} has {mask.grid.difference(grid)} and values below 0; write it for the whole image")
         return placed.mask.array
@@ -273,7 +278,8 @@ class Case:
         owner = self.training_owner(column)
         if owner is None:
             return None
-        return np.asarray(self._beside(f"area to exclude for {column}", self.training[owner], grid) != 0)
+        area = self._beside(f"area to exclude for {column}", self.training[owner], grid)
+        return is_marked(area) if is_lazy(area) else np.asarray(area != 0)  # type: ignore[return-value]
 
     def training_owner(self, column: Column) -> Column | None:
         """Whose training area holds for an algorithm; a template without {algorithm} has one for all of them."""
@@ -338,6 +344,8 @@ class Reading:
     grid: Grid
     aligned: Mapping[Column, Alignment] = field(default_factory=dict)
     """What was done to masks that lay on other grids; see :func:`manytruths.shape.alignment.align`."""
+    pixels: Pixels | None = None
+    """Where each pattern is, of a reading that lists the patterns of a large case; see :attr:`by_pattern`."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:
@@ -350,6 +358,20 @@ class Reading:
         if image is not None and image.shape[: len(shape)] != shape:
             size = "×".join(map(str, image.shape[: len(shape)]))
             return None, f"it is {size}, unlike the masks"
+        return image, ""
+
+    @cached_property
+    def pyramid(self) -> tuple[Pyramid | None, str]:
+        """The same of a large image, of which parts are read."""
+        if self.case.image is None:
+            return None, ""
+        try:
+            image = open_pyramid(self.case.image)
+        except ManytruthsError as error:
+            return None, "it is missing or cannot be read" if self.case.coded else str(error)
+        if image.shape != self.grid.shape:
+            size, wanted = times(image.shape), times(self.grid.shape)
+            return None, f"it is {size}, the masks are {wanted}: export both at one resolution"
         return image, ""
 
     @property
@@ -404,6 +426,18 @@ class Reading:
         options = self.case.options
         return paint_runs(values, masks, table, void=options.void, fill=fill, foreground=options.foreground)
 
+    @property
+    def sees_neighbours(self) -> bool:
+        """Whether pixels can be looked at beside their neighbours: neither by tile nor by pattern."""
+        return self.counts is None and not self.is_large
+
+    @cached_property
+    def by_pattern(self) -> Reading:
+        """A large case as the list of its patterns, from one pass over its tiles; any other reading as it is."""
+        from .patterns import count_patterns
+
+        return count_patterns(self) if self.is_large else self
+
     def need_pixels(self) -> None:
         """Refuse a case without pixels."""
         if self.counts is not None:
@@ -451,6 +485,8 @@ class Reading:
 
     def tally(self, region: str | ArrayLike | None = None, *, judged: bool = True) -> Tally:
         """The table of the case; of the raters alone where nobody is ``judged``."""
+        if "by_pattern" in self.__dict__ and self.is_large and (region is None or isinstance(region, str)):
+            return self.by_pattern.tally(region, judged=judged)  # counted already
         case, options = self.case, self.case.options
         predictions = self.predictions if judged and not options.probability else {}
         region = self.region if region is None else region
@@ -468,16 +504,20 @@ class Reading:
                 spread=self.spread_over([*self.masks.values(), *predictions.values(), region]),
             )
         except LabelError as error:
-            raise self._explained(error) from None
+            raise self.explained(error) from None
         except ManytruthsError as error:
             raise type(error)(f"case {case.name}: {error}") from None
-        if self.counts is not None:
-            return table
-        numbered = options.instances
-        if not numbered and (options.foreground or (case.labels is None and len(table.labels) > _MANY)):
+        self.refuse_compressed(table)
+        return table
+
+    def refuse_compressed(self, table: Tally) -> None:
+        """Refuse masks that went through JPEG, where so many values make one look."""
+        case, options = self.case, self.case.options
+        if self.counts is not None or options.instances:
+            return
+        if options.foreground or (case.labels is None and len(table.labels) > _MANY):
             for column, array in self.masks.items():
                 refuse_compressed(array, f"case {case.name}, rater {column}: ")
-        return table
 
     def spread_over(self, arrays: Sequence[object]) -> CaseSpread | None:
         """Who may work on the tiles of arrays, besides this process: arrays that are in memory stay here."""
@@ -496,7 +536,7 @@ class Reading:
         masks = {**own, **shown}
         return paint(values, masks, table, void=options.void, fill=fill, foreground=options.foreground)
 
-    def _explained(self, error: LabelError) -> LabelError:
+    def explained(self, error: LabelError) -> LabelError:
         """A label error with the values that the mask holds."""
         text = str(error)
         for column, array in self.masks.items():

@@ -301,7 +301,7 @@ class FirstReadings:
         chosen, own = estimator(method)
         options = {**own, **(options or {})}
         try:
-            if chosen.spatial and self.reading.is_large:
+            if chosen.spatial and (self.reading.is_large or self.reading.pixels):
                 size = times(self.reading.grid.shape)
                 raise InputError(
                     f"looks at neighbours, and {size} pixels are too many for that; take a method that decides pixel "

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..core.columns import Column, Role
 from ..core.errors import InputError, LabelError, ManytruthsError
 from ..core.tally import Tallies, Tally
-from ..core.tiles import distinct_values, sample
+from ..core.tiles import distinct_values, is_lazy, load, sample, tile_slices
 from ..io import looks_compressed
 
 if TYPE_CHECKING:
@@ -81,15 +81,19 @@ def values_found(array: Array) -> str:
 def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
     """Refuse a probability map that is not finite, or outside of what was declared."""
     low, high = limits or (-np.inf, np.inf)
-    with np.errstate(invalid="ignore"):
-        wrong = response[~np.isfinite(response) | (response < low) | (response > high)]
-    if wrong.size:
-        declared = limits is not None and bool(np.isfinite(wrong).all())
+    count, example, finite = 0, np.nan, True
+    for where in tile_slices([response]) if is_lazy(response) else [None]:
+        tile = load(response, where)
+        with np.errstate(invalid="ignore"):
+            wrong = tile[~np.isfinite(tile) | (tile < low) | (tile > high)]
+        if wrong.size:
+            example = example if count else wrong.flat[0]
+            count, finite = count + wrong.size, finite and bool(np.isfinite(wrong).all())
+    if count:
+        declared = limits is not None and finite
         wanted = f"between {low:g} and {high:g}, as declared" if declared else "finite"
         other = ", or declare other limits" if declared else ""
-        raise InputError(
-            f"values such as {wrong.flat[0]:g} ({wrong.size} in all) are not {wanted}; write it again{other}"
-        )
+        raise InputError(f"values such as {example:g} ({count} in all) are not {wanted}; write it again{other}")
 
 
 @dataclass(frozen=True)

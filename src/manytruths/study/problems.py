@@ -78,7 +78,7 @@ def check_case(case: Case) -> Checked:
             problems += _other_values(reading, table)
             whole = table if table.region == "whole" else reading.tally("whole", judged=False)
             review = review_reading(reading, whole)
-            copied = [] if reading.is_large else list(_copied_references(reading))
+            copied = list(_copied_references(reading)) if case.references else []
         if reading.is_large and not review.traces and table is not None and table.labels.background is not None:
             problems += _large(reading)
     marked = {str(c): _marked(table, c) for c in case.masks}
@@ -270,7 +270,10 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     whole = table if table.region == "whole" else _table(reading, problems, "whole")
     if whole is None:
         return problems
-    given = {c: case.reference(c, reading.grid) for c in case.references}
+    try:
+        given = reading.by_pattern.references
+    except ManytruthsError as error:
+        return [*problems, Problem("error", "label", str(error), case.name)]
     predicted = () if case.options.probability else find_wrong_predictions(case, whole)
     wrong = [("prediction", values) for values in predicted]
     wrong += [("reference", values) for values in find_wrong_references(case, whole, given)]
@@ -281,12 +284,16 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
 def _copied_references(reading: Reading) -> Iterator[tuple[str, str, bool]]:
     """Given references that are, pixel by pixel, a rater's mask in the first session, and whether it marks any."""
     case, seen = reading.case, set[str]()
+    try:
+        reading = reading.by_pattern
+    except ManytruthsError:
+        return  # said already
     for column in sorted(reading.masks, key=lambda column: column.order):
         if column.role == "rater" and column.name not in seen:
             seen.add(column.name)
             mine = np.ma.getdata(reading.masks[column])
-            for reference in case.references:
-                if _is_same(mine, np.ma.getdata(case.reference(reference, reading.grid)), case.options.void):
+            for reference, given in reading.references.items():
+                if _is_same(mine, np.ma.getdata(given), case.options.void):
                     yield reference.name, column.name, bool((mine != 0).any())
 
 
@@ -327,13 +334,15 @@ class UnknownCase:
 
 
 def find_unknown_cases(
-    options: Options, names: Iterable[str], what: Literal["predictions", "references"] = "predictions"
+    options: Options, names: Iterable[str], what: Literal["predictions", "references", "images"] = "predictions"
 ) -> list[UnknownCase]:
-    """Predictions (or given reference standards) of cases that nobody marked, those first that may be a misspelt name.
+    """Predictions (or given references, or images) of cases that nobody marked, names that may be misspelt first.
 
     ``names`` are those of the study's cases, with the subject in front where several subjects share them.
     """
-    template = options.predictions if what == "predictions" else options.reference
+    template = {
+        "predictions": options.predictions, "references": options.reference, "images": options.images
+    }[what]  # fmt: skip
     if not template:
         return []
     known = list(names)

@@ -262,7 +262,7 @@ def edit_tally(case: Case, column: Column, region: str | None = None) -> Tally |
     named = merged(case.options, exchangeable=False)
     only = replace(case, masks=masks, absent=(), options=named, ranks={}, predictions={}, references={}, edits={})
     with about(f"edit of {edit.parent} by {column}"):
-        table = only.read().tally(region, judged=False)
+        table = only.read(by_tile=True).tally(region, judged=False)
         if case.options.labels is None:
             refuse_two_values(table, f"case {case.name}: ")
     return table.pair(edit.parent, column)

@@ -250,7 +250,7 @@ def _cases(file: TallyFile, options: Options) -> Iterator[Case]:
 
 def _case(case: TalliedCase, options: Options) -> Case:
     record, columns = case.record, case.parts[0].columns
-    arrays = {column: _values(case.parts, place, options.void) for place, column in enumerate(columns)}
+    arrays = {column: values_by_pattern(case.parts, place, options.void) for place, column in enumerate(columns)}
     by_role: dict[str, dict[Column, Array]] = {"rater": {}, "algorithm": {}, "reference": {}}
     for column, array in arrays.items():
         by_role[column.role][column] = array
@@ -275,7 +275,7 @@ def _case(case: TalliedCase, options: Options) -> Case:
     )  # fmt: skip
 
 
-def _values(parts: Sequence[Tally], place: int, void: int | None) -> Array:
+def values_by_pattern(parts: Sequence[Tally], place: int, void: int | None) -> Array:
     """What a column holds in each pattern of all parts; masked, or the value that says so, where it was not rated."""
     values, hidden = list[Array](), list[Array]()
     for table in parts:

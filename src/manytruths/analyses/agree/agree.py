@@ -30,6 +30,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
+from ..large_maps import LargeMaps, check_large_maps
 from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
 from ..paper_tables.formats import parse_formats
 from ..result import Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
@@ -281,6 +282,7 @@ def agree(
     tolerance: float | None = None,
     error_ratio: float | None = None,
     tables: str | Sequence[str] = (),
+    large_maps: LargeMaps = "same",
     window: int = 7,
     agreement_window: int = 3,
     rank_base: float = 0.77,
@@ -321,6 +323,9 @@ def agree(
     tables : str or sequence of str
         Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
         ``redcap``; by default none.
+    large_maps : {"same", "ome-zarr", "tiff"}
+        Format of the heatmaps of images from 16384 × 16384 pixels on: OME-Zarr with a pyramid, or BigTIFF; by default
+        OME-Zarr for Zarr masks and BigTIFF for all others.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float
@@ -345,11 +350,13 @@ def agree(
     0.857
     """
     formats = parse_formats(tables, out, "agree")
+    check_large_maps(large_maps)
     columns = parse_by(by)
     settings = Settings(seed, level, kappa_scale, tuple(exclude_group), jobs, columns, error_ratio)
     maps = MapOptions(
         measured=pictures, window=window, agreement_window=agreement_window,
         base=rank_base, shift=rank_shift, largest=rank_largest, measure=parse_measures(measure), tolerance=tolerance,
+        large_maps=large_maps,
     )  # fmt: skip
     study = open_study(study)
     find_groups(study, columns)  # refused before anything is read

@@ -20,8 +20,7 @@ from ...agreement import (
     ranking_heatmap,
 )
 from ...core.errors import CallError, few
-from ...core.painting import paint, paint_runs
-from ...core.runs import read_runs
+from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...raters.broken_masks import MaskReview
@@ -30,6 +29,7 @@ from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
 from ...study.suspicions import review_reading
+from ..large_maps import LargeMaps
 from .distances import CaseDistances, by_value, check_tolerance, measure_distances
 from .edits import Edit, edits_of
 from .lesion_scores import ReferenceLesions, score_reference_lesions
@@ -68,6 +68,8 @@ class MapOptions:
     largest: int = 10
     measure: tuple[str, ...] = MEASURES
     """What to measure, of :data:`MEASURES`."""
+    large_maps: LargeMaps = "same"
+    """Format of heatmaps that are written by tile."""
     tolerance: float | None = None
     """Of surface Dice; by default from the raters' own distances."""
 
@@ -125,7 +127,8 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
         plan = replace(plan, folder=None, measured=False, measure=counted)
     case, table = reading.case, reading.tally(judged=False)
     axes, large = len(reading.grid.shape), reading.is_large
-    edits, references = ((), {}) if large else (tuple(edits_of(case)), count_references(reading, table))
+    edits = tuple(edits_of(case))
+    references = count_references(reading.by_pattern if large and case.references else reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     named = label_values(reading, table) if has_references(reading, table) else None
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
@@ -139,12 +142,14 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
         distances=distances, sizes=sizes, lesions=lesions, reference_lesions=against,
     )  # fmt: skip
     if large:
-        measured = _look_by_runs(reading, whole, plan, measured) if plan.looks else measured
+        from .large import look_at_large
+
+        measured = look_at_large(reading, whole, plan, measured) if plan.looks else measured
         return replace(measured, left_out=_left_out(reading, plan, measured))
     if not plan.looks:
         return measured
     several = whole.labels.several
-    heat = np.asarray(reading.paint(_heatmap(whole), whole))
+    heat = np.asarray(reading.paint(heatmap_values(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
     image, note = reading.picture[0], _without_image(reading)
     score, ranked = _ranking(reading, plan) if case.ranks else (None, None)
@@ -159,24 +164,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     return replace(measured, regions=regions, features=features, ranking_score=score, note=note, files=files)
 
 
-def _look_by_runs(reading: Reading, whole: Tally, plan: MapOptions, measured: CaseAgreement) -> CaseAgreement:
-    """A large case with its regions, image features and the score of ranks; no map is painted."""
-    heat, inside, score = reading.paint_runs(_heatmap(whole), whole), reading.inside, None
-    shown, image = heat, reading.picture[0]
-    if reading.case.ranks:
-        table, maps = reading.rank_tally
-        values = ranking_worth(reading, plan)
-        score = heatmap_score(table, values)
-        shown = paint_runs(values.astype(np.float32), {c: reading.runs(ranks) for c, ranks in maps.items()}, table)
-    regions = find_regions(shown if inside is None else shown.intersect(read_runs(inside)), reading.grid.spacing)
-    features: Mapping[str, Correlation] = {}
-    if image is not None:
-        features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
-    note = _without_image(reading)
-    return replace(measured, regions=regions, features=features, ranking_score=score, note=note)
-
-
-def _heatmap(table: Tally) -> NDArray[np.int64]:
+def heatmap_values(table: Tally) -> NDArray[np.int64]:
     """How many raters marked a pattern; of several labels, how many differ from the most frequent one."""
     return dispute_heatmap(table) if table.labels.several else common_heatmap(table)
 
@@ -190,8 +178,7 @@ def _left_out(reading: Reading, plan: MapOptions, measured: CaseAgreement) -> st
     """What is not measured of a case that is read by tile."""
     case, noise = reading.case, not measured.review.traces and measured.tally.labels.background is not None
     return name_left_out({
-        "heatmaps": plan.folder is not None, "edits": bool(case.edits),
-        "scores against references": bool(case.references), "the search for broken masks": noise,
+        "the heatmap of ranks": plan.folder is not None and bool(case.ranks), "the search for broken masks": noise,
     })  # fmt: skip
 
 

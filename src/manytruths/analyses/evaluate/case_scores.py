@@ -146,14 +146,14 @@ def _surface_distances(label: LabelMarks) -> dict[Key, SurfaceDistances]:
     Nothing counts in the area that an algorithm is not judged by, in its mask or in what it is compared with.
     """
     whole, definition = label.whole, label.whole.plan.definition
-    outlines, marks = whole.reading.outlines, label.marks | label.maps | label.consensus_maps()
+    outlines, marks = whole.near.outlines, label.marks | label.maps | label.consensus_maps()
 
     @cache
     def make_surface(column: Column, judged: Column | None) -> Surface:
         if judged is None and column in outlines:
             return outlines.of(column, label.value, definition).surface
         counts = marks[column] if judged is None else np.ma.filled(marks[column], False) & ~whole.areas[judged]
-        return outlines.make(counts, definition).surface
+        return outlines.make(whole.on_pixels(counts), definition).surface
 
     def measure(a: Column, b: Column) -> SurfaceDistances:
         area = a if a in whole.areas else None

@@ -41,11 +41,13 @@ from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction
 from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...io.result_tables import DataTable, PlainTable, Row, Table
+from ...shape.grid import times
 from ...study import Case, Progress, Study
 from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.consensus import default_methods
 from ...study.options import merged
+from ..agree.case import large_notes, name_left_out
 from ..agree.distances import check_tolerance
 from ..agree.references import Equal, find_equal_masks, find_votes
 from ..paper_tables.formats import parse_formats
@@ -604,29 +606,49 @@ class CaseEvaluation:
     """Of predictions and given references."""
     drawn_without_image: bool = False
     """Whether the case is on the grading sheet without its image."""
+    left_out: str = ""
+    """What was not measured because the case is too large."""
 
 
 def analyse_case(case: Case, plan: EvaluatePlan) -> CaseEvaluation:
     """One case, read once."""
-    return analyse_reading(case.read(), plan)
+    return analyse_reading(case.read(by_tile=True), plan)
 
 
 def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
-    """The same of a case whose masks are in memory; predictions, references and the image are read where needed."""
-    case = reading.case
+    """The same of a case whose masks were read; predictions, references and the image are read where needed."""
+    case, left_out = reading.case, ""
+    if reading.is_large and not reading.sees_neighbours:
+        left_out, plan = without_neighbours(reading, plan)
     whole = CaseMarks.of(reading, plan)
     responses = PackedResponses.of(whole) if case.options.probability else None
     froc = count_free_responses(whole) if case.options.probability and plan.lesions else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:
-        return CaseEvaluation(responses=responses, boundaries=boundaries, free_responses=froc)
+        return CaseEvaluation(responses=responses, boundaries=boundaries, free_responses=froc, left_out=left_out)
     without_image = draw_case_sheet(whole)
     look = find_case_places(whole) if plan.second_look else None
     image = reading.picture[0] if plan.intensity_curves else None
     intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
     sizes = measure_predictions(whole) if plan.sizes else None
-    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, sizes, without_image)
+    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out)
+
+
+def without_neighbours(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]:
+    """What an evaluation leaves out where pixels are looked at one by one, and the plan without it."""
+    if any(ticket.case == reading.case.name for ticket in plan.tickets):
+        size = times(reading.grid.shape)
+        raise InputError(f"case {reading.case.name}: {size} pixels are too many for a grading sheet; crop them")
+    asked = {
+        "distances": plan.distances, "boundaries": plan.boundaries is not None, "lesions": plan.lesions,
+        "diameters": plan.sizes and bool(reading.case.references), "second look": plan.second_look,
+        "intensity curves": plan.intensity_curves,
+    }  # fmt: skip
+    less = replace(
+        plan, distances=False, boundaries=None, lesions=False, second_look=False, intensity_curves=False
+    )  # fmt: skip
+    return name_left_out(asked), less
 
 
 def compute_evaluation(
@@ -692,6 +714,7 @@ def tabulate_evaluation(
         *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
         *sheet_notes(study, plan, without_image), *tallied_notes(study, NEED_PIXELS),
+        *large_notes({name: case.left_out for name, case in cases.items()}),
     )  # fmt: skip
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
     return Evaluation(

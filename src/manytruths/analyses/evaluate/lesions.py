@@ -23,13 +23,14 @@ from .marks import Array, CaseMarks, LabelMarks
 def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPair | None]:
     """The matched lesions of who is scored and whom they are scored against; None where there are too many lesions."""
     whole = label.whole
-    masks, found = _masks(label), dict[Key, LesionPair | None]()
+    masks, found = {c: whole.on_pixels(m) for c, m in _masks(label).items()}, dict[Key, LesionPair | None]()
     by_area: dict[Column | None, list[Key]] = {}
     for who, whom in pairs:
         if who in masks and whom in masks:
             by_area.setdefault(who if who in whole.areas else None, []).append((who, whom))
     for area, keys in by_area.items():
-        found |= match_pairs(whole.reading, masks, keys, None if area is None else whole.areas[area])
+        outside = None if area is None else whole.on_pixels(whole.areas[area])
+        found |= match_pairs(whole.near, masks, keys, outside)
     return found
 
 

@@ -36,6 +36,7 @@ from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
 from ...study.consensus import FirstReadings, binary_mask
 from ...study.mask_values import about, find_wrong_predictions, find_wrong_references, raise_first
+from ...study.patterns import count_patterns
 
 Array = NDArray[Any]
 Missing = Literal["worst", "exclude"]
@@ -114,13 +115,21 @@ class CaseMarks:
 
     @classmethod
     def of(cls, reading: Reading, plan: EvaluatePlan) -> CaseMarks:
-        """Checked; probability maps are cut at the threshold, or left out where there is none."""
+        """Checked; probability maps are cut at the threshold, or left out where there is none.
+
+        Of a large case, the patterns of all of it are listed.
+        """
+        cut = plan.threshold if reading.case.options.probability else None
+        if reading.is_large:
+            reading = reading.by_pattern if cut is None else count_patterns(reading, cut)
         case = reading.case
         table = reading.tally("whole")
         predictions: Mapping[Column, Array] = {}
         if not case.options.probability:
             raise_first(find_wrong_predictions(case, table))
             predictions = reading.predictions
+        elif reading.pixels is not None:
+            predictions = {c: np.asarray(reading.case.predictions[c], bool) for c in reading.case.predictions}
         elif plan.threshold is not None:
             predictions = {c: response >= plan.threshold for c, response in reading.predictions.items()}
         areas = reading.training_areas if predictions else {}
@@ -137,6 +146,17 @@ class CaseMarks:
     def case(self) -> Case:
         """Whose marks they are."""
         return self.reading.case
+
+    @property
+    def near(self) -> Reading:
+        """The reading in which neighbours are looked at: of a large case the one by tile, where that can do so."""
+        pixels = self.reading.pixels
+        return self.reading if pixels is None or not pixels.reading.sees_neighbours else pixels.reading
+
+    def on_pixels(self, mask: Array) -> Array:
+        """A mask of the case as that reading has it: of a large case, the items of it painted by tile."""
+        pixels = self.reading.pixels
+        return mask if pixels is None or self.near is self.reading else pixels.map(mask)  # type: ignore[return-value]
 
     @cached_property
     def first_readings(self) -> FirstReadings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,9 @@ from ...charts import line_chart
 from ...core.columns import Column
 from ...core.errors import CallError, InputError, few
 from ...core.labels import VOID
+from ...core.painting import paint_tiles
 from ...core.tally import Tallies, Tally
+from ...core.tiles import chunk_shape, is_lazy, load, tile_slices
 from ...core.undefined import Undefined
 from ...evaluation.curves import (
     NO_NEGATIVES,
@@ -29,14 +31,15 @@ from ...evaluation.curves import (
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
 from ...evaluation.ranking.scores import equal_names
 from ...evaluation.references import ReferenceStandards, reference_standards
-from ...evaluation.responses import count_indexed_responses, index_masks
+from ...evaluation.responses import Responses, count_indexed_responses, count_response_blocks, index_masks
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ...study import Case, Study
+from ...study.case import Reading
 from ...study.mask_values import about
 from ..tables import Series, Settings, region_of, summarise
 from .case_scores import NO_PREDICTION, fill_missing
-from .marks import Array, CaseMarks, EvaluatePlan, Missing, pack, unpack
+from .marks import Array, CaseMarks, EvaluatePlan, LabelMarks, Missing, pack, unpack
 
 AREAS = ("pbar_area", "pr_area", "roc_area")
 POINTS = 100
@@ -89,24 +92,21 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
     """Count the responses of every algorithm of a case; labels are united."""
     label = whole.without_predictions().together
     case, reading = whole.case, whole.reading
+    # of a large case the maps are on disk
+    pixels = reading if reading.pixels is None else reading.pixels.reading
     notes = list(whole.spatial_maps(None)[1])
     with about(f"case {case.name}"):
-        # further columns are functions of the pattern, and leave the patterns in their order
-        index = index_masks(label.marks | label.maps, label.base).index
+        count = _count_in_memory(label) if pixels is reading else _count_by_tile(label, pixels)
         references = reference_standards(label.joint, levels=True)
     if len(whole.table.labels.marks) > 1:
         notes.append("labels are united: probability maps are scored against everything that is marked")
     counts: Counts = {}
     everything: Counts = {}
-    inside = None if isinstance(reading.region, str) else reading.region
-    for column, values in reading.predictions.items():
-        limits, area = case.options.limits or _limits(values), reading.training_areas.get(column)
-        counts[column] = count_indexed_responses(
-            values, index, label.joint, region=inside, exclude=area, limits=limits
-        ).against(references)  # fmt: skip
+    for column, values in pixels.predictions.items():
+        limits, area = case.options.limits or _limits(values), pixels.training_areas.get(column)
+        counts[column] = count(values, area, limits).against(references)
         if area is not None:
-            responses = count_indexed_responses(values, index, label.joint, region=inside, limits=limits)
-            everything[column] = responses.against(references)
+            everything[column] = count(values, None, limits).against(references)
         if not counts[column].levels.size:
             notes.append(f"{column}: everything that counts is excluded, so that it is not scored")
         elif counts[column].constant:
@@ -115,6 +115,55 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
     kinds = dict(zip(references.names, references.kinds, strict=True))
     missing = dict.fromkeys(case.missing, _count_no_response(label.joint, references))
     return CaseResponses(label.joint, kinds, counts, everything, missing, tuple(notes))
+
+
+Count = Callable[[Array, Array | None, tuple[float, float] | None], Responses]
+"""Counts a probability map without an area, within limits."""
+
+
+def _count_in_memory(label: LabelMarks) -> Count:
+    # further columns are functions of the pattern, and leave the patterns in their order
+    index = index_masks(label.marks | label.maps, label.base).index
+    region = label.whole.reading.region
+    inside = None if isinstance(region, str) else region
+
+    def count(values: Array, area: Array | None, limits: tuple[float, float] | None) -> Responses:
+        return count_indexed_responses(values, index, label.joint, region=inside, exclude=area, limits=limits)
+
+    return count
+
+
+def _count_by_tile(label: LabelMarks, reading: Reading) -> Count:
+    """The same of masks and maps that are read by tile."""
+    table, options = label.base, reading.case.options
+    masks = {c: m for c, m in {**reading.masks, **reading.references}.items() if c in table.columns}
+    numbers = np.arange(len(table.counts), dtype=np.int32)
+    region = reading.region
+
+    def count(values: Array, area: Array | None, limits: tuple[float, float] | None) -> Responses:
+        def blocks() -> Iterator[tuple[Array, NDArray[np.int32]]]:
+            settings: dict[str, Any] = {"void": options.void, "foreground": "any", "fill": -1, "out": _Tiled(values)}
+            for where, (index,) in paint_tiles([numbers], masks, table, **settings):
+                assert where is not None
+                responses = load(values, where)
+                patterns = np.broadcast_to(index, responses.shape)
+                keep = patterns >= 0
+                if not isinstance(region, str):
+                    keep &= load(region, where) != 0
+                if area is not None:
+                    keep &= load(area, where) == 0
+                yield responses[keep], patterns[keep]
+
+        return count_response_blocks(blocks, np.dtype(values.dtype), label.joint, limits=limits)
+
+    return count
+
+
+class _Tiled:
+    """Tiles that hold whole chunks of a map, and are read although masks are in memory."""
+
+    def __init__(self, values: Array) -> None:
+        self.shape, self.chunks = values.shape, chunk_shape(values)
 
 
 def _count_no_response(joint: Tally, references: ReferenceStandards) -> ResponseCounts:
@@ -126,7 +175,10 @@ def _count_no_response(joint: Tally, references: ReferenceStandards) -> Response
 
 def _limits(values: Array) -> tuple[float, float] | None:
     """Probabilities from 0 to 1 are rounded alike in every case, where there are too many of them."""
-    shares = values.dtype.kind == "f" and values.min(initial=0) >= 0 and values.max(initial=0) <= 1
+    shares = values.dtype.kind == "f" and all(
+        tile.min(initial=0) >= 0 and tile.max(initial=0) <= 1
+        for tile in (load(values, where) for where in (tile_slices([values]) if is_lazy(values) else [None]))
+    )
     return (0.0, 1.0) if shares else None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.columns import Column
 from ...core.tally import Tallies
 from ...io.result_tables import Row, Table
 from ...measures.sizes import MarkSize, SizeUnits
@@ -15,7 +16,7 @@ from ..agree.reference_sizes import COMPARED, MOST_CHARTS, chart_name, reference
 from ..agree.size_agreement import RATIOS, SizeReadings, Values
 from ..agree.sizes import MEASURED_AXES, measure_labels, region_of_sizes, size_units
 from ..tables import Settings, group_names
-from .marks import CaseMarks
+from .marks import Array, CaseMarks
 
 EXTRA = ("algorithm", "reference", "unit")
 """The columns of ``sizes.csv``: of a reference beside an algorithm, it is without what that is not judged by."""
@@ -50,14 +51,18 @@ def measure_predictions(whole: CaseMarks) -> PredictedSizes | None:
         known = [0, *named.values(), options.void or 0]
         alone = len(named) == 1 and all(np.isin(array, known).all() for array in reading.references.values())
         values |= dict.fromkeys(named) if alone else named
-    marks = {(c.name, ""): m for c, m in measure_labels(reading, whole.predictions, values).items()}
-    marks |= {("", c.name): m for c, m in measure_labels(reading, reading.references, values).items()}
+
+    def measure(masks: Mapping[Column, Array]) -> dict[Column, dict[str, MarkSize]]:
+        return measure_labels(whole.near, {c: whole.on_pixels(mask) for c, mask in masks.items()}, values)
+
+    marks = {(c.name, ""): m for c, m in measure(whole.predictions).items()}
+    marks |= {("", c.name): m for c, m in measure(reading.references).items()}
     for judged, area in whole.areas.items():
         given = {
             c: np.ma.array(array, mask=np.ma.getmaskarray(array) | area) for c, array in reading.references.items()
         }
-        marks |= {(judged.name, c.name): m for c, m in measure_labels(reading, given, values).items()}
-    return PredictedSizes(size_units(reading), marks)
+        marks |= {(judged.name, c.name): m for c, m in measure(given).items()}
+    return PredictedSizes(size_units(whole.near), marks)
 
 
 def sizes_table(cases: Mapping[str, PredictedSizes], tallies: Tallies, labels: list[str]) -> Table:
@@ -94,7 +99,8 @@ def _compare(
     for name, sizes in cases.items():
         by_unit.setdefault((sizes.units.axes, sizes.units.size), []).append(name)
     for chosen in by_unit.values():
-        units = cases[chosen[0]].units
+        # of large cases only what is counted is known
+        units = next((u for name in chosen if not (u := cases[name].units).counted), cases[chosen[0]].units)
         regions = {region_of_sizes(tallies[name]) for name in chosen}
         region = regions.pop() if len(regions) == 1 else "mixed"
         for size in (s for s in COMPARED if s in units.nothing().statistics()):
@@ -103,7 +109,7 @@ def _compare(
                     for reference in given:
                         pairs = [cases[name].find(algorithm.name, reference, label) for name in chosen]
                         a, b = (
-                            np.array([np.nan if p is None else p[side].statistics()[size] for p in pairs])
+                            np.array([np.nan if p is None else p[side].statistics().get(size, np.nan) for p in pairs])
                             for side in (0, 1)
                         )
                         who = tuple(subjects[name] for name in chosen)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from ..agree.distances import from_json as distances_from_json
 from ..agree.distances import to_json as distances_to_json
 from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
 from ..agree.references import count_references, label_values
+from ..large_maps import LargeMaps
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
@@ -51,7 +52,6 @@ KEPT_FORMAT = 3
 """Of finished cases; those in an earlier one are computed again."""
 
 Array = NDArray[Any]
-LargeMaps = Literal["same", "ome-zarr", "tiff"]
 
 
 @dataclass(frozen=True)

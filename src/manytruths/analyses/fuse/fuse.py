@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ from ..agree.case import large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
+from ..large_maps import LargeMaps, check_large_maps
 from ..many import many_raters, without_absent
 from ..paper_tables.formats import parse_formats
 from ..result import OUT, Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
@@ -73,7 +74,7 @@ from ..tables import (
     subject_word,
     summarise,
 )
-from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, fuse_case, on_modified_background, rater_table
+from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
 from .same_masks import count_present, find_same_masks
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
@@ -355,8 +356,7 @@ def fuse(
     )  # fmt: skip
     if rates not in ("case", "pooled"):
         raise CallError(f"rates is 'case' or 'pooled'; got {rates!r}")
-    if large_maps not in get_args(LargeMaps):
-        raise CallError(f"large_maps is one of {', '.join(get_args(LargeMaps))}; got {large_maps!r}")
+    check_large_maps(large_maps)
     check_tolerance(tolerance)
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)

@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import CallError, InputError
+from ...core.errors import CallError
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally, find_rows
 from ...core.tiles import Band, holds_whole_chunks, tile_bands
 from ...fusion import Consensus
-from ...io import Location, safe_name
-from ...io.files import OUTLINES, suffix_of
+from ...io import safe_name
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
 from ...study.crew import CaseSpread
 from ..agree.case import name_left_out
-from ..agree.distances import by_value, measure_distances
+from ..agree.distances import CaseDistances, by_value, measure_distances
 from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
-from ..agree.references import has_references, label_values
-from .case import CaseFusion, FusePlan, LargeMaps, consensus_column, of_table
+from ..agree.references import count_references, has_references, label_values
+from ..large_maps import large_suffix
+from .case import CaseFusion, FusePlan, consensus_column, of_table
 
 Array = NDArray[Any]
 
@@ -45,21 +45,38 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    named = label_values(reading, readings.table) if has_references(reading, readings.table) else None
+    distances, lesions = measure_estimates(readings, estimates, plan)
+    references = _references(reading, estimates) if reading.case.references else {}
+    return CaseFusion(
+        joint, *kept, files=files, references=references, axes=len(reading.grid.shape), distances=distances,
+        lesions=lesions, left_out=left_out_of_fuse(plan),
+    )  # fmt: skip
+
+
+def measure_estimates(
+    readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan
+) -> tuple[CaseDistances | None, ReferenceLesions]:
+    """Distances of raters and references to consensuses, and lesions of references, from the runs of their masks."""
+    reading, table = readings.reading, readings.table
+    named = label_values(reading, table) if has_references(reading, table) else None
     scored = plan.lesions and named is not None
     decided = {m: readings.paint_runs(estimated) for m, estimated in estimates.items() if plan.distances or scored}
     lesions: ReferenceLesions = {}
     if plan.lesions and named is not None:
-        lesions = score_reference_lesions(reading, readings.table, by_value(named), decided)
-    distances = measure_distances(reading, readings.table, decided, named) if plan.distances else None
-    left_out = name_left_out({
-        "pictures": plan.pictures and plan.folder is not None,
-        "scores against references": bool(reading.case.references),
-    })  # fmt: skip
-    return CaseFusion(
-        joint, *kept, files=files, axes=len(reading.grid.shape), distances=distances, lesions=lesions,
-        left_out=left_out,
-    )  # fmt: skip
+        lesions = score_reference_lesions(reading, table, by_value(named), decided)
+    return (measure_distances(reading, table, decided, named) if plan.distances else None), lesions
+
+
+def left_out_of_fuse(plan: FusePlan) -> str:
+    """What is not made of a case that is read by tile."""
+    return name_left_out({"pictures": plan.pictures and plan.folder is not None})
+
+
+def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[str, Tally]:
+    """Raters, consensuses and given references, pattern by pattern."""
+    readings = FirstReadings.of(reading.by_pattern)
+    decided = {method: readings.paint(estimated)[0] for method, estimated in estimates.items()}
+    return count_references(readings.reading, readings.table, decided)
 
 
 def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:
@@ -158,18 +175,3 @@ def _paint_band(
     for where, tiles in readings.paint_tiles(estimates, values, writers[0], band):
         for writer, tile in zip(writers, tiles, strict=True):
             writer[where] = tile
-
-
-def large_suffix(reading: Reading, wanted: LargeMaps) -> str:
-    """The format wanted, else OME-Zarr of Zarr, outlines, arrays and volumes, and BigTIFF of the rest."""
-    source = next(iter(next(iter(reading.case.masks.values())).values()))
-    suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".zarr"
-    volume = len(reading.grid.shape) == 3
-    if wanted == "tiff" and volume:
-        raise InputError(
-            f"case {reading.case.name}: a volume of this size is written as OME-Zarr; leave out large_maps"
-        )
-    if wanted != "same":
-        return ".tif" if wanted == "tiff" else ".zarr"
-    # of outlines most tiles are one value, and a Zarr store has no chunks where it is 0
-    return ".zarr" if suffix in (".zarr", *OUTLINES) or volume else ".tif"

@@ -303,7 +303,7 @@ def _read_masks(study: Study) -> _Pilot:
 
 def _count_raters(case: Case) -> tuple[Tally, int, MaskReview]:
     """The table of a case, the axes of its masks and what they show; predictions, which are not used, are not read."""
-    reading = case.read()
+    reading = case.read(by_tile=True)
     table = reading.tally(judged=False)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     return table, len(reading.grid.shape), review_reading(reading, whole)

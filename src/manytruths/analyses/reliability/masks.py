@@ -34,6 +34,7 @@ from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesion
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
 from ...study.case import NO_PIXELS
+from ..agree.case import large_notes
 from ..agree.references import size_unit
 from ..printing import grid, print_parts, with_count, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
@@ -229,26 +230,31 @@ def mask_reliability(
     pixel, subject = pixel_name(max(axes for _, _, axes in cases.values())), subject_word(study)
     named = not study.options.exchangeable
     tables, lesions = [mask_table(tallies, settings, given, named=named)], None
-    if study.tallied is None:
-        lesions = pool_lesions(by_case, tallies.subjects)
-        tables.append(detection_table(by_case, tallies, settings, given.of_lesions, named=named))
-        tables.append(lesion_table(lesions, tallies, named=named))
+    if by_case:
+        measured = (
+            tallies if len(by_case) == len(tallies) else study.labelled({name: tallies[name] for name in by_case})
+        )
+        lesions = pool_lesions(by_case, measured.subjects)
+        tables.append(detection_table(by_case, measured, settings, given.of_lesions, named=named))
+        tables.append(lesion_table(lesions, measured, named=named))
     moved = mark_resampled(study, tables)
     result = MaskReliability(tallies, lesions, settings, Tables(tables), (), given, pixel, subject, rule)
-    return replace(result, notes=(*moved.notes, *_notes(result), *tallied_notes(study, ["lesions"])))
+    large = {} if study.tallied else dict.fromkeys((name for name in cases if name not in by_case), "lesions")
+    notes = (*moved.notes, *_notes(result), *tallied_notes(study, ["lesions"]), *large_notes(large))
+    return replace(result, notes=notes)
 
 
 def _read_case(
     case: Case, min_size: int, overlap: float | None, rule: Rule | None
 ) -> tuple[Tally, LesionRatings | None, int]:
-    """The table of a case, its lesions where it has pixels, and the axes of its masks."""
-    reading = case.read()
-    region = case.region(reading.grid)
+    """The table of a case, its lesions where neighbours are seen, and the axes of its masks."""
+    reading = case.read(by_tile=True)
+    region = reading.region
     table = reading.tally(region, judged=False)  # first, since its error messages are the best
     matching: dict[str, Any] = {}
     if rule is not None:
         matching = {"rule": rule.name, "threshold": rule.threshold, "instances": case.options.instances}
-    if reading.counts is not None:
+    if not reading.sees_neighbours:
         return table, None, len(reading.grid.shape)
     try:
         lesions = lesion_ratings(

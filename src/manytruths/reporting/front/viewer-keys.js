@@ -3,7 +3,7 @@ import { viewerNode } from "./viewer-nodes.js";
 
 const KEY_SHEET = [
   ["← →  or  P N", "previous, next case"],
-  ["↑ ↓  Page Up, Page Down", "slices of a volume"],
+  ["↑ ↓  Page Up, Page Down", "slices of a volume, places of a large image"],
   ["1 – 9", "switch an outline on or off"],
   ["L", "numbers of lesions on or off"],
   ["Space, held", "the bare image"],

@@ -24,6 +24,8 @@ export function columnKey(who) {
 export function isVisible(view, choices, who) {
   const chosen = choices.columns.get(columnKey(who));
   if (chosen !== undefined) return chosen;
+  // outlines hide the map of an overview; they are for its places
+  if (view.shown) return false;
   if (who.role === "rater") return fewRaters(view) && isFirstReading(view, who);
   return who.role === "algorithm" && view.columns.filter((other) => other.role === who.role).length === 1;
 }
@@ -44,8 +46,10 @@ export function visibleColumns(view, choices) {
 // Without an image there is nothing to see below, so that a map is shown from the start.
 export function chosenLayer(view, choices) {
   const first = view.layers.some((layer) => layer.name === "votes") ? "votes" : "disputes";
-  const name = choices.layer ?? (view.image && fewRaters(view) ? "none" : first);
-  return view.layers.find((layer) => layer.name === name) ?? null;
+  const name = choices.layer ?? view.shown ?? (view.image && fewRaters(view) ? "none" : first);
+  const named = (asked) => view.layers.find((layer) => layer.name === asked);
+  // an overview has maps of its own
+  return named(name) ?? (name === "none" ? null : named(view.shown)) ?? null;
 }
 
 // Of several labels the first is shown, until another or all of them (an empty name) are asked for.

@@ -3,6 +3,7 @@ import { hatching } from "./layers.js";
 import { CanvasSheet } from "./sheets.js";
 import { drawLesionMarks } from "./viewer-lesions.js";
 import { brokenPen, LinePainter, pensOf, solidPen } from "./viewer-lines.js";
+import { drawPlaceFrames } from "./viewer-places.js";
 
 const STAGE_MARGIN = 14;
 const MOST_ZOOM = 64;
@@ -17,7 +18,7 @@ export const NO_IMAGE = "#22272e";
 const AROUND = 2.5;
 
 // `scene` says what to draw: grid {columns, rows, aspect}, image, heat, between, opacity, outlines, columns, faint,
-// highlight, threshold, marks, cursor, bare. Places are in items of the map from the left and the top.
+// highlight, threshold, marks, frames, cursor, bare. Places are in items of the map from the left and the top.
 export class PictureStage {
   constructor(canvas) {
     this.canvas = canvas;
@@ -164,9 +165,10 @@ export class PictureStage {
     this.drawMarks(new CanvasSheet(context));
   }
 
-  // Numbers of lesions and the reading cross.
+  // Frames of places, numbers of lesions and the reading cross.
   drawMarks(sheet) {
     const { scene, place } = this;
+    if (scene.frames) drawPlaceFrames(sheet, scene.frames, place, scene.grid.aspect);
     if (scene.marks) drawLesionMarks(sheet, scene.marks, place, scene.grid.aspect);
     if (scene.cursor) this.drawCursor(sheet);
   }

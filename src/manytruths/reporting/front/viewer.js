@@ -1,5 +1,5 @@
 // The viewer of a case: a dialog over the whole page.
-import { decodeOtherMaps, decodePicture } from "./decode.js";
+import { decodeOtherMaps, decodePicture, decodeView } from "./decode.js";
 import { saveBlob } from "./tables.js";
 import { buildViewer, showLetters } from "./viewer-frame.js";
 import { watchGestures } from "./viewer-gestures.js";
@@ -8,6 +8,7 @@ import { lesionMarks, readLesions } from "./viewer-lesions.js";
 import { fetchView, setAddress, whyNotRead } from "./viewer-loading.js";
 import { chosenLabel, chosenLayer, columnKey, fillPanel, firstChoices } from "./viewer-panel.js";
 import { isVisible, thresholdOf, updatePanel, visibleColumns } from "./viewer-panel.js";
+import { placeAt, placeFrames, placesPart } from "./viewer-places.js";
 import { picturePng, pictureSvg } from "./viewer-picture.js";
 import { PixelReader } from "./viewer-reader.js";
 import { readOut } from "./viewer-readout.js";
@@ -40,7 +41,7 @@ function openFromAddress() {
 
 class CaseViewer {
   constructor(given) {
-    Object.assign(this, given, { choices: firstChoices(), index: null, view: null, slice: 0, turn: 0 });
+    Object.assign(this, given, { choices: firstChoices(), index: null, view: null, whole: null, part: 0, slice: 0, turn: 0 });
     this.parts = buildViewer({
       go: (step) => this.go(step),
       close: () => this.parts.dialog.close(),
@@ -60,8 +61,8 @@ class CaseViewer {
     const { dialog } = this.parts;
     watchGestures(this.stage, {
       hover: (item) => this.reader.hover(item),
-      tap: (item) => this.reader.setCursor(item),
-      slice: (steps) => this.showSlice(this.slice + steps),
+      tap: (item) => this.tapped(item),
+      slice: (steps) => this.turnSlices(steps),
     });
     dialog.addEventListener("close", () => this.closed());
     dialog.addEventListener("click", (event) => this.giveKeysBack(event));
@@ -72,7 +73,7 @@ class CaseViewer {
 
   async open(index) {
     const turn = ++this.turn;
-    Object.assign(this, { index, view: null, scene: null, complete: false, highlight: null });
+    Object.assign(this, { index, view: null, whole: null, part: 0, scene: null, complete: false, highlight: null });
     this.reader.use(null);
     const { dialog, canvas } = this.parts;
     if (!dialog.open) {
@@ -87,13 +88,45 @@ class CaseViewer {
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     if (!view) return this.showTrouble(trouble);
+    this.whole = view;
     await this.showCase(view);
     await this.showOtherMaps(view);
   }
 
+  // Of a large case: a place at full resolution or, with 0, the overview.
+  async showPart(asked) {
+    const { whole, index } = this;
+    const part = Math.min(Math.max(asked, 0), whole.parts.length);
+    if (part === this.part) return;
+    const turn = ++this.turn;
+    try {
+      whole.decoded ??= [whole];
+      whole.decoded[part] ??= await decodeView(whole.parts[part - 1]);
+    } catch (error) {
+      if (turn === this.turn) this.showTrouble(whyNotRead(error));
+      return;
+    }
+    if (turn !== this.turn || this.index !== index) return;
+    Object.assign(this, { part, complete: false, highlight: null });
+    this.showHeading();
+    await this.showCase(whole.decoded[part]);
+    await this.showOtherMaps(whole.decoded[part]);
+  }
+
+  // Slices of a volume, or places of a large case.
+  turnSlices(steps) {
+    return this.whole?.parts?.length ? this.showPart(this.part + steps) : this.showSlice(this.slice + steps);
+  }
+
+  tapped(item) {
+    const place = this.view && this.view === this.whole ? placeAt(this.whole, item) : 0;
+    if (place) this.showPart(place);
+    else this.reader.setCursor(item);
+  }
+
   async showOtherMaps(view) {
     try {
-      await decodeOtherMaps(view);
+      if (view.maps.length < view.stored.length) await decodeOtherMaps(view);
     } catch (error) {
       if (this.view === view) this.showTrouble(whyNotRead(error));
       return;
@@ -122,7 +155,8 @@ class CaseViewer {
     this.stage.fitted = true;
     const hadFocus = this.parts.panel.contains(document.activeElement);
     fillPanel(this.parts.panel, view, this.choices, this.panelActions(), this.lesions);
-    if (hadFocus) this.parts.canvas.focus();
+    if (this.whole.parts?.length) this.parts.panel.prepend(placesPart(this.whole, this.part, (part) => this.showPart(part)));
+    if (hadFocus) (this.parts.panel.querySelector("[name=viewer-place]:checked") ?? this.parts.canvas).focus();
     const [slices] = view.shape;
     showLetters(this.parts.letters, view.letters);
     this.parts.bare.hidden = !view.image;
@@ -161,7 +195,8 @@ class CaseViewer {
   drawScene(image) {
     const { view, scene, choices, reader } = this;
     const fixed = { grid: scene.grid, columns: view.columns, image, cursor: reader.cursor, opacity: choices.opacity };
-    this.stage.show({ ...fixed, ...this.outlineParts(), ...this.layerParts(), ...this.lesionParts() });
+    const frames = view === this.whole ? placeFrames(view) : null;
+    this.stage.show({ ...fixed, ...this.outlineParts(), ...this.layerParts(), ...this.lesionParts(), frames });
     if (this.stage.fitted) this.stage.fit();
     this.stage.draw();
   }
@@ -237,7 +272,7 @@ class CaseViewer {
     const [name, argument] = actionOfKey(event) ?? [];
     const acts = {
       go: () => this.go(argument),
-      slice: () => this.showSlice(this.slice + argument),
+      slice: () => this.view && this.turnSlices(argument),
       zoom: () => this.stage.zoomBy(argument),
       fit: () => this.stage.fit(),
       save: () => this.savePicture(argument),
@@ -273,7 +308,7 @@ class CaseViewer {
     const shown = this.caseOf(this.index);
     const order = this.order();
     const here = order.indexOf(this.index);
-    title.textContent = shown.name;
+    title.textContent = this.part ? `${shown.name}, place ${this.part}` : shown.name;
     const place = here < 0 ? "" : `${here + 1} of ${order.length}`;
     about.textContent = [place, shown.group, ...this.about(this.index)].filter(Boolean).join(" · ");
     previous.disabled = here === 0;
@@ -321,7 +356,7 @@ class CaseViewer {
   closed() {
     if (this.parts.dialog.open) return;
     this.turn++;
-    Object.assign(this, { index: null, view: null, scene: null });
+    Object.assign(this, { index: null, view: null, whole: null, part: 0, scene: null });
     this.reader.use(null);
     this.stage.show(null);
     this.say("");

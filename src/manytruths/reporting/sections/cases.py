@@ -53,7 +53,8 @@ def section(findings: Findings) -> Section:
     by = ", by Dice, mean over labels" * _several(findings)
     note = f"The most disputed come first{by}." if len(findings.study) > 1 else ""
     table = make_table("cases", title, cases_by_agreement(findings), columns, note, filter=True)
-    return Section("cases", "Case by case", (_lead(findings),) if findings.views else (), (Cases(table),))
+    lead = (_lead(findings), *_large_lead(findings)) if findings.views else ()
+    return Section("cases", "Case by case", lead, (Cases(table),))
 
 
 def _lead(findings: Findings) -> Sentence:
@@ -62,6 +63,28 @@ def _lead(findings: Findings) -> Sentence:
         text = "its image, its masks, and where they differ. A colour is a mask of the case, not the same person in all"
         return (f"Open {which} to see {text}.",)
     return (f"Open {which} to see its image, what each rater drew, and where they differ.",)
+
+
+def _large_lead(findings: Findings) -> Iterator[Sentence]:
+    """How cases are shown that are too large to be shown at once."""
+    unseen = [case.name for case in findings.study if case.name not in findings.views]
+    if unseen:
+        what = "a volume that is" if len(unseen) == 1 else "volumes that are"
+        yield (f"{join_names(unseen, 4)} {'is' if len(unseen) == 1 else 'are'} {what} too large to be shown.",)
+    large = {name: view for name, view in findings.views.items() if view.large}
+    if not large:
+        return
+    names = join_names(list(large), 4)
+    which = f"{names} {'is' if len(large) == 1 else 'are'} too large to be shown at once"
+    most = max(view.places for view in large.values())
+    if not most:
+        yield (f"{which}: the viewer shows an overview; no pixel is disputed.",)
+        return
+    some = f"up to {spell_count(most, 'place')}" if most > 1 else "one place"
+    yield (
+        f"{which}: the viewer shows an overview and {some} at full resolution. These are the windows with most "
+        f"{findings.pixel_word}s on which raters differ: the first of the whole image, each next one of what is left.",
+    )
 
 
 def _name_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:

@@ -1,0 +1,152 @@
+"""Images that are too large to be shown whole: as an overview of about so many pixels, and parts of full resolution.
+
+A format gives the levels of an image, full resolution first; the overview comes from the smallest level that is large
+enough, or from means of blocks, by tile. Files without levels are read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.blocks import Blocks
+from ..core.errors import FormatError
+from ..core.tiles import Where, chunk_shape, load, tile_slices
+from ..shape.grid import times
+from . import images, tiled_tiff, zarr_store
+from .files import Location, check_file, format_errors, suffix_of
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One resolution of an image, in memory or on disk."""
+
+    array: Any
+    colours_first: bool = False
+    """Whether colours are the first axis instead of the last."""
+
+    @property
+    def colours(self) -> int:
+        """How many there are; 0 of a grey image."""
+        shape = self.array.shape
+        if isinstance(self.array, tiled_tiff.TiledImage):
+            return 0 if self.array.samples == 1 else 3
+        return 0 if len(shape) == 2 else 3
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.array.shape[1:] if self.colours_first else self.array.shape[:2]
+        return int(rows), int(columns)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """As stored."""
+        kind: np.dtype[Any] = np.dtype(self.array.dtype)
+        return kind
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Rows and columns that are read at once."""
+        chunks = chunk_shape(self.array)
+        return None if chunks is None else chunks[1:] if self.colours_first else chunks[:2]
+
+    def __getitem__(self, where: Any) -> Array:
+        """Rows and columns of it, with colours last and without opacity."""
+        if self.colours_first:
+            return np.moveaxis(load(self.array, (slice(None), *where)), 0, -1)
+        piece = load(self.array, where)
+        return piece[..., :3] if piece.ndim == 3 else piece
+
+
+def open_levels(location: Location) -> list[Level]:
+    """The levels of an image of two axes, full resolution first."""
+    suffix = suffix_of(location.path.name)
+    with format_errors(location):
+        check_file(location)
+        if location.index is None and suffix == ".zarr":
+            stored = zarr_store.open_levels(location)
+            return _of_two_axes(location, [Level(level, len(level.shape) == 3) for level in stored])
+        if location.index is None and suffix in (".tif", ".tiff"):
+            tiled = tiled_tiff.open_levels(location)
+            if tiled:
+                return [Level(level) for level in tiled]
+    return _of_two_axes(location, [Level(images.read_image(location).array)])
+
+
+def _of_two_axes(location: Location, levels: Sequence[Level]) -> list[Level]:
+    for level in levels:
+        shape = level.array.shape
+        # colours are the last axis of what was read whole
+        colours = shape[0 if level.colours_first else -1] if len(shape) == 3 else 3
+        if len(shape) not in (2, 3) or colours not in (3, 4):
+            raise FormatError(
+                f"{location}: is {times(shape)}, but an image of two axes is needed; save one slice of it"
+            )
+    return list(levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Pyramid:
+    """An image of which parts are read when they are asked for."""
+
+    levels: Sequence[Level]
+    """Full resolution first."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns at full resolution."""
+        return self.levels[0].shape
+
+    def overview(self, pixels: int) -> Array:
+        """The image with about so many pixels along its longer side, or all of a smaller one.
+
+        It is the smallest level that is large enough, and means of blocks of it where it is far larger.
+        """
+        large = [level for level in self.levels if max(level.shape) >= pixels]
+        level = min(large, key=lambda each: max(each.shape), default=self.levels[0])
+        step = max(1, max(level.shape) // pixels)
+        if step == 1:
+            return level[slice(0, level.shape[0]), slice(0, level.shape[1])]
+        kept = np.float64 if level.dtype.kind == "f" else np.int64
+        blocks = Blocks(level.shape, step, channels=level.colours, dtype=kept)
+        for where in tile_slices([_Flat(level)]):
+            blocks.put(where, level[where])
+        means = blocks.means
+        return means if level.dtype.kind == "f" else np.rint(means).astype(level.dtype)
+
+    def crop(self, where: Where) -> Array:
+        """Some rows and columns at full resolution."""
+        return self.levels[0][where]
+
+
+def open_pyramid(location: Location) -> Pyramid:
+    """An image, to be read in parts."""
+    return Pyramid(open_levels(location))
+
+
+def read_overview(location: Location, pixels: int) -> Array:
+    """An image with about so many pixels along its longer side; see :meth:`Pyramid.overview`."""
+    return open_pyramid(location).overview(pixels)
+
+
+def read_crop(location: Location, where: Where) -> Array:
+    """Some rows and columns of an image at full resolution."""
+    return open_pyramid(location).crop(where)
+
+
+class _Flat:
+    """A level as tiles are made for it: colours count as bytes of a pixel."""
+
+    def __init__(self, level: Level) -> None:
+        self.shape, self.chunks = level.shape, level.chunks
+        self.dtype = np.dtype(f"V{level.dtype.itemsize * max(1, level.colours) * 8}")
+
+    def __getitem__(self, where: Any) -> Any:
+        raise NotImplementedError

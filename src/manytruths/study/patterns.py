@@ -1,0 +1,133 @@
+"""A case that is too large for memory, as the list of its patterns: one item for all pixels at which all is the same.
+
+One pass over the tiles of everything that a case has (masks, predictions, given references, its region and training
+areas) finds the distinct combinations of values. A reading of these, with a count for each, is analysed like a case of
+a tally file: every number that needs no neighbours is the same as that of the pixels. What such an analysis says of an
+item is a map again when the items are painted, tile by tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.columns import Column
+from ..core.counting import tally
+from ..core.errors import InputError, LabelError, ManytruthsError
+from ..core.painting import paint, paint_tiles
+from ..core.tally import Tally
+from ..core.tiles import Where, chunk_shape, is_at_least, is_marked, load
+from .case import Counted, Reading
+from .tallied import values_by_pattern
+
+Array = NDArray[Any]
+INSIDE, TRAINED = "region of interest", "training area"
+"""Columns that are no masks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pixels:
+    """Where the items of a reading of patterns are."""
+
+    reading: Reading
+    """The same case, by tile."""
+    table: Tally
+    """One row for each item."""
+    arrays: Mapping[Column, Array]
+
+    def tiles(self, out: object = None) -> Iterator[tuple[Where, NDArray[np.int32]]]:
+        """The number of the item at every pixel, tile by tile; one number where a tile is one item.
+
+        Tiles follow the chunks of ``out`` where it is given, as those of :func:`manytruths.core.painting.paint_tiles`.
+        """
+        options = self.reading.case.options
+        numbers = np.arange(len(self.table.counts), dtype=np.int32)
+        whole = tuple(slice(0, n) for n in self.reading.grid.shape)
+        found = paint_tiles(
+            [numbers], self.arrays, self.table, void=options.void, foreground=options.foreground, out=out
+        )  # fmt: skip
+        for where, (tile,) in found:
+            yield whole if where is None else where, tile
+
+    def read(self, where: Where) -> NDArray[np.int32]:
+        """The number of the item at every pixel of a part."""
+        options, numbers = self.reading.case.options, np.arange(len(self.table.counts), dtype=np.int32)
+        parts = {column: load(array, where) for column, array in self.arrays.items()}
+        return paint(numbers, parts, self.table, void=options.void, foreground=options.foreground)
+
+    def map(self, values: ArrayLike) -> ItemMap:
+        """An array of the size of the image that is read by tile, with a value for every item."""
+        return ItemMap(self, np.asanyarray(values))
+
+
+@dataclass(frozen=True, eq=False)
+class ItemMap:
+    """What is known of every item, where it lies; masked where it is not known."""
+
+    pixels: Pixels
+    values: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.pixels.reading.grid.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        known = (chunk_shape(array) for array in self.pixels.arrays.values())
+        return next((chunks for chunks in known if chunks is not None), None)
+
+    def __getitem__(self, where: Any) -> Array:
+        whole = tuple(slice(0, n) for n in self.shape)
+        return np.asanyarray(self.values[self.pixels.read(whole if where is ... else where)])
+
+
+def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
+    """Read everything of a case by tile, once; the reading that comes back has one item for each pattern.
+
+    Probability maps are not among it, but for what is ``cut`` of them: their masks are then its predictions.
+    """
+    case, options = reading.case, reading.case.options
+    judged: Mapping[Column, Any] = reading.predictions
+    if options.probability:
+        judged = {} if cut is None else {c: is_at_least(array, cut) for c, array in judged.items()}
+    inside = {} if isinstance(reading.region, str) else {_area(INSIDE): is_marked(reading.region)}
+    areas = reading.training_areas if judged else {}
+    # algorithms may share an area
+    trained = {column: _area(TRAINED, id(area)) for column, area in areas.items()}
+    arrays = {**reading.masks, **judged, **reading.references, **inside}
+    arrays |= {trained[column]: is_marked(area) for column, area in areas.items()}
+    try:
+        table = tally(arrays, unit=reading.grid.item_size, void=options.void, foreground=options.foreground)
+    except LabelError as error:
+        raise reading.explained(error) from None
+    except ManytruthsError as error:
+        raise type(error)(f"case {case.name}: {error}") from None
+    reading.refuse_compressed(table)
+    values = {column: values_by_pattern([table], place, options.void) for place, column in enumerate(table.columns)}
+    masks = {column: values[column] for column in reading.masks}
+    if inside and not values[_area(INSIDE)].any():
+        raise InputError(f"case {case.name}, roi: {case.roi} is empty, so that nothing is counted; draw it again")
+    counted = replace(
+        case,
+        masks={column: {"": mask} for column, mask in masks.items()},
+        predictions={column: values[column] for column in judged},
+        references={column: values[column] for column in reading.references},
+        training={column: values[area] for column, area in trained.items()},
+        roi=values[_area(INSIDE)] if inside else None,
+        ranks={},
+        counted=Counted(table.counts, reading.grid),
+    )  # fmt: skip
+    return Reading(counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays))
+
+
+def _area(name: str, number: int = 0) -> Column:
+    """A column that has the name of no reference: sessions are parts of file names."""
+    return Column(name, "reference", f"/{number}")
