@@ -74,7 +74,7 @@ def helpers(process):
 
 def test_a_process_that_the_system_kills(tmp_path):
     """Another takes its place."""
-    template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
+    template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(80)]), tmp_path / "out"
     process = started("agree", template, "--out", out, "--jobs", 2)
     half_way(process, out)
     os.kill(helpers(process.pid)[0], signal.SIGKILL)

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debu
 """Options of every command, and of other programs that the documentation names."""
 
 
+@cache
 def arguments(command):
     return [a for a in COMMANDS[command].assemble_argument_collection(parse_docstring=True) if a.names != ("*",)]
 

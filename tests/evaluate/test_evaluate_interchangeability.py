@@ -14,6 +14,9 @@ from study_folders import disc, write_png
 PLACES = re.compile(r"among the raters|than every rater|than any of them|human range|probability of superiority")
 """Words that gave an algorithm a place among raters, anchored on the worst of them."""
 
+BY_DICE: dict[str, Any] = {"pictures": False, "distances": False, "lesions": False, "second_look": False}
+"""Verdicts go by Dice alone."""
+
 
 def write_study(folder: Any, cases: int, careless: bool = True) -> mt.Study:
     """Five raters who draw alike, the last one carelessly; an algorithm that is worse than the first four."""
@@ -58,32 +61,32 @@ def test_a_careless_rater_makes_no_place_for_an_algorithm(tmp_path: Any, cases: 
 
 def test_the_margin_decides_and_outliers_are_left_out_beside_it(tmp_path: Any) -> None:
     study = write_study(tmp_path, 20)
-    evaluation = mt.evaluate(study, pictures=False)
+    evaluation = mt.evaluate(study, **BY_DICE)
     table = evaluation.tables["interchangeability"]
     whole, rest = (table.find("interchangeability", "mean", algorithm="net", rater="", without=w) for w in ("", "E"))
     assert whole.value < rest.value, "beside careful raters alone, the algorithm is worse"
     margins = {rest.high + 0.01: "algorithms.worse_within" if whole.low > 0 else "algorithms.interchangeable"}
     for margin, kind in margins.items():
-        claims = mt.evaluate(study, pictures=False, margin=margin).claims
+        claims = mt.evaluate(study, **BY_DICE, margin=margin).claims
         made = claims.of("algorithms.interchangeable", "algorithms.worse", "algorithms.worse_within").made
         assert [claim.kind.id for claim in made] == [kind]
         assert made[0].numbers[0].at.startswith("evaluate/interchangeability.csv#mean")
     careful = write_study(tmp_path / "careful", 20, careless=False)
-    worse = mt.evaluate(careful, pictures=False, margin=0.02).claims.of("algorithms.worse").made
+    worse = mt.evaluate(careful, **BY_DICE, margin=0.02).claims.of("algorithms.worse").made
     assert "less than these do with each other" in worse[0].text
 
 
 def test_a_margin_just_above_the_interval_is_not_enough(tmp_path: Any) -> None:
     """Cases that fail may be missing from a small sample by chance, so that the 95% limit alone says too much."""
     study = write_study(tmp_path, 20)
-    gamma = mt.evaluate(study, pictures=False).interchangeability.every["net"]
+    gamma = mt.evaluate(study, **BY_DICE).interchangeability.every["net"]
     between = (gamma.gamma.high + gamma.smallest_margin) / 2
-    claims = mt.evaluate(study, pictures=False, margin=between).claims
+    claims = mt.evaluate(study, **BY_DICE, margin=between).claims
     verdicts = claims.of("algorithms.interchangeable", "algorithms.worse", "algorithms.worse_within")
     assert not verdicts.made
     assert [claim.why_not.code for claim in verdicts] == ["near_margin", "interval_elsewhere", "near_margin"]
     assert f"at 99% it is {gamma.smallest_margin:.3f}" in str(verdicts[0].why_not)
-    above = mt.evaluate(study, pictures=False, margin=gamma.smallest_margin + 1e-6).claims
+    above = mt.evaluate(study, **BY_DICE, margin=gamma.smallest_margin + 1e-6).claims
     assert len(above.of("algorithms.interchangeable", "algorithms.worse_within").made) == 1
 
 

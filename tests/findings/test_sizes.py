@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import manytruths as mt
 from study_folders import disc
@@ -32,6 +33,7 @@ def summary_of(study: mt.Study, path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)))
 
 
+@pytest.mark.slow
 def test_unbiased_raters_are_hardly_ever_said_to_differ_in_size(tmp_path):
     """Before, 4 of 12 reports of four unbiased raters said so: "Some raters differ systematically in size"."""
     rng = np.random.default_rng(0)

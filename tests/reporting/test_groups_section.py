@@ -93,8 +93,8 @@ def test_where_no_claim_is_made_the_numbers_and_what_p_was_compared_with_are_giv
     difference = f"{row.value:.3f}".replace("-", "−")
     ends = " to ".join(f"{end:.3f}".replace("-", "−") for end in (row.low, row.high))
     assert (
-        f"the difference (new minus old) was {difference} (95% CI {ends}), over twelve cases and for these raters alone, "
-        f"adjusted p {p:.3f}." in page
+        f"the difference (new minus old) was {difference} (95% CI {ends}), over twelve cases and for these raters "
+        f"alone, adjusted p {p:.3f}." in page
     )
     assert re.search(r"By tool, the mean Dice of two raters was 0\.\d\d \(95% CI [^)]*\) within new and", page)
     assert "Groups of raters by tool were compared by permuting whole raters" in page
