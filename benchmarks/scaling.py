@@ -179,17 +179,29 @@ def slide_consensus() -> Iterator[Result]:
         yield at_most("  memory of all its processes", "", memory, 1000, unit="MB")
 
 
+LESIONS = 3000
+"""Small ones beside the large outline, of which each rater misses some."""
+
+
 def large_files() -> Iterator[Result]:
-    """``agree`` and ``fuse`` of large PNG and TIFF files: memory beyond the masks, in bytes a pixel of one mask."""
+    """``agree`` and ``fuse`` of large PNG and TIFF files: memory beyond the masks, in bytes a pixel of one mask.
+
+    All is measured: sizes, distances, lesions, regions. Beside it, how long that takes against counting alone.
+    """
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None
-    side = 16384
+    side, rng = 16384, np.random.default_rng(1)
+    discs = np.column_stack([rng.integers(60, side - 60, (LESIONS, 2)), rng.integers(4, 25, LESIONS)])
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for rater, mask in zip("ABCDE", smooth(5, 4096), strict=True):
             (root / rater).mkdir()
             whole = np.kron(mask, np.ones((side // 4096, side // 4096), np.uint8))
+            for y, x, radius in discs[rng.random(LESIONS) < 0.8] + rng.integers(-1, 2, 3):
+                down, along = np.ogrid[-radius : radius + 1, -radius : radius + 1]
+                part = whole[y - radius : y + radius + 1, x - radius : x + radius + 1]
+                part |= (down**2 + along**2 <= radius**2).astype(np.uint8)
             for suffix in ("png", "tif"):
                 Image.fromarray(whole).save(
                     root / rater / f"p1.{suffix}", **({"compression": "tiff_adobe_deflate"} if suffix == "tif" else {})
@@ -205,6 +217,10 @@ def large_files() -> Iterator[Result]:
                 beyond = (memory - own - base) * 1e6 / side**2
                 times = f"{seconds:.1f} CPU s, {memory:.0f} MB"
                 yield at_most(f"{name}, 5 × {side}² {suffix.upper()}, beyond the masks", "", beyond, 8, times, "B/px")
+                if name == "agree":
+                    counting, _ = measured([*line, "--measure", "none", "--no-pictures"])
+                    job, times = "  sizes, distances, lesions and regions too", f"counting alone {counting:.1f} CPU s"
+                    yield at_most(job, "counting and the search for broken masks", seconds / counting, 4, times)
 
 
 JOBS = {"slides": slides, "slide_consensus": slide_consensus, "large_files": large_files}
