@@ -184,12 +184,20 @@ def _same_files(one: Path, other: Path) -> None:
             assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), f"{path} differs"
 
 
+LESIONS = 3000
+"""Small ones beside the large outline, of which each rater misses some."""
+
+
 def large_files() -> Iterator[Result]:
-    """Every command on large PNG and TIFF files: memory beyond the masks, in bytes a pixel of one mask."""
+    """Every command on large PNG and TIFF files: memory beyond the masks, in bytes a pixel of one mask.
+
+    All is measured: sizes, distances, lesions, regions. Beside it, how long that takes against counting alone.
+    """
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None
-    side = 16384
+    side, rng = 16384, np.random.default_rng(1)
+    discs = np.column_stack([rng.integers(60, side - 60, (LESIONS, 2)), rng.integers(4, 25, LESIONS)])
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         masks = dict(zip("ABCDE", smooth(5, 4096), strict=True))
@@ -197,6 +205,10 @@ def large_files() -> Iterator[Result]:
         for who, mask in masks.items():
             (root / who).mkdir()
             whole = np.kron(mask, np.ones((side // 4096, side // 4096), np.uint8))
+            for y, x, radius in discs[rng.random(LESIONS) < 0.8] + rng.integers(-1, 2, 3):
+                down, along = np.ogrid[-radius : radius + 1, -radius : radius + 1]
+                part = whole[y - radius : y + radius + 1, x - radius : x + radius + 1]
+                part |= (down**2 + along**2 <= radius**2).astype(np.uint8)
             for suffix in ("png", "tif"):
                 Image.fromarray(whole).save(
                     root / who / f"p1.{suffix}", **({"compression": "tiff_adobe_deflate"} if suffix == "tif" else {})
@@ -217,6 +229,11 @@ def large_files() -> Iterator[Result]:
                 beyond = (memory - own - base) * 1e6 / side**2
                 times = f"{seconds:.1f} CPU s, {memory:.0f} MB"
                 yield at_most(f"{name}, 5 × {side}² {suffix.upper()}, beyond the masks", "", beyond, 8, times, "B/px")
+                if name == "agree":
+                    alone = [*more, "--measure", "none", "--no-pictures"]
+                    counting, _ = measured([sys.executable, "-m", "manytruths", name, template, "--quiet", *alone])
+                    job, times = "  sizes, distances, lesions and regions too", f"counting alone {counting:.1f} CPU s"
+                    yield at_most(job, "counting and the search for broken masks", seconds / counting, 4, times)
 
 
 def write_image(path: Path, side: int) -> None:

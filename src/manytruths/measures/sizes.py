@@ -129,9 +129,9 @@ def measure_mark(marks: Mark, grid: Grid, *, cut: bool = False) -> MarkSize:
 
 
 def measure_marks(marks: Sequence[Mark], grid: Grid, cut: Sequence[bool] | None = None) -> list[MarkSize]:
-    """The sizes of several marks on one grid; those of images are measured together, which is faster."""
+    """The sizes of several marks on one grid; those of images in memory are measured together, which is faster."""
     cuts = cut or [False] * len(marks)
-    if len(grid.shape) == 3:
+    if len(grid.shape) == 3 or any(isinstance(mark, LabelRuns) for mark in marks):
         return [_sizes_of(measure_axes(m, grid.spacing), grid, [c])[0] for m, c in zip(marks, cuts, strict=True)]
     return _sizes_of(measure_images(marks, grid.spacing), grid, cuts)
 
