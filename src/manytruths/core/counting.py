@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,10 @@ def _memory_left() -> int | None:
         if limit != resource.RLIM_INFINITY:
             used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
             left.append(limit - used)
+        with suppress(FileNotFoundError):  # a container's own limit; "max" where it has none
+            group = Path("/sys/fs/cgroup")
+            most = (group / "memory.max").read_text().strip()
+            left += [int(most) - int((group / "memory.current").read_text())] if most != "max" else []
         lines = Path("/proc/meminfo").read_text().splitlines()
         left += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     except (ImportError, OSError, ValueError, IndexError):
