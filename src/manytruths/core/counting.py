@@ -209,7 +209,11 @@ def _memory_left() -> int | None:
         with suppress(FileNotFoundError):  # a container's own limit; "max" where it has none
             group = Path("/sys/fs/cgroup")
             most = (group / "memory.max").read_text().strip()
-            left += [int(most) - int((group / "memory.current").read_text())] if most != "max" else []
+            if most != "max":
+                used = int((group / "memory.current").read_text())
+                # files that were read are dropped when memory is needed
+                cached = [line for line in (group / "memory.stat").read_text().splitlines() if line.startswith("file ")]
+                left.append(int(most) - used + int(cached[0].split()[1]))
         lines = Path("/proc/meminfo").read_text().splitlines()
         left += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     except (ImportError, OSError, ValueError, IndexError):
