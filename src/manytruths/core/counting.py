@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -211,6 +212,14 @@ def _memory_left() -> int | None:
         if limit != resource.RLIM_INFINITY:
             used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
             left.append(limit - used)
+        with suppress(FileNotFoundError):  # a container's own limit; "max" where it has none
+            group = Path("/sys/fs/cgroup")
+            most = (group / "memory.max").read_text().strip()
+            if most != "max":
+                used = int((group / "memory.current").read_text())
+                # files that were read are dropped when memory is needed
+                cached = [line for line in (group / "memory.stat").read_text().splitlines() if line.startswith("file ")]
+                left.append(int(most) - used + int(cached[0].split()[1]))
         lines = Path("/proc/meminfo").read_text().splitlines()
         left += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     except (ImportError, OSError, ValueError, IndexError):

@@ -186,7 +186,7 @@ _PLAIN = {
     "numpy._core.numeric": ("_frombuffer",),
 }
 """What else makes data of data, and does nothing besides."""
-_OURS = (ManytruthsError, Undefined, Note, PatternValues, Enum)
+_OURS = (Undefined, Note, PatternValues, Enum)
 
 
 class _DataUnpickler(pickle.Unpickler):
