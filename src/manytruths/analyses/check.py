@@ -224,7 +224,7 @@ def _not_evaluable(study: Study) -> Iterator[Problem]:
 
 
 def _missing_images(study: Study) -> Iterator[Problem]:
-    """One warning for all images that are not there."""
+    """One warning for all images that are not there, and one for those of cases without masks."""
     without = [case.name for case in study if case.image is not None and not has_file(case.image)]
     if without and len(without) == len(study):
         message = f"no case has an image: no file is where {study.options.images!r} says; correct images (--images)"
@@ -232,6 +232,11 @@ def _missing_images(study: Study) -> Iterator[Problem]:
     elif without:
         message = f"{counted(len(without), 'case')} of {len(study)} have no image ({few(without, 5)}); "
         yield Problem("warning", "image", f"{message}there is no such file as {study[without[0]].image}")
+    known = [*(case.name for case in study), *study.left_out, *(reading.case for reading in study.unused)]
+    unmarked = [] if len(without) == len(study) else find_unknown_cases(study.options, dict.fromkeys(known), "images")
+    if unmarked:
+        message = f"images of {counted(len(unmarked), 'case')} that nobody marked are not used: "
+        yield Problem("warning", "image", message + few(list(map(str, unmarked)), 5))
 
 
 def _copied_references(study: Study, cases: Mapping[str, Checked]) -> Iterator[Problem]:

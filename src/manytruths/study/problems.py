@@ -327,13 +327,13 @@ class UnknownCase:
 
 
 def find_unknown_cases(
-    options: Options, names: Iterable[str], what: Literal["predictions", "references"] = "predictions"
+    options: Options, names: Iterable[str], what: Literal["predictions", "references", "images"] = "predictions"
 ) -> list[UnknownCase]:
-    """Predictions (or given reference standards) of cases that nobody marked, those first that may be a misspelt name.
+    """Predictions (references, images) of cases that nobody marked, those first that may be a misspelt name.
 
     ``names`` are those of the study's cases, with the subject in front where several subjects share them.
     """
-    template = options.predictions if what == "predictions" else options.reference
+    template = {"predictions": options.predictions, "references": options.reference, "images": options.images}[what]
     if not template:
         return []
     known = list(names)
