@@ -181,6 +181,15 @@ def test_masks_of_another_level(tmp_path):
     assert "unlike the masks: they have the size of its level 1; export them for the full image" in problem.message
 
 
+def test_check_names_slides_that_nobody_marked(tmp_path):
+    for case in ("p1", "p2", "other"):
+        write_svs(tmp_path / f"{case}.svs", picture(SHAPE))
+    result = mt.check(mt.Study.open(write_masks(tmp_path / "masks"), images=f"{tmp_path}/{{case}}.svs"))
+    (problem,) = [p for p in result.problems if p.kind == "image"]
+    assert problem.message.startswith("images of 2 cases that nobody marked are not used: ")
+    assert "other" in problem.message
+
+
 def test_slides_without_masks(tmp_path, capsys):
     write_svs(tmp_path / "p1.svs", picture(SHAPE))
     images = f"{tmp_path}/{{case}}.svs"

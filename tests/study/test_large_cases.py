@@ -11,6 +11,7 @@ from PIL import Image
 
 import manytruths as mt
 from manytruths import InputError
+from manytruths.cli import status
 from manytruths.core import runs, tiles
 from manytruths.io import files, zarr_store
 
@@ -264,3 +265,42 @@ def test_maps_in_the_format_that_is_wanted(tmp_path, small_tiles, kind, wanted):
         np.testing.assert_array_equal(zarr.open_array(path.with_suffix(".zarr") / "0")[...], whole)
     with pytest.raises(mt.CallError, match="large_maps is one of"):
         mt.fuse(opened(root, kind), large_maps="png")
+
+
+@pytest.mark.parametrize("command", ["check", "agree", "fuse"])
+def test_levels_of_a_tiff_that_disagree_end_the_command_in_one_line(tmp_path, small_tiles, capsys, command):
+    root = write(tmp_path, {"p0": masks_of(0)})
+    with tifffile.TiffWriter(root / "tif/B/p0.tif") as file:
+        mask = masks_of(0)["B"]
+        file.write(mask, tile=(64, 48), subifds=1)
+        file.write(mask[::2, ::4], tile=(64, 48), subfiletype=1)
+    small_tiles()
+    line = [command, str(root / "tif/{rater}/{case}.tif"), "--out", str(root / "out"), "--jobs", "1"]
+    assert status(line) == 1
+    said = capsys.readouterr()
+    assert "B/p0.tif: its pyramid disagrees: level 1 has 150×65 pixels, level 0 300×260" in said.out + said.err
+    assert command == "check" or not (root / "out" / command).exists()
+
+
+def ome_zarr(path, array, step):
+    group = zarr.create_group(path)
+    group.create_array("0", data=array, chunks=(64, 64))
+    axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
+    levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [step, step]}]}]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_check_names_labels_of_another_scale_than_the_image(tmp_path, small_tiles, large):
+    for rater, mask in masks_of(0).items():
+        (tmp_path / rater).mkdir()
+        ome_zarr(tmp_path / rater / "p0.zarr", mask, 0.5)
+    for name, step in (("same", 0.5), ("other", 0.25)):
+        ome_zarr(tmp_path / f"{name}-p0.zarr", np.zeros(SHAPE, np.uint8), step)
+    ome_zarr(tmp_path / "half-p0.zarr", np.zeros((150, 130), np.uint8), 1.0)
+    if large:
+        small_tiles()
+    for name, says in (("same", None), ("other", "unlike the masks"), ("half", "unlike the masks")):
+        study = mt.Study.open(f"{tmp_path}/{{rater}}/{{case}}.zarr", images=f"{tmp_path}/{name}-{{case}}.zarr")
+        said = [problem.message for problem in mt.check(study).problems if problem.kind == "image"]
+        assert (not said) if says is None else says in said[0]

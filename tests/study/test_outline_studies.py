@@ -301,3 +301,11 @@ def test_instances_need_numbers(tmp_path):
     root = write(tmp_path, drawings(cases=["p1"]))
     with pytest.raises(mt.StudyError, match="outlines have no numbers"):
         opened(root, "geojson", instances=True)
+
+
+def test_processes_read_outlines_of_their_own(tmp_path, small_tiles):  # noqa: F811
+    root = write(tmp_path, drawings())
+    small_tiles()
+    one, two = (mt.agree(opened(root, "geojson"), measure="none", jobs=jobs) for jobs in (1, 2))
+    for table in one.tables:
+        assert text(one, table) == text(two, table), table

@@ -225,7 +225,7 @@ def _not_evaluable(study: Study) -> Iterator[Problem]:
 
 
 def _missing_images(study: Study) -> Iterator[Problem]:
-    """One warning for all images that are not there, and one for those that nobody marked."""
+    """One warning for all images that are not there, and one for those of cases without masks."""
     without = [case.name for case in study if case.image is not None and not has_file(case.image)]
     if without and len(without) == len(study):
         message = f"no case has an image: no file is where {study.options.images!r} says; correct images (--images)"
@@ -233,10 +233,11 @@ def _missing_images(study: Study) -> Iterator[Problem]:
     elif without:
         message = f"{counted(len(without), 'case')} of {len(study)} have no image ({few(without, 5)}); "
         yield Problem("warning", "image", f"{message}there is no such file as {study[without[0]].image}")
-    others = [str(other) for other in find_unknown_cases(study.options, [case.name for case in study], "images")]
-    if others and len(without) < len(study):
-        message = f"images of {counted(len(others), 'case')} that nobody marked are not used: {few(others, 5)}"
-        yield Problem("warning", "image", message)
+    known = [*(case.name for case in study), *study.left_out, *(reading.case for reading in study.unused)]
+    unmarked = [] if len(without) == len(study) else find_unknown_cases(study.options, dict.fromkeys(known), "images")
+    if unmarked:
+        message = f"images of {counted(len(unmarked), 'case')} that nobody marked are not used: "
+        yield Problem("warning", "image", message + few(list(map(str, unmarked)), 5))
 
 
 def _copied_references(study: Study, cases: Mapping[str, Checked]) -> Iterator[Problem]:

@@ -170,6 +170,9 @@ def _is_readable(page: Any) -> bool:
 def _check_levels(location: Location, file: Any) -> None:
     """Refuse a pyramid whose levels have other proportions than the image."""
     first, *others = [level.keyframe.shape[:2] for level in file.series[0].levels]
+    # tifffile takes levels of other proportions for another image
+    below = file.series[0].keyframe.pages
+    others += [page.shape[:2] for page in below or () if page.shape[:2] not in (first, *others)]
     for number, shape in enumerate(others, start=1):
         ratios = [n / m for n, m in zip(first, shape, strict=False)]
         rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2 if len(shape) == len(first) else 0

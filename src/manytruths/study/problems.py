@@ -336,13 +336,11 @@ class UnknownCase:
 def find_unknown_cases(
     options: Options, names: Iterable[str], what: Literal["predictions", "references", "images"] = "predictions"
 ) -> list[UnknownCase]:
-    """Predictions (or given references, or images) of cases that nobody marked, names that may be misspelt first.
+    """Predictions (references, images) of cases that nobody marked, those first that may be a misspelt name.
 
     ``names`` are those of the study's cases, with the subject in front where several subjects share them.
     """
-    template = {
-        "predictions": options.predictions, "references": options.reference, "images": options.images
-    }[what]  # fmt: skip
+    template = {"predictions": options.predictions, "references": options.reference, "images": options.images}[what]
     if not template:
         return []
     known = list(names)
