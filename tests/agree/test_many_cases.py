@@ -14,14 +14,24 @@ from manytruths.analyses.agree import tables as agree_tables
 from manytruths.analyses.agree.tables import statistics_for
 from manytruths.claims.numbers import TableIndex
 from manytruths.core import tally as tally_module
-from manytruths.core.tally import MANY_CASES, Tallies
+from manytruths.core.tally import Tallies
 from manytruths.inference.intervals import case_values, values_without_raters
 from manytruths.io import writing
 from manytruths.io.result_tables import CaseColumns, CaseRows, Row, Table
 from manytruths.raters.performance import performance_by_case, performance_tables
 
+MANY_CASES = 16
+
 VALUES = {True: (0, 1, 9), False: (0, 1)}
 """With and without a value that means not rated."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def many_cases():
+    """Sixteen are many here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally_module, "MANY_CASES", MANY_CASES)
+        yield
 
 
 def drawn(seed, cases=MANY_CASES, raters=4, gaps=True):
