@@ -35,7 +35,7 @@ _EXACT_SINGLE = 1 << 24
 _CHUNK = 8192
 """Patterns that a matrix product takes at once, so that its one-hot operand stays small."""
 MANY_CASES = 256
-"""Cases from which on statistics of all of them are computed at once: sums in another order differ in the last digit."""
+"""Cases from which on statistics of all are computed at once: sums in another order differ in the last digit."""
 MOST_ALIGNED = 1 << 23
 """Counts of a table of cases by patterns; larger ones are not made to compute statistics of cases at once."""
 MOST_COLUMNS = 20
