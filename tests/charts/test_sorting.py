@@ -8,6 +8,7 @@ import pytest
 from manytruths import CallError
 from manytruths.charts import rater_colours, sorted_masks
 from manytruths.charts.canvas import blank_page
+from manytruths.charts.overlays import MOST_SORTED
 
 MASKS = {"A": np.eye(40, dtype=bool), "B": np.ones((40, 40), bool), "C": np.zeros((40, 40), bool)}
 
@@ -44,3 +45,16 @@ def test_volumes_show_the_slice_with_most_marks():
 def test_nothing_to_draw():
     with pytest.raises(CallError, match="empty"):
         sorted_masks(None, {}, {"accuracy": {}})
+
+
+def test_of_many_the_best_and_the_worst_are_shown():
+    masks = {f"r{i:03d}": MASKS["B"] for i in range(60)}
+    colours = dict(zip(masks, rater_colours(60), strict=True))
+    scores = {name: 1 - i / 100 for i, name in enumerate(masks)}
+    picture, of_some = (
+        sorted_masks(None, dict(list(masks.items())[:n]), {"accuracy": scores}) for n in (60, MOST_SORTED)
+    )
+    assert picture.width == of_some.width
+    half = MOST_SORTED // 2
+    shown = [name for name in masks if len(columns_of(picture, colours[name]))]
+    assert set(shown) >= {*list(masks)[:half], *list(masks)[-half:]}

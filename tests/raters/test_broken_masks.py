@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 from manytruths.core.columns import Column
 from manytruths.raters.broken_masks import review_masks
-from manytruths.shape.mask_errors import fits_far_better, trace_mask
+from manytruths.shape.mask_errors import fits_far_better, trace_mask, trace_masks
 from mask_mistakes import MISTAKES, move
 from naive import isolated_and_holes
 
@@ -106,3 +106,13 @@ def test_far_better_is_never_a_little_better(before, after, common):
     if fits_far_better(before, after, common):
         assert after - before > 0.25 or after > 0.9
         assert after >= 0.3
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (300, 40), (64, 130), (6, 7, 65), (9, 300)])
+def test_masks_are_summarised_side_by_side_as_one_by_one(shape):
+    rng = np.random.default_rng(len(shape))
+    masks = [rng.random(shape) < share for share in (0.0, 0.02, 0.5, 0.97, 1.0)]
+    assert trace_masks(masks) == [trace_mask(mask) for mask in masks]
+    turned = [np.asfortranarray(mask) for mask in masks]
+    assert trace_masks(turned) == [trace_mask(mask) for mask in turned]
+    assert all(trace.points.shape == trace_mask(masks[0]).points.shape for trace in trace_masks(masks))

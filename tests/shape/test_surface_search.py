@@ -84,6 +84,9 @@ def test_many_surfaces_at_once(spacing):
     surfaces[3] = surfaces[7] = mt.extract_surface(np.zeros(smooth.shape[1:], bool), spacing)
     assert NearestMaps.over([s.cells for s in surfaces if len(s)], surfaces[0].sides) is not None
     found = AllDistances(surfaces)
+    pairs = (found[pair] for pair in combinations(range(24), 2))
+    medians = [mt.rater_tolerance([each], 50) for each in pairs if not each.undefined]
+    assert found.medians() == pytest.approx(medians, rel=1e-12)
     for i, j in combinations(range(24), 2):
         distances = found[i, j]
         expected = mt.surface_distances(surfaces[i], surfaces[j])

@@ -30,7 +30,7 @@ Statistic = Callable[[Tally], float]
 
 def contingency(tally: Tally, columns: Sequence[int] | None = None) -> Tables:
     """(C, C, L, L) counts for every pair of the columns (by default the raters), exact in float64."""
-    if columns is None:
+    if columns is None or tuple(columns) == tally.raters:
         return tally.contingency
     return cross_tabulate(tally.patterns, tally.counts, columns, len(tally.labels))
 

@@ -267,7 +267,8 @@ def _numbers(table: Table) -> list[dict[str, Any]]:
     if len(table) > MOST_ROWS:
         rows = [row for row in table.single_rows() if row.scope not in ("case", "subject")]
         rows = rows if len(rows) <= MOST_ROWS else []
-    return [dict(zip(table.header, cells, strict=True)) for cells in table.records(rows)]
+    header = table.header
+    return [dict(zip(header, cells, strict=True)) for cells in table.records(rows)]
 
 
 def summary_of(command: str, tables: Iterable[Table], **facts: Any) -> dict[str, Any]:

@@ -175,11 +175,17 @@ def _cells(tally: Tally, truth: Truth, columns: Columns) -> tuple[Values, Values
     """True and marked, true and left, false and marked, false and left: expected items of each column."""
     weight = _weight(tally, truth)
     where = list(tally.raters) if columns is None else [tally.position(c) for c in columns]
+    # every measure asks for them, and a tally does not change
+    kept: tuple[Values, list[int], tuple[Values, Values, Values, Values]] | None = tally.__dict__.get("_soft_cells")
+    if kept is not None and kept[1] == where and np.array_equal(kept[0], weight, equal_nan=True):
+        return kept[2]
     rows = tally.patterns[:, where]
     marked = np.isin(rows, tally.labels.marks)
     left = ~marked & (rows != VOID)
     true, false = tally.counts * weight, tally.counts * (1 - weight)
-    return true @ marked, true @ left, false @ marked, false @ left
+    cells = true @ marked, true @ left, false @ marked, false @ left
+    tally.__dict__["_soft_cells"] = (weight.copy(), where, cells)
+    return cells
 
 
 def _weight(tally: Tally, truth: Truth) -> Values:

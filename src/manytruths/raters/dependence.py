@@ -213,6 +213,8 @@ def _assemble(
     )
 
 
+_CHUNK = 1 << 14
+"""Patterns that are looked at together, so that no array of numbers of all patterns and raters is made."""
 _MATRICES = ("observed", "expected", "excess", "correlation")
 
 
@@ -238,7 +240,9 @@ def _pair_rates(table: Tally, right: int, weight: Values) -> tuple[Values, Value
     """For every two raters the weight of the items that both rated, and the share to which the first gave ``right``."""
     where = np.asarray(table.raters, np.intp)
     total, hits = np.zeros((2, len(where), len(where)))
-    for rows, here in presence_groups(table.patterns, where):
+    groups = ((rows[start : start + _CHUNK], here) for rows, here in presence_groups(table.patterns, where)
+              for start in range(0, len(rows), _CHUNK))  # fmt: skip
+    for rows, here in groups:
         given, at = table.patterns[np.ix_(rows, where[here])], np.ix_(here, here)
         rated = given != VOID
         if rated.all():  # whoever is compared, the items are the same

@@ -19,11 +19,10 @@ With d the distance of an element of one surface to the nearest element of the o
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise, product
+from itertools import combinations, islice, pairwise, product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -686,14 +685,19 @@ class AllDistances:
             _check_comparable(surfaces[0], surface)
         there = [i for i, surface in enumerate(surfaces) if len(surface)]
         self._slot = {i: slot for slot, i in enumerate(there)}
-        distances, sizes, ends = array("d"), array("d"), array("Q", [0])
-        for side in _all_directed([surfaces[i] for i in there]):
-            distances.frombytes(side.distances.tobytes())
-            sizes.frombytes(side.sizes.tobytes())
-            ends.append(len(sizes))
-        self._known, places = np.unique(np.array(distances), return_inverse=True)
-        self._places = places.astype(np.uint16 if len(self._known) <= 2**16 else np.uint32)
-        self._sizes, self._ends = np.array(sizes), np.array(ends, np.int64)
+        distinct, places, sizes, lengths = [np.empty(0)], list[NDArray[Any]](), [np.empty(0)], [0]
+        sides = _all_directed([surfaces[i] for i in there])
+        while some := list(islice(sides, len(there))):  # a few at a time, as sorting all of them takes much memory
+            each, where = np.unique(np.concatenate([side.distances for side in some]), return_inverse=True)
+            distinct.append(each)
+            places.append(where.astype(np.uint16 if len(each) <= 2**16 else np.uint32))
+            sizes.append(np.concatenate([side.sizes for side in some]))
+            lengths += [len(side.sizes) for side in some]
+        self._known = np.unique(np.concatenate(distinct))
+        small = np.uint16 if len(self._known) <= 2**16 else np.uint32
+        among = [np.searchsorted(self._known, each).astype(small) for each in distinct[1:]]
+        self._places = np.concatenate([np.empty(0, small), *(at[part] for at, part in zip(among, places, strict=True))])
+        self._sizes, self._ends = np.concatenate(sizes), np.cumsum(lengths)
 
     def __getitem__(self, pair: tuple[int, int]) -> SurfaceDistances:
         i, j = (self._slot.get(place) for place in pair)
