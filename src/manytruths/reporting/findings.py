@@ -18,7 +18,7 @@ from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.mask_scores import scores_of
 from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..analyses.fuse.fuse import Fusion, tabulate_fusion
-from ..analyses.fuse.large import left_out_of_fuse
+from ..analyses.fuse.large import fuse_large_case
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
@@ -103,7 +103,7 @@ def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     # of a large case everything is read off the list of its patterns, which are found in one pass
     counted = reading.by_pattern
     agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(counted, plan.fuse)
-    kept = replace(fusing.kept, left_out=left_out_of_fuse(reading, plan.fuse)) if reading.is_large else fusing.kept
+    kept = fuse_large_case(reading, plan.fuse) if reading.is_large else fusing.kept
     view = _make_view(reading, fusing, plan, plan.view, agreement) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
     return CaseFindings(agreement, kept, evaluation, view, tuple(_files_read(case)))

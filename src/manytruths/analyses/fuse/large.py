@@ -41,18 +41,13 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    left_out = left_out_of_fuse(reading, plan)
-    references = _references(reading, estimates) if reading.case.references else {}
-    axes = len(reading.grid.shape)
-    return CaseFusion(joint, *kept, files=files, references=references, axes=axes, left_out=left_out)
-
-
-def left_out_of_fuse(reading: Reading, plan: FusePlan) -> str:
-    """What is not measured of a case that is read by tile."""
-    return name_left_out({
+    left_out = name_left_out({
         "distances": plan.distances, "pictures": plan.pictures and plan.folder is not None,
         "lesions of references": plan.lesions and bool(reading.case.references),
     })  # fmt: skip
+    references = _references(reading, estimates) if reading.case.references else {}
+    axes = len(reading.grid.shape)
+    return CaseFusion(joint, *kept, files=files, references=references, axes=axes, left_out=left_out)
 
 
 def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[str, Tally]:
