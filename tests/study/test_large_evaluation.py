@@ -277,3 +277,39 @@ def test_heatmaps_of_agree_equal_those_in_memory(tmp_path, small_tiles, labels):
         assert not any("without its image" in note for note in result.notes)
     with pytest.raises(mt.CallError, match="large_maps is one of"):
         mt.agree(opened(root, "zarr"), large_maps="png")
+
+
+def test_check_looks_at_references_and_images_of_large_cases(tmp_path, small_tiles):  # noqa: F811
+    root = study_files(tmp_path)
+    copied = zarr.open_array(root / "zarr/B/p0.zarr")[...]
+    zarr.open_array(root / "ref/zarr/gold/p0.zarr", mode="r+")[...] = copied
+    (root / "images").mkdir()
+    for case, side in {"p0": 1, "p1": 2, "p7": 1}.items():
+        Image.fromarray(np.zeros((SHAPE[0] // side, SHAPE[1] // side, 3), np.uint8)).save(root / f"images/{case}.png")
+    images = str(root / "images/{case}.png")
+    small_tiles()
+    messages = [problem.message for problem in mt.check(judged(root, "zarr", images=images)).problems]
+    assert any("gold" in message and "rater B" in message for message in messages)
+    assert any("case p1: image" in message and "150×130" in message for message in messages)
+    assert "images of 1 case that nobody marked are not used: p7" in messages
+    agreed = mt.agree(opened(root, "zarr", images=images), measure="none", out=root / "out")
+    (note,) = [note for note in agreed.notes if "without its image" in note]
+    assert note == (
+        "case p1: heatmap without its image: it is 150×130, the masks are 300×260: export both at one resolution"
+    )
+
+
+def test_a_colour_tiff_is_an_image_and_no_mask(tmp_path, small_tiles):  # noqa: F811
+    root = study_files(tmp_path)
+    (root / "images").mkdir()
+    colours = np.random.default_rng(0).integers(0, 255, (*SHAPE, 3)).astype(np.uint8)
+    for case in CASES:
+        tifffile.imwrite(root / f"images/{case}.tif", colours, tile=(64, 64), photometric="rgb", compression="zlib")
+    small_tiles()
+    images = str(root / "images/{case}.tif")
+    messages = [problem.message for problem in mt.check(opened(root, "tif", images=images)).problems]
+    assert not any("image" in message for message in messages)
+    for case in CASES:
+        (root / f"images/{case}.tif").replace(root / f"tif/B/{case}.tif")
+    with pytest.raises(InputError, match=r"rater B: .*p0.tif: is an RGB picture, not a mask"):
+        mt.agree(opened(root, "tif"), measure="none")

@@ -18,7 +18,7 @@ from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.mask_scores import scores_of
 from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..analyses.fuse.fuse import Fusion, tabulate_fusion
-from ..analyses.fuse.large import left_out_of_fuse, measure_estimates
+from ..analyses.fuse.large import fuse_large_case
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
@@ -36,7 +36,7 @@ from ..io.results import file_digest, replacing
 from ..io.zarr_store import is_store, store_bytes, store_digest
 from ..study import Case, Progress, Study
 from ..study.case import Reading, Sources
-from ..study.consensus import OF_ONE_LABEL, FirstReadings
+from ..study.consensus import OF_ONE_LABEL
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
 from .large_view import large_view
 from .numbers import StudyCounts
@@ -103,10 +103,7 @@ def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     # of a large case everything is read off the list of its patterns, which are found in one pass
     counted = reading.by_pattern
     agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(counted, plan.fuse)
-    kept = fusing.kept
-    if reading.is_large:
-        distances, lesions = measure_estimates(FirstReadings.of(reading), fusing.estimates, plan.fuse)
-        kept = replace(kept, distances=distances, lesions=lesions, left_out=left_out_of_fuse(plan.fuse))
+    kept = fuse_large_case(reading, plan.fuse) if reading.is_large else fusing.kept
     view = _make_view(reading, fusing, plan, plan.view, agreement) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
     return CaseFindings(agreement, kept, evaluation, view, tuple(_files_read(case)))

@@ -259,7 +259,8 @@ class FirstReadings:
             table = first_readings(reading.tally("whole", judged=False))
             return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it
         region = region.astype(bool) if isinstance(region, np.ndarray) else region
-        return cls(reading, region, first_readings(reading.tally(region, judged=False)))
+        own = None if reading.is_large else region  # a large case may be counted already
+        return cls(reading, region, first_readings(reading.tally(own, judged=False)))
 
     def one_label(self, value: int | None) -> FirstReadings:
         """The same with one label, given by its value, against all the others; None unites all but background."""

@@ -618,11 +618,12 @@ def analyse_case(case: Case, plan: EvaluatePlan) -> CaseEvaluation:
 def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     """The same of a case whose masks were read; predictions, references and the image are read where needed."""
     case, left_out = reading.case, ""
-    if reading.is_large and not reading.sees_neighbours:
-        left_out, plan = without_neighbours(reading, plan)
+    if reading.is_large:
+        left_out, plan = plan_large(reading, plan)
     whole = CaseMarks.of(reading, plan)
     responses = PackedResponses.of(whole) if case.options.probability else None
-    froc = count_free_responses(whole) if case.options.probability and plan.lesions else None
+    free = case.options.probability and plan.lesions and not reading.is_large
+    froc = count_free_responses(whole) if free else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:
@@ -635,18 +636,21 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out)
 
 
-def without_neighbours(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]:
-    """What an evaluation leaves out where pixels are looked at one by one, and the plan without it."""
+def plan_large(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]:
+    """What an evaluation leaves out of a large case, and the plan without it."""
     if any(ticket.case == reading.case.name for ticket in plan.tickets):
         size = times(reading.grid.shape)
         raise InputError(f"case {reading.case.name}: {size} pixels are too many for a grading sheet; crop them")
+    near, curves = reading.sees_neighbours, reading.case.options.probability and plan.lesions
     asked = {
-        "distances": plan.distances, "boundaries": plan.boundaries is not None, "lesions": plan.lesions,
-        "diameters": plan.sizes and bool(reading.case.references), "second look": plan.second_look,
-        "intensity curves": plan.intensity_curves,
+        "distances": plan.distances and not near, "lesions": plan.lesions and not near,
+        "diameters": plan.sizes and bool(reading.case.references) and not near,
+        "boundaries": plan.boundaries is not None, "second look": plan.second_look,
+        "free-response curves": curves and near, "intensity curves": plan.intensity_curves,
     }  # fmt: skip
     less = replace(
-        plan, distances=False, boundaries=None, lesions=False, second_look=False, intensity_curves=False
+        plan, distances=plan.distances and near, lesions=plan.lesions and near, boundaries=None, second_look=False,
+        intensity_curves=False,
     )  # fmt: skip
     return name_left_out(asked), less
 

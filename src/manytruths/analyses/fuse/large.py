@@ -45,15 +45,15 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    distances, lesions = measure_estimates(readings, estimates, plan)
+    distances, lesions = _measure(readings, estimates, plan)
     references = _references(reading, estimates) if reading.case.references else {}
     return CaseFusion(
         joint, *kept, files=files, references=references, axes=len(reading.grid.shape), distances=distances,
-        lesions=lesions, left_out=left_out_of_fuse(plan),
+        lesions=lesions, left_out=name_left_out({"pictures": plan.pictures and plan.folder is not None}),
     )  # fmt: skip
 
 
-def measure_estimates(
+def _measure(
     readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan
 ) -> tuple[CaseDistances | None, ReferenceLesions]:
     """Distances of raters and references to consensuses, and lesions of references, from the runs of their masks."""
@@ -65,11 +65,6 @@ def measure_estimates(
     if plan.lesions and named is not None:
         lesions = score_reference_lesions(reading, table, by_value(named), decided)
     return (measure_distances(reading, table, decided, named) if plan.distances else None), lesions
-
-
-def left_out_of_fuse(plan: FusePlan) -> str:
-    """What is not made of a case that is read by tile."""
-    return name_left_out({"pictures": plan.pictures and plan.folder is not None})
 
 
 def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[str, Tally]:
