@@ -25,7 +25,7 @@ def test_the_rater_who_is_flipped_is_named():
     (claim,) = found.claims.made.of("masks.turned")
     assert claim.text.startswith("In case p0, rater B's mask fits the others' when axis 2 is flipped (Dice ")
     assert claim.text.endswith("; likewise in p1 and p2 (numbers in masks.csv).")
-    assert found.notes[0].endswith("look at the masks of B first, or leave B out (--exclude-rater B)")
+    assert found.notes[0].endswith("of B first, and leave B out if they are wrong (--exclude-rater B)")
     assert not any("--exclude B=" in note for note in found.notes)
 
 
