@@ -428,8 +428,8 @@ class Reading:
 
     @property
     def sees_neighbours(self) -> bool:
-        """Whether pixels can be looked at beside their neighbours: neither by tile nor by pattern."""
-        return self.counts is None and not self.is_large
+        """Whether pixels can be looked at beside their neighbours: not where there are patterns alone."""
+        return self.counts is None
 
     @cached_property
     def by_pattern(self) -> Reading:
