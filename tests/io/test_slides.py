@@ -1,5 +1,6 @@
 """Slides as images: real files of four kinds, made small, through the libraries that read those of scanners."""
 
+import json
 import pickle
 import sys
 
@@ -9,7 +10,9 @@ import tifffile
 
 import manytruths as mt
 from manytruths.cli import status
+from manytruths.core import tiles
 from manytruths.io import Location, files, probe, read_image, read_mask, slides
+from manytruths.io.pyramids import read_crop, read_overview
 from manytruths.io.slides import open_slide
 from slide_files import picture, write_dicom, write_mirax, write_ndpi, write_svs
 
@@ -72,7 +75,7 @@ def test_large_slides_are_known_by_their_header(slide, monkeypatch):
     monkeypatch.setattr(files, "LARGE", 1000)
     monkeypatch.setattr(slides.Slide, "read", None)
     assert probe(slide).shape == SHAPE
-    with pytest.raises(mt.FormatError, match="too many to be shown"):
+    with pytest.raises(mt.FormatError, match="too many to be read at once"):
         read_image(slide)
     assert read_mask(Location(slide, blank="image")).grid.shape == SHAPE
 
@@ -164,6 +167,35 @@ def test_a_study_with_slides_as_images(slide, tmp_path):
     assert picture_found.shape == (*SHAPE, 3)
     result = mt.check(study)
     assert not [p for p in result.problems if p.kind == "image"]
+
+
+def test_overview_and_crops(slide, monkeypatch):
+    monkeypatch.setattr(slides, "TILE", 32)
+    monkeypatch.setattr(tiles, "TILE_BYTES", 1 << 12)
+    whole, where = picture(SHAPE), (slice(7, 90), slice(33, 130))
+    assert close(read_crop(Location(slide), where), whole[where], slide)
+    levels = open_slide(Location(slide)).shapes
+    small = read_overview(Location(slide), 40)
+    assert small.shape == (30, 40, 3)
+    if levels[-1] != (30, 40):
+        means = picture(SHAPE).reshape(30, 4, 40, 4, 3).mean(axis=(1, 3))
+        # a level of half the size was averaged before, and rounded
+        assert np.abs(small - means).max() <= 5
+
+
+def test_the_report_of_a_large_case_shows_its_slide(slide, tmp_path, monkeypatch):
+    masks = write_masks(tmp_path / "masks")
+    template = f"{tmp_path}/{slide.name.replace('p1', '{case}')}"
+    monkeypatch.setattr(files, "LARGE", 1000)
+    study = mt.Study.open(masks, images=template)
+    assert study["p1"].read(by_tile=True).is_large
+    agreed = mt.agree(study, out=tmp_path / "out")
+    assert not [note for note in agreed.notes if "image" in note]
+    assert {row.extra[0] for row in agreed.tables["features"].rows} >= {"intensity", "contrast"}
+    report = mt.report(study, to=tmp_path / "page.html")
+    view = json.loads(report.findings.views["p1"].inside)
+    assert view["image"] is not None
+    assert all(part["image"] is not None for part in view["parts"])
 
 
 def test_wildcards_find_slides(tmp_path):

@@ -96,8 +96,7 @@ def test_the_report_has_the_tables_of_the_commands(study, large, tmp_path):
                 assert lines(report.tables[f"{command}/{name}"]) == lines(table), (command, name)
                 compared += len(table.rows)
     assert compared > 500
-    notes = (report.findings.agreement.notes, report.findings.fusion.notes, report.findings.evaluation.notes)
-    assert all(any("counted by tile: slide" in note for note in each) for each in notes)
+    assert any("counted by tile: slide" in note for note in report.findings.evaluation.notes)
 
 
 def test_the_data_of_the_viewer(study, large, tmp_path):
@@ -155,14 +154,20 @@ def test_windows_hold_what_is_disputed_most_first():
 @pytest.mark.parametrize("method", ["vote:0.5,staple", "plurality"])
 def test_numbers_do_not_depend_on_how_masks_are_read(study, large, tmp_path, method):
     png = mt.Study.open(
-        str(study / "png/{rater}/{case}.png"), predictions=str(study / "pred-png/{algorithm}/{case}.png")
-    )
-    near = {"distances": False, "measure": "none"}
-    whole = mt.report(png, to=tmp_path / "whole.html", consensus=method, **near)
+        str(study / "png/{rater}/{case}.png"), predictions=str(study / "pred-png/{algorithm}/{case}.png"),
+        images=str(study / "images/{case}.png"),
+    )  # fmt: skip
+    whole = mt.report(png, to=tmp_path / "whole.html", consensus=method)
     large()
-    found = mt.report(open_large(study), to=tmp_path / "tiles.html", consensus=method, **near)
-    assert set(whole.tables) - set(found.tables) <= {"agree/regions", "evaluate/second_look"}
-    for name in found.tables:
+    found = mt.report(open_large(study), to=tmp_path / "tiles.html", consensus=method)
+    assert set(whole.tables) - set(found.tables) <= {"evaluate/second_look"}
+    # sums by tile differ by rounding from those of one piece
+    wanted, sums = (
+        {row.statistic + str(row.extra): float(row.value) for row in each.tables["agree/features"].rows}
+        for each in (whole, found)
+    )
+    assert sums == pytest.approx(wanted, rel=0, abs=1e-12, nan_ok=True)
+    for name in set(found.tables) - {"agree/features", "evaluate/second_look"}:
         assert lines(found.tables[name]) == lines(whole.tables[name]), name
 
 

@@ -17,7 +17,7 @@ from ..core.blocks import Blocks
 from ..core.errors import FormatError
 from ..core.tiles import Where, chunk_shape, load, tile_slices
 from ..shape.grid import times
-from . import images, tiled_tiff, zarr_store
+from . import images, slides, tiled_tiff, zarr_store
 from .files import Location, check_file, format_errors, suffix_of
 
 Array = NDArray[Any]
@@ -70,6 +70,9 @@ def open_levels(location: Location) -> list[Level]:
     suffix = suffix_of(location.path.name)
     with format_errors(location):
         check_file(location)
+        if slides.is_slide(location.path):
+            slide = slides.open_slide(location)
+            return [Level(slides.SlideLevel(slide, number)) for number in range(len(slide.shapes))]
         if location.index is None and suffix == ".zarr":
             stored = zarr_store.open_levels(location)
             return _of_two_axes(location, [Level(level, len(level.shape) == 3) for level in stored])

@@ -29,6 +29,8 @@ MOST_FILES = 4096
 """Files of a folder of DICOM that are looked at."""
 AT_ONCE = 1 << 24
 """Pixels that are decoded at a time: each takes some ten bytes until it is three."""
+TILE = 512
+"""Rows and columns that are read together: a few tiles of any scanner."""
 MICROMETRES = 1000
 """In a millimetre."""
 
@@ -114,6 +116,29 @@ class Slide:
         parts = where if isinstance(where, tuple) else (where,)
         parts = tuple(slice(None) if part is ... else part for part in parts) + (slice(None),) * (3 - len(parts))
         return self.read(0, parts[:2])[:, :, parts[2]]
+
+
+@dataclass(frozen=True, eq=False)
+class SlideLevel:
+    """One level of a slide as an array that is read in parts."""
+
+    slide: Slide
+    level: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return *self.slide.shapes[self.level], 3
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.slide.dtype
+
+    @property
+    def chunks(self) -> tuple[int, int, int]:
+        return TILE, TILE, 3
+
+    def __getitem__(self, where: Any) -> NDArray[np.uint8]:
+        return self.slide.read(self.level, where[:2])
 
 
 class _ThroughOpenSlide:
