@@ -12,11 +12,12 @@ demo: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-# irrCAC pins an old SciPy, panoptica an old NumPy, ome-zarr brings a client of S3, and nnU-Net a PyTorch: not needed
+# irrCAC pins an old SciPy, panoptica an old NumPy, ome-zarr brings a client of S3, nnU-Net a PyTorch, and ngff-zarr, of which
+# the schemas are read, much else: not needed
 .venv/tested: .venv/installed requirements/test.txt requirements/torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -c requirements/torch.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC panoptica==2.1.7 ome-zarr==0.18.0 nnunetv2 batchgenerators acvl-utils
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC panoptica==2.1.7 ome-zarr==0.18.0 ngff-zarr==0.50.0 nnunetv2 batchgenerators acvl-utils
 	touch $@
 
 # what takes minutes (fuzzing, attacks, simulations) is left to test-all

@@ -1,10 +1,12 @@
 """Zarr and OME-Zarr: ome-zarr-py writes what we read and reads what we write; damage is named."""
 
 import builtins
+import importlib.util
 import json
 import shutil
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import ome_zarr.io
 import ome_zarr.reader
@@ -12,6 +14,8 @@ import ome_zarr.writer
 import pytest
 import zarr
 from ome_zarr_models.v05.image import Image as ModelImage
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from manytruths import FormatError, StudyError
 from manytruths.core.tiles import is_lazy
@@ -21,6 +25,20 @@ from manytruths.io.zarr_store import MapWriter, find_absent
 from manytruths.shape.grid import Grid
 
 VERSIONS = {"0.4": ome_zarr.format.FormatV04(), "0.5": ome_zarr.format.FormatV05()}
+
+
+def check_schema(attributes):
+    """Hold the attributes of a store against the strict schema of OME-NGFF 0.5."""
+    folder = Path(importlib.util.find_spec("ngff_zarr").origin).parent / "spec/0.5/schemas"
+    schemas = [json.loads(path.read_text()) for path in folder.glob("*.schema")]
+    known = Registry().with_resources([(schema["$id"], DRAFT202012.create_resource(schema)) for schema in schemas])
+    strict = json.loads((folder / "strict_image.schema").read_text())
+    jsonschema.Draft202012Validator(strict, registry=known).validate(attributes)
+
+
+def test_the_schema_refuses_what_is_no_image():
+    with pytest.raises(jsonschema.ValidationError):
+        check_schema({"ome": {"version": "0.5", "multiscales": [{"datasets": []}]}})
 
 
 def blob(shape=(120, 90)):
@@ -133,7 +151,9 @@ def test_what_is_written_is_read_by_ome_zarr_and_valid(tmp_path, monkeypatch, la
         else:
             where = (slice(0, 2),) * len(shape)
             np.testing.assert_allclose(below[(0,) * len(shape)], above[where].mean(), rtol=1e-6)
-    ModelImage.from_zarr(zarr.open_group(tmp_path / "m.zarr", mode="r"))
+    group = zarr.open_group(tmp_path / "m.zarr", mode="r")
+    ModelImage.from_zarr(group)
+    check_schema(group.attrs.asdict())
     back = read_mask(tmp_path / "m.zarr") if labels else read_image(tmp_path / "m.zarr")
     np.testing.assert_array_equal(back.array, array)
     assert back.grid == Grid(shape, spacing)

@@ -518,7 +518,10 @@ class MapWriter:
             "name": self.path.name.removesuffix(".zarr"),
             "axes": [{"name": name, "type": "space", **unit} for name in _SPACE[-axes:]],
             "datasets": datasets,
-        }
+            "type": "nearest" if self.labels else "mean",
+            "metadata": {"description": "each level has every second pixel of the one above" if self.labels else
+                         "each level has the means of 2 pixels along every axis of the one above"},
+        }  # fmt: skip
         ome: dict[str, Any] = {"version": "0.5", "multiscales": [image]}
         if self.labels:
             ome["image-label"] = {}
