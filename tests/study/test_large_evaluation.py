@@ -69,7 +69,7 @@ def area(root, name, rows, columns):
         (3, {}, "tif"),
         (1, {"void": 3}, "png"),
         (3, {"region": "union"}, "zarr"),
-        (3, {"void": 3}, "zarr"),
+        (3, {"void": 3, "spacing": (0.5, 0.25)}, "zarr"),
         (3, {"foreground": "any"}, "tif"),
     ],
 )

@@ -117,6 +117,7 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
         raise InputError(f"case {case.name}, roi: {case.roi} is empty, so that nothing is counted; draw it again")
     counted = replace(
         case,
+        options=replace(options, spacing=None),  # the list of patterns has one axis, and the grid is known
         masks={column: {"": mask} for column, mask in masks.items()},
         predictions={column: values[column] for column in judged},
         references={column: values[column] for column in reading.references},
