@@ -365,6 +365,25 @@ def test_a_log_runs_no_code(study, loaded):
     assert content(study / "out") == content(study / "whole")
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_log_names_no_file_elsewhere(study, loaded, absolute):
+    """Files that are listed as results may be removed by a later run."""
+    interrupt(agree, study, study / "out", 2)
+    (log,) = logs(study / "out")
+    (other := study / "elsewhere.txt").write_text("mine")
+    stage = log.parents[2]
+    name = str(other.resolve()) if absolute else os.path.relpath(other, stage)
+    assert (stage / name).is_file()
+    text = []
+    for case, place in kept.read_logs(log.parent).items():
+        payload = log.read_bytes()[place.start : place.start + place.size]
+        sums = {"size": len(payload), "checksum": place.checksum, "files": kept.file_sums(stage, [name])}
+        text += [kept.json.dumps({"case": case, "key": place.key, **sums}).encode() + b"\n", payload]
+    log.write_bytes(b"".join(text))
+    agree(study, study / "out")
+    assert loaded == [False, False]
+
+
 def refer(module, name):
     """A pickle that refers to something by its name, and calls it."""
     return b"\x80\x04\x8c" + bytes([len(module)]) + module.encode() + b"\x8c" + bytes([len(name)]) + name.encode() + (

@@ -156,6 +156,8 @@ def read_logs(folder: Path) -> dict[str, Place]:
 
 def load_record(folder: Path, place: Place, stage: Path) -> bytes | None:
     """The pickled result of a record, which may be unpickled; None where it, or a file that belongs to it, changed."""
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in place.files):
+        return None  # no run writes outside of its folder
     try:
         with open(folder / place.log, "rb") as stream:
             stream.seek(place.start)
