@@ -209,14 +209,18 @@ def test_a_study_of_large_and_small_cases(tmp_path, small_tiles):  # noqa: F811
 def test_reliability_plan_and_tally_files(tmp_path, small_tiles):  # noqa: F811
     root = study_files(tmp_path, labels=2)
     reliable = mt.reliability(opened(root, "png"))
+    by_rule = mt.reliability(opened(root, "png"), lesion_items="matched")
     planned = mt.plan(pilot=opened(root, "png"), resamples=20)
     inside = area(root, "roi", slice(40, 240), slice(20, 200))
     mt.share_tallies(judged(root, "png", roi=inside["png"]), root / "whole.tally", names=True)
     small_tiles()
     found = mt.reliability(opened(root, "zarr"))
     assert lines(found.tables["mask_reliability"]) == lines(reliable.tables["mask_reliability"])
-    assert "detection" not in found.tables
-    assert any("counted by tile: p0, p1; left out there: lesions" in note for note in found.notes)
+    assert not any("by tile" in note for note in found.notes)
+    matched = mt.reliability(opened(root, "zarr"), lesion_items="matched")
+    for again, wanted in ((found, reliable), (matched, by_rule)):
+        for name in ("detection", "lesions"):
+            assert lines(again.tables[name]) == lines(wanted.tables[name])
     assert lines(mt.plan(pilot=opened(root, "tif"), resamples=20).table) == lines(planned.table)
     mt.share_tallies(judged(root, "zarr", roi=inside["zarr"]), root / "tiles.tally", names=True)
     whole, found = (mt.evaluate([root / name]) for name in ("whole.tally", "tiles.tally"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import zarr
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -365,3 +365,38 @@ def test_broken_masks_of_large_cases_are_found(tmp_path, kind, monkeypatch):
     assert not any("by tile" in note for note in found.notes)
     assert text(found, "masks") == text(wanted, "masks")
     assert wanted.tables["masks"].rows
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_lesions_as_ratings(data):
+    """Who found which lesion, from the runs of masks on disk."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    shape = data.draw(st.sampled_from([(17, 23), (9, 11, 8)]))
+    labels, raters = data.draw(st.integers(1, 2)), data.draw(st.sampled_from([2, 4, 23]))
+    masks = {f"r{i}": rng.integers(1, labels + 1, shape) * (rng.random(shape) < 0.25) for i in range(raters)}
+    options = {
+        "spacing": data.draw(st.sampled_from([None, (0.5, 2.0, 1.5)[: len(shape)]])),
+        "min_size": data.draw(st.integers(1, 3)), "void": data.draw(st.sampled_from([None, 5])),
+        "connectivity": data.draw(st.integers(1, len(shape))),
+    }  # fmt: skip
+    if options["void"]:
+        masks["r1"][rng.random(shape) < 0.2] = 5
+    region = data.draw(st.booleans())
+    inside = rng.random(shape) < 0.8
+    rule = data.draw(st.sampled_from([None, "iou", "instances"]))
+    if rule is None:
+        options["overlap"] = data.draw(st.sampled_from([None, 0.4]))
+    else:
+        options |= {"rule": "iou", "threshold": 0.3, "instances": rule == "instances"}
+    chunks = tuple(data.draw(st.integers(2, 9)) for _ in shape)
+    lazy = {name: zarr.create_array({}, data=mask.astype(np.uint8), chunks=chunks) for name, mask in masks.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "TILE_BYTES", 200)
+        held = zarr.create_array({}, data=inside, chunks=chunks) if region else None
+        found = mt.lesion_ratings({**lazy, "absent": None}, region=held, **options)
+    whole = {name: mask.astype(np.uint8) for name, mask in masks.items()}
+    wanted = mt.lesion_ratings({**whole, "absent": None}, region=inside if region else None, **options)
+    assert repr(found.lesions) == repr(wanted.lesions)
+    assert found.specks == wanted.specks
+    np.testing.assert_array_equal(found.ratings.codes, wanted.ratings.codes)

@@ -22,19 +22,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..agreement import AgreementCurve, agreement_curve
 from ..core.columns import Column, natural_key
+from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
-from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, gather_inputs, region_mask
+from ..core.mask_arrays import HIDDEN, Coder, Inputs, Masks, fill_masked, gather_inputs, region_mask
+from ..core.runs import LabelRuns, divide_runs, read_runs
 from ..core.tally import Tally
+from ..core.tiles import LazyArray, is_lazy
 from ..core.undefined import Undefined, divide
 from ..lesions import LesionMatch, match_lesions
+from ..shape.components import number_runs
 from .accuracy import most_frequent
 from .concordance import MANY_RATERS
 from .masks import first_readings
@@ -222,7 +226,7 @@ def lesion_ratings(
     spacing: Sequence[float] | None = None,
     raters: Sequence[str] | None = None,
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
-    region: ArrayLike | None = None,
+    region: ArrayLike | LazyArray | None = None,
     void: int | None = None,
     foreground: str | None = None,
 ) -> LesionRatings:
@@ -234,8 +238,9 @@ def lesion_ratings(
     Parameters
     ----------
     masks : mapping or sequence of array_like
-        The raters' masks, as in :func:`manytruths.tally`. An absent rater (None) is missing, and so is one who rated
-        nothing of a lesion. Of repeated readings, the first counts. Each label has its own lesions.
+        The raters' masks, as in :func:`manytruths.tally`; those that are not in memory are read by tile. An absent
+        rater (None) is missing, and so is one who rated nothing of a lesion. Of repeated readings, the first counts.
+        Each label has its own lesions.
     connectivity : int, optional
         Which pixels are neighbours: 1 those that share a face, 2 an edge too (in 2D: diagonally), 3 a corner too. By
         default the number of axes.
@@ -285,27 +290,25 @@ def lesion_ratings(
     >>> lesion_ratings(apart).ratings.codes.tolist(), lesion_ratings(apart, rule="iou").ratings.codes.tolist()
     ([[1, 1]], [[1, 0], [0, 1]])
     """
-    inputs = first_readings(gather_inputs(masks, raters, None, None))
+    inputs = first_readings(gather_inputs(masks, raters, None, None, lazy=True))
     shape, names = inputs.shape, tuple(column.name for column in inputs.columns)
     reach = _check_arguments(connectivity, min_size, overlap, spacing, shape)
     _check_rule(rule, threshold, instances, overlap)
     given = None if labels is None or instances else Labels.of(labels)
-    codes, known = _read_labels(inputs, given, void, "any" if instances else foreground)
-    if region is not None:
-        codes = np.where(region_mask(region, shape), codes, known.background or 0)
-    rated = None if not (codes == VOID).any() else codes != VOID
+    united = "any" if instances else foreground
+    by_tile = is_lazy(region) or any(is_lazy(array) for array in inputs.arrays)
+    read: _Drawn = (
+        _Runs(inputs, given, void, united, region) if by_tile else _Pixels(inputs, given, void, united, region)
+    )
+    known = read.labels
     if rule is None:
-        by_label = {known.names[k]: find_components(codes == k, rated, reach, min_size, overlap) for k in known.marks}
+        by_label = {known.names[k]: read.find(k, reach, min_size, overlap) for k in known.marks}
     else:
         matching = partial(
             match_lesions, rule=rule, threshold=threshold, connectivity=reach, spacing=spacing, instances=instances
         )
-        values = _values(inputs) if instances else None
         by_label = {
-            known.names[k]: _match_components(
-                codes == k if values is None else np.where(codes == k, values, 0), rated, matching, min_size
-            )
-            for k in known.marks
+            known.names[k]: _match_components(read.masks(k, instances), shape, matching, min_size) for k in known.marks
         }
     pixel = float("nan") if spacing is None else float(prod(spacing))
     several = len(by_label) > 1
@@ -348,21 +351,74 @@ def _check_rule(rule: str | None, threshold: float | None, instances: bool, over
         raise CallError(f"{name} is for lesions that are matched by a rule; give one, such as rule='iou'")
 
 
-def _values(inputs: Inputs) -> NDArray[Any]:
-    """(raters present, …) the values of instance maps."""
-    return np.stack([fill_masked(inputs.arrays[i]) for i in inputs.present])
+class _Drawn(Protocol):
+    """What raters drew, label by label."""
+
+    labels: Labels
+
+    def find(self, label: int, connectivity: int, min_size: int, overlap: float | None) -> Components:
+        """The components of a label's marks."""
+        ...
+
+    def masks(self, label: int, numbered: bool) -> list[Any]:
+        """The marks of a label by rater, or the numbers of instances."""
+        ...
 
 
-def _read_labels(
-    inputs: Inputs, labels: Labels | None, void: int | None, foreground: str | None
-) -> tuple[NDArray[np.uint8], Labels]:
-    """(raters present, …) label codes, and the labels."""
+class _Pixels:
+    """The same of masks in memory."""
+
+    def __init__(
+        self, inputs: Inputs, labels: Labels | None, void: int | None, foreground: str | None, region: Any
+    ) -> None:
+        _check_foreground(foreground)
+        arrays = [np.ascontiguousarray(fill_masked(inputs.arrays[i])) for i in inputs.present]
+        coder = Coder([str(inputs.columns[i]) for i in inputs.present], labels, void, foreground == "any")
+        encoded = coder.encode([array.reshape(-1) for array in arrays])
+        self.labels, self._values = coder.labels(), arrays
+        codes = coder.table(self.labels)[encoded].reshape(-1, *inputs.shape)
+        if region is not None:
+            codes = np.where(region_mask(region, inputs.shape), codes, self.labels.background or 0)
+        self._codes, self._rated = codes, codes != VOID if (codes == VOID).any() else None
+
+    def find(self, label: int, connectivity: int, min_size: int, overlap: float | None) -> Components:
+        return find_components(self._codes == label, self._rated, connectivity, min_size, overlap)
+
+    def masks(self, label: int, numbered: bool) -> list[Any]:
+        marked = self._codes == label
+        masks = [np.where(m, v, 0) for m, v in zip(marked, self._values, strict=True)] if numbered else list(marked)
+        if self._rated is None:
+            return masks
+        return [np.ma.array(mask, mask=away) for mask, away in zip(masks, ~self._rated, strict=True)]
+
+
+class _Runs:
+    """The same of masks that are read by tile: from their runs."""
+
+    def __init__(
+        self, inputs: Inputs, labels: Labels | None, void: int | None, foreground: str | None, region: Any
+    ) -> None:
+        _check_foreground(foreground)
+        runs = {inputs.columns[i]: read_runs(inputs.arrays[i]) for i in inputs.present}  # type: ignore[arg-type]
+        self.labels = tally(runs, labels=labels, void=void, foreground=foreground).labels
+        if self.labels.background is None:
+            raise CallError("lesions of masks that are read by tile need a background; read the masks into memory")
+        self._united, self._runs = foreground == "any", [each.hide(void) for each in runs.values()]
+        if region is not None:
+            inside = read_runs(region_mask(region, inputs.shape, lazy=True)).marks()
+            self._runs = [each.intersect(inside) for each in self._runs]
+
+    def find(self, label: int, connectivity: int, min_size: int, overlap: float | None) -> Components:
+        return find_components_of_runs(self.masks(label, False), connectivity, min_size, overlap)
+
+    def masks(self, label: int, numbered: bool) -> list[Any]:
+        value = None if self._united else self.labels.values[label]
+        return self._runs if numbered else [runs.binary(value) for runs in self._runs]
+
+
+def _check_foreground(foreground: str | None) -> None:
     if foreground not in (None, "any"):
         raise CallError(f"foreground must be None or 'any'; got {foreground!r}")
-    coder = Coder([str(inputs.columns[i]) for i in inputs.present], labels, void, foreground == "any")
-    encoded = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
-    known = coder.labels()
-    return coder.table(known)[encoded].reshape(-1, *inputs.shape), known
 
 
 def _list_lesions(part: Components, label: str, several: bool, inputs: Inputs, pixel: float) -> Iterator[MarkedLesion]:
@@ -457,36 +513,79 @@ def find_components(
     owner = parts.reshape(-1)[where] - 1
     marks = inside.reshape(len(inside), -1)[:, where]
     known = None if rated is None else rated[(slice(None), *box)].reshape(len(inside), -1)[:, where]
-    sizes = np.bincount(owner, minlength=count)
-    marked_pixels = _count_pixels(owner, marks, count)
-    rated_pixels = np.repeat(sizes[None], len(marks), axis=0) if known is None else _count_pixels(owner, known, count)
-    found = marked_pixels > 0 if overlap is None else divide(marked_pixels, rated_pixels) >= overlap
-    codes = np.where(rated_pixels > 0, found, MISSING).astype(np.int16)
     sums = [np.bincount(owner, position, count) for position in np.unravel_index(where, parts.shape)]
-    centroids = np.stack(sums, axis=1) / sizes[:, None] + [edge.start for edge in box]
     pieces = np.stack([_count_pieces(m, ndimage.label(m, structure)[0], parts, count) for m in inside], axis=1)
+    lengths = np.ones(len(where), np.int64)
+    return _summarise(owner, lengths, marks, known, sums, [edge.start for edge in box], pieces, min_size, overlap)
+
+
+def find_components_of_runs(
+    masks: Sequence[LabelRuns], connectivity: int, min_size: int = 1, overlap: float | None = None
+) -> Components:
+    """The same of runs, of which those that were not rated are hidden."""
+    shape = masks[0].shape
+    starts, stops, values = divide_runs(masks)
+    hidden = np.stack([value == HIDDEN if value.dtype != np.bool_ else np.zeros(len(value), bool) for value in values])
+    marks = np.stack([value != 0 for value in values]) & ~hidden
+    seen = marks.any(axis=0)
+    starts, stops, marks, hidden = starts[seen], stops[seen], marks[:, seen], hidden[:, seen]
+    union = LabelRuns(shape, starts, stops, np.ones(len(starts), np.bool_)).join()
+    numbered = number_runs(union, connectivity)
+
+    def home(place: Whole) -> NDArray[np.intp]:
+        return numbered.owner[np.searchsorted(numbered.starts, place, side="right") - 1]
+
+    owner, lengths = home(starts), stops - starts
+    corner = [int(place.min()) if len(place) else 0 for place in np.unravel_index(starts, shape)]
+    sums = _sum_positions(starts, lengths, shape, corner, owner, numbered.count)
+    pieces = np.zeros((numbered.count, len(masks)), np.int64)
+    for i, mask in enumerate(masks):
+        own = number_runs(mask.marks(), connectivity)
+        _, first = np.unique(own.owner, return_index=True)
+        pieces[:, i] = np.bincount(home(own.starts[first]), minlength=numbered.count)
+    known = ~hidden if hidden.any() else None
+    return _summarise(owner, lengths, marks, known, sums, corner, pieces, min_size, overlap)
+
+
+def _sum_positions(
+    starts: Whole, lengths: Whole, shape: tuple[int, ...], corner: Sequence[int], owner: NDArray[Any], count: int
+) -> list[NDArray[Any]]:
+    """The sum of the positions, counted from a corner, of all pixels of every owner, axis by axis."""
+    *lead, column = (place - at for place, at in zip(np.unravel_index(starts, shape), corner, strict=True))
+    weights = [place * lengths for place in lead] + [(2 * column + lengths - 1) * lengths // 2]
+    return [np.bincount(owner, weight, count) for weight in weights]
+
+
+def _summarise(
+    owner: NDArray[Any], lengths: Whole, marks: Flags, known: Flags | None, sums: Sequence[NDArray[Any]],
+    corner: Sequence[int], pieces: Whole, min_size: int, overlap: float | None,
+) -> Components:  # fmt: skip
+    """Components from runs of pixels: to which each belongs, how long it is, and who marked and rated it."""
+    count = len(pieces)
+    sizes = np.bincount(owner, lengths, count).astype(np.int64)
+    marked = _count_pixels(owner, lengths, marks, count)
+    rated = np.repeat(sizes[None], len(marks), axis=0) if known is None else _count_pixels(owner, lengths, known, count)
+    found = marked > 0 if overlap is None else divide(marked, rated) >= overlap
+    codes = np.where(rated > 0, found, MISSING).astype(np.int16)
+    centroids = np.stack(sums, axis=1) / sizes[:, None] + corner
+    dice = _mean_dice(owner, lengths, marks, known, marked, codes == 1)
     keep = sizes >= min_size
-    mean_dice = _mean_dice(owner, marks, known, marked_pixels, codes == 1)
-    specks = int((~keep).sum())
-    return Components(sizes[keep], centroids[keep], codes.T[keep], mean_dice[keep], pieces[keep], specks)
+    return Components(sizes[keep], centroids[keep], codes.T[keep], dice[keep], pieces[keep], int((~keep).sum()))
 
 
 def _match_components(
-    marks: NDArray[Any], rated: Flags | None, matching: Callable[..., LesionMatch], min_size: int
+    masks: Sequence[Any], shape: tuple[int, ...], matching: Callable[..., LesionMatch], min_size: int
 ) -> Components:
-    """The lesions that raters (raters, …) have in common by a rule; sizes are of what anybody drew of them."""
-    hidden = [None] * len(marks) if rated is None else list(~rated)
-    masks = [mask if away is None else np.ma.array(mask, mask=away) for mask, away in zip(marks, hidden, strict=True)]
+    """The lesions that raters have in common by a rule; sizes are of what anybody drew of them."""
     match = matching({str(i): mask for i, mask in enumerate(masks)})
-    numbers, count = match.marks.numbers, len(match)
-    lesion = np.where(numbers >= 0, np.append(match.lesion_of, -1)[numbers], -1)
-    sizes, sums = np.zeros(count, np.int64), np.zeros((marks.ndim - 1, count))
+    runs, starts, lengths, count = match.marks.runs, match.marks.starts, match.marks.lengths, len(match)
+    lesion = np.where(runs >= 0, np.append(match.lesion_of, -1)[runs], -1)
+    sizes, sums = np.zeros(count, np.int64), np.zeros((len(shape), count))
     for i, own in enumerate(lesion):
         # pixels of a lesion that no rater before has drawn as part of it
         new = np.flatnonzero((own >= 0) & ~(lesion[:i] == own).any(axis=0))
-        sizes += np.bincount(own[new], minlength=count)
-        for axis, place in enumerate(np.unravel_index(match.marks.pixels[new], marks.shape[1:])):
-            sums[axis] += np.bincount(own[new], place, count)
+        sizes += np.bincount(own[new], lengths[new], count).astype(np.int64)
+        sums += _sum_positions(starts[new], lengths[new], shape, (0,) * len(shape), own[new], count)
     keep = sizes >= min_size
     dice = np.array([each.dice for each in match.lesions], np.float64)
     pieces = (match.mark_of >= 0).astype(np.int64)
@@ -495,9 +594,9 @@ def _match_components(
     return Components(sizes[keep], centroids[keep], found[keep], dice[keep], pieces[keep], int((~keep).sum()))
 
 
-def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
+def _count_pixels(owner: NDArray[Any], lengths: Whole, flags: Flags, count: int) -> Whole:
     """(raters, components)."""
-    return np.stack([np.bincount(owner[row], minlength=count) for row in flags])
+    return np.stack([np.bincount(owner[row], lengths[row], count) for row in flags]).astype(np.int64)
 
 
 def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count: int) -> Whole:
@@ -507,17 +606,20 @@ def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count:
     return np.bincount(home[1:], minlength=count + 1)[1:]
 
 
-def _mean_dice(owner: NDArray[Any], marks: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
+def _mean_dice(
+    owner: NDArray[Any], lengths: Whole, marks: Flags, known: Flags | None, marked: Whole, found: Flags
+) -> Values:
     """Mean over every two raters who found a component of their Dice within it, over the pixels that both rated."""
     if len(marks) > MANY_RATERS:
-        return _mean_dice_of_many(owner, marks, known, found)
+        return _mean_dice_of_many(owner, lengths, marks, known, found)
     total, pairs = np.zeros(marked.shape[1]), np.zeros(marked.shape[1], np.int64)
     for i, j in combinations(range(len(marks)), 2):
-        both = np.bincount(owner[marks[i] & marks[j]], minlength=len(total))
+        both = _count_pixels(owner, lengths, (marks[i] & marks[j])[None], len(total))[0]
         if known is None:
             either = marked[i] + marked[j]
         else:
-            either = _count_pixels(owner, np.stack([marks[i] & known[j], marks[j] & known[i]]), len(total)).sum(axis=0)
+            each = np.stack([marks[i] & known[j], marks[j] & known[i]])
+            either = _count_pixels(owner, lengths, each, len(total)).sum(axis=0)
         met = found[i] & found[j] & (either > 0)
         total[met] += 2 * both[met] / either[met]
         pairs += met
@@ -528,7 +630,7 @@ _PIXELS = 8192
 """That a product takes at once."""
 
 
-def _mean_dice_of_many(owner: NDArray[Any], marks: Flags, known: Flags | None, found: Flags) -> Values:
+def _mean_dice_of_many(owner: NDArray[Any], lengths: Whole, marks: Flags, known: Flags | None, found: Flags) -> Values:
     """The same, all pairs of a component at once."""
     means = np.full(found.shape[1], np.nan)
     order = np.argsort(owner, kind="stable")
@@ -537,10 +639,12 @@ def _mean_dice_of_many(owner: NDArray[Any], marks: Flags, known: Flags | None, f
         who = np.flatnonzero(found[:, component])
         both, rated = np.zeros((2, len(who), len(who)))
         for start in range(0, len(pixels), _PIXELS):
-            at = np.ix_(who, pixels[start : start + _PIXELS])
+            chosen = pixels[start : start + _PIXELS]
+            at = np.ix_(who, chosen)
             mine = marks[at].astype(np.float64)
-            both += mine @ mine.T
-            rated += mine.sum(axis=1)[:, None] if known is None else mine @ known[at].T.astype(np.float64)
+            weighted = mine * lengths[chosen]
+            both += weighted @ mine.T
+            rated += weighted.sum(axis=1)[:, None] if known is None else weighted @ known[at].T.astype(np.float64)
         one, other = np.triu_indices(len(who), 1)
         either = rated[one, other] + rated[other, one]
         dice = divide(2 * both[one, other], either)[either > 0]

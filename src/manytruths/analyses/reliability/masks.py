@@ -254,7 +254,7 @@ def _read_case(
     matching: dict[str, Any] = {}
     if rule is not None:
         matching = {"rule": rule.name, "threshold": rule.threshold, "instances": case.options.instances}
-    if reading.is_large or not reading.sees_neighbours:
+    if not reading.sees_neighbours or (reading.is_large and table.labels.background is None):
         return table, None, len(reading.grid.shape)
     try:
         lesions = lesion_ratings(
