@@ -33,18 +33,21 @@ def large(tmp_path_factory):
         os.makedirs(folder / f"pair/{rater}", exist_ok=True)
         for case in ("p1", "p2"):
             os.link(folder / f"masks/{rater}/p1.png", folder / f"pair/{rater}/{case}.png")
+    for case in ("p1", "p2"):
+        write_png(folder / f"images/{case}.png", np.zeros((SIZE, SIZE, 3), np.uint8), compress_level=1)
     return folder
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_it_takes_and_what_to_do(jobs, large, tmp_path):
-    line = "ulimit -v 480000; {m} agree '" + f"{large}/pair/{{rater}}/{{case}}.png' --jobs {jobs} --out {tmp_path}/out"
+    given = f"{large}/pair/{{rater}}/{{case}}.png' --images '{large}/images/{{case}}.png' --jobs {jobs}"
+    line = "ulimit -v 600000; {m} agree '" + f"{given} --out {tmp_path}/out"
     done = shell(line)
     assert done.status == 1
     assert done.line.startswith("manytruths: case p1: does not fit into memory")
     each = ", in each of 2 processes" if jobs == 2 else ""
     advice = ADVICE if jobs == 2 else ADVICE.removeprefix("use fewer --jobs, or ")
-    assert done.line.endswith(f": agree takes about 0.5 GB for 5 masks of 3072×3072{each}; {advice}")
+    assert done.line.endswith(f": agree takes about 1.3 GB for 5 masks of 3072×3072{each}; {advice}")
     assert not untidy(tmp_path / "out")
     # what is advised is enough
     assert shell(f"{line} {LIGHTER} --quiet") == shell(":")

@@ -215,7 +215,7 @@ def test_other_content_of_the_same_size_and_time(study, loaded, what, command):
     "change",
     [
         lambda folder, patch: patch.setattr(keeping, "code_version", lambda: "0.0.9"),
-        lambda folder, patch: patch.setattr(np, "__version__", "2.0.1"),
+        lambda folder, patch: patch.setattr(keeping, "version", lambda name: "2.0.1"),
         lambda folder, patch: [os.rename(p, p.with_name(f"x{p.name}")) for p in (folder / "images").iterdir()],
     ],
     ids=["version", "NumPy", "no images"],

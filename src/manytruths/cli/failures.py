@@ -145,9 +145,9 @@ def print_failure(failure: Failure) -> None:
 
 BYTES = {
     "check": (6, 1, 0),
-    "agree": (40, 1, 75),
+    "agree": (9, 2, 110),
     "agree --no-pictures": (4, 3, 0),
-    "agree --no-pictures --measure none": (6, 1, 0),
+    "agree --no-pictures --measure none": (1, 2, 0),
     "fuse": (28, 1, 32),
     "evaluate": (24, 7, 0),
     "reliability": (14, 4, 0),

@@ -35,7 +35,7 @@ class Blocks:
     >>> blocks.put((slice(0, 2), slice(0, 3)), [[1, 0, 1], [1, 0, 1]])
     >>> blocks.put((slice(0, 2), slice(3, 4)), 5)
     >>> blocks.values.tolist(), blocks.means.tolist()
-    ([[2, 12]], [[0.5, 3.0]])
+    ([[2.0, 12.0]], [[0.5, 3.0]])
     """
 
     def __init__(

@@ -115,6 +115,7 @@ def stays_on_disk(location: Location) -> bool:
     suffix = suffix_of(location.path.name)
     try:
         with format_errors(location):
+            check_file(location)
             if suffix == ".zarr":
                 return math.prod(zarr_store.stored_shape(location)) >= files.LARGE
             return suffix in (".tif", ".tiff") and tiff.open_large(location) is not None

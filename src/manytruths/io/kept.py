@@ -68,7 +68,10 @@ def code_version() -> str:
 def sign_files(location: Location) -> Files | None:
     """The files that a location is read from, by their names within it; None where it is not known which these are."""
     paths = _files_of(location)
-    return None if paths is None else {name: (str(path), _signature(path)) for name, path in paths}
+    # opening a pipe would wait for whoever writes into it
+    if paths is None or any(path.exists() and not path.is_file() for _, path in paths):
+        return None
+    return {name: (str(path), _signature(path)) for name, path in paths}
 
 
 def digest_files(files: Files) -> str:
@@ -89,7 +92,7 @@ def _files_of(location: Location) -> list[tuple[str, Path]] | None:
     if suffix == ".zarr":
         root = path / (location.member or "")
         return [(p.relative_to(root).as_posix(), p) for p in sorted(root.rglob("*")) if p.is_file()]
-    if suffix in (".mha", ".mhd", ".nrrd"):
+    if suffix in (".mha", ".mhd", ".nrrd") and path.is_file():
         with suppress(ManytruthsError, OSError, ValueError):
             names = (nrrd if suffix == ".nrrd" else metaimage).data_files(location)
             return [("", path), *((name, path.parent / name) for name in names)]

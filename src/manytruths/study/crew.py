@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.tiles import is_lazy
 from ..io import Location, files, stays_on_disk
-from .engine import Executor, count_workers, map_on
+from .engine import Executor, count_slots, map_on
 from .processes import Crew, Failure, raise_failure, run_packed
 
 if TYPE_CHECKING:
@@ -131,11 +131,11 @@ def choose_spread(cases: Sequence[Case], executor: Executor | None, jobs: int) -
 
     With as many large cases as workers, or twice as many, each worker has its own; the rest is shared by all of them.
     """
-    workers = jobs if executor is None else count_workers(executor)
-    if workers < 2:
+    slots = jobs if executor is None else count_slots(executor)
+    if slots < 2:
         return set()
     large = [case.name for case in cases if is_large_case(case)]
-    return set(large[len(large) - len(large) % workers :])
+    return set(large[len(large) - len(large) % slots :])
 
 
 def is_large_case(case: Case) -> bool:

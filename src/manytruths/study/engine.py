@@ -86,7 +86,7 @@ class _Flight(Generic[T, R]):
 
     def __init__(self, executor: Executor, work: Callable[[T], R], items: Sequence[T]) -> None:
         self.executor, self.work, self.items = executor, work, items
-        self.workers = count_workers(executor)
+        self.workers = count_slots(executor)
         self.done: dict[int, R | Failure] = {}
         self._sent: dict[Any, list[int]] = {}
         self._next = 0
@@ -198,7 +198,7 @@ def run_batch(packed: bytes, version: str, home: str, stages: Sequence[str]) -> 
     return answers, time.perf_counter() - start
 
 
-def count_workers(executor: Any) -> int:
+def count_slots(executor: Any) -> int:
     """How many tasks an executor does at a time."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "ncores"):

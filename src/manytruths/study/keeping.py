@@ -12,11 +12,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-
-import numpy as np
-import scipy
 
 from ..io import Location
 from ..io.kept import (
@@ -76,7 +74,8 @@ def open_ledger(work: Callable[..., object]) -> Ledger | None:
     kept = kept_folder()
     if kept is None:
         return None
-    versions = (code_version(), sys.version, np.__version__, scipy.__version__)
+    # by their metadata, since importing SciPy takes a while
+    versions = (code_version(), sys.version, version("numpy"), version("scipy"))
     settings = fingerprint(versions, [_described(work)])
     folder = kept / settings[:16]
     folder.mkdir(parents=True, exist_ok=True)
