@@ -368,7 +368,7 @@ def test_broken_masks_of_large_cases_are_found(tmp_path, kind, monkeypatch):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_lesions_as_ratings(data):
     """Who found which lesion, from the runs of masks on disk."""
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
