@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -120,8 +121,19 @@ class Indexed:
 
     def found(self) -> CaseDisputes:
         """All of it, with what was drawn."""
-        return replace(self.bare(), disputes=tuple(map(self.read, self.head.disputes)), settled=tuple(map(self.read, self.head.settled)))
+        disputes, settled = tuple(map(self.read, self.head.disputes)), tuple(map(self.read, self.head.settled))
+        return replace(self.bare, disputes=disputes, settled=settled)
 
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """Where each dispute lies in the file, by key."""
+        return {entry.key: entry for entry in (*self.head.disputes, *self.head.settled)}
+
+    def read_key(self, key: str) -> Dispute:
+        """A dispute with what was drawn, by its key."""
+        return self.read(self.entries[key])
+
+    @cached_property
     def bare(self) -> CaseDisputes:
         """All of it without what was drawn."""
         head = self.head
@@ -235,8 +247,8 @@ def read_bounded(case: Case) -> Reading:
 
 
 def index_settings(rule: DisputeRule) -> str:
-    """The digest of what disputes depend on besides the case: the rule and the code."""
-    return fingerprint((code_version(), version("numpy"), version("scipy"), rule), ())[:32]
+    """The digest of what lesions depend on besides the case: the code and the unit; thresholds are applied later."""
+    return fingerprint((code_version(), version("numpy"), version("scipy"), rule.unit, rule.tile), ())[:32]
 
 
 def signature_of(case: Case) -> str:
