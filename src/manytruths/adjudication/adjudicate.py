@@ -245,7 +245,9 @@ def _settle(
     base = last or Settings()
     seed = given["seed"]
     if last is not None and seed is not None and seed != last.seed:
-        raise CallError(f"seed is {seed}, but this log was begun with {last.seed}; leave it out, or choose another --log")
+        raise CallError(
+            f"seed is {seed}, but this log was begun with {last.seed}; leave it out, or choose another --log"
+        )
     wanted = {name: value for name, value in rules.items() if value is not None}
     if last is not None and not set(wanted) <= {"min_dice", "min_mm", "below"}:
         for name in ("unit", "tile"):
@@ -393,9 +395,7 @@ def _serve(
             state = session.progress()
         finally:
             bound.close()
-    note = (
-        f"{state['done']} of {state['total']} are decided, {state['left']} are left; run it again to go on where you were"
-    )
+    note = f"{state['done']} of {state['total']} are decided, {state['left']} are left; run it again to go on where you were"
     return AdjudicationRun(run.counts, run.disputes, state["done"], state["left"], (path,), (note,))
 
 
@@ -431,5 +431,3 @@ def _write_pack(folder: Path, digest: str, path: Path) -> AdjudicationRun:
     with atomic(path) as temporary:
         temporary.write_bytes(content)
     return AdjudicationRun(written=(path,))
-
-

@@ -83,6 +83,8 @@ class Head(msgspec.Struct, frozen=True):
     """Of everything that the disputes were made from."""
     disputes: tuple[Entry, ...]
     settled: tuple[Entry, ...]
+    rule: dict[str, Any]
+    """By which they were sorted when they were found."""
 
 
 class _Drawn(msgspec.Struct, frozen=True, array_like=True):
@@ -140,7 +142,8 @@ class Indexed:
         disputes, settled = (
             tuple(_bare(entry, head) for entry in entries) for entries in (head.disputes, head.settled)
         )
-        return CaseDisputes(head.case, head.subject, head.groups, head.shape, head.spacing, disputes, settled)
+        rule = DisputeRule(**head.rule)
+        return CaseDisputes(head.case, head.subject, head.groups, head.shape, head.spacing, disputes, settled, rule)
 
 
 def _bare(entry: Entry, head: Head) -> Dispute:
@@ -197,7 +200,7 @@ def write_case(path: Path, found: CaseDisputes, settings: str, signature: str, c
     spacing = None if found.spacing is None else tuple(map(float, found.spacing))
     head = Head(
         found.case, found.subject, tuple(found.groups), tuple(map(int, found.shape)), spacing, settings, signature,
-        content, disputes, settled,
+        content, disputes, settled, dict(vars(found.rule)),
     )  # fmt: skip
     text = zlib.compress(msgspec.msgpack.encode(head), 1)
     with atomic(path) as temporary, open(temporary, "wb") as stream:
@@ -282,7 +285,9 @@ def index_case(case: Case, rule: DisputeRule, path: Path) -> None:
 
 def is_current(there: Indexed | None, settings: str, signature: str) -> bool:
     """Whether what is on disk was made with these settings from these files, as far as they show without reading."""
-    return there is not None and bool(signature) and (there.head.settings, there.head.signature) == (settings, signature)
+    return (
+        there is not None and bool(signature) and (there.head.settings, there.head.signature) == (settings, signature)
+    )
 
 
 # -- the index of a study -----------------------------------------------------------------------------

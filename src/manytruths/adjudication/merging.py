@@ -90,7 +90,9 @@ def read_saved(path: Path) -> Returned | None:
         raise FormatError(f"{path}: has no list of calls; take the file as the page has saved it")
     if not isinstance(name, str) or not name.strip():
         raise FormatError(f"{path}: does not say who decided; type a name into the page, and save again")
-    return Returned(path, name.strip(), str(whole.get("machine") or "browser"), unpack_about(path, whole.get("page")), calls)
+    return Returned(
+        path, name.strip(), str(whole.get("machine") or "browser"), unpack_about(path, whole.get("page")), calls
+    )
 
 
 def _replay(
@@ -120,7 +122,9 @@ def _replay(
         for number, call in enumerate(returned.calls, start=1):
             where, body = str(call.get("path", "")), call.get("body")
             if not where.startswith("/api/") or not isinstance(body, dict):
-                raise FormatError(f"{returned.path}: call {number} is no request of the page; take the file as it was saved")
+                raise FormatError(
+                    f"{returned.path}: call {number} is no request of the page; take the file as it was saved"
+                )
             session.made = str(call.get("utc", ""))[:40]
             try:
                 session.post(where.removeprefix("/api/"), body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -86,15 +87,25 @@ def write_page(path: Path, session: Session, progress: Callable[[int, int], None
     outlines: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     images: dict[str, list[str]] = {}
+    blobs: dict[str, str] = {}
     size = 0
     for number, each in enumerate(queue, start=1):
         id = each["id"]
         items[id] = session.item(id) | session.place_of(id)
         outlines[id] = session.outlines(id, whole=True)
         extra[id] = {what: session.extra(id, what, whole=True) for what in session.settings.show}
-        blocks = (session.image(id, series) for series in range(len(items[id]["series"])))
-        images[id] = [base64.b64encode(gzip.compress(block, 6, mtime=0)).decode() for block in blocks if block]
-        size += sum(map(len, images[id])) + len(json.dumps(outlines[id]))
+        images[id] = []
+        for series in range(len(items[id]["series"])):
+            block = session.image(id, series)
+            if block is None:
+                continue
+            # disputes of one slice show the same block
+            key = hashlib.sha256(block).hexdigest()[:16]
+            if key not in blobs:
+                blobs[key] = base64.b64encode(gzip.compress(block, 6, mtime=0)).decode()
+                size += len(blobs[key])
+            images[id].append(key)
+        size += len(json.dumps(outlines[id]))
         if size > MOST_BYTES:
             raise InputError(
                 f"{path}: would be larger than {MOST_BYTES >> 20} MB after {number} of {len(queue)} disputes; write "
@@ -104,7 +115,7 @@ def write_page(path: Path, session: Session, progress: Callable[[int, int], None
             progress(number, len(queue))
     whole = {
         "format": FORMAT, "version": 1, "state": {**state, "place": {}}, "queue": {"items": queue}, "items": items,
-        "outlines": outlines, "extra": extra, "images": images,
+        "outlines": outlines, "extra": extra, "images": images, "blobs": blobs,
     }  # fmt: skip
     write_text(path, page_html(f"{state['study']['title']}: disputes", json.dumps(whole, ensure_ascii=False)))
     return len(queue)

@@ -84,7 +84,9 @@ class Settings:
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Settings:
         """From the log; what a later version added is left out."""
-        rule = DisputeRule(**{k: v for k, v in payload.get("rule", {}).items() if k in DisputeRule.__dataclass_fields__})
+        rule = DisputeRule(
+            **{k: v for k, v in payload.get("rule", {}).items() if k in DisputeRule.__dataclass_fields__}
+        )
         known = {k: v for k, v in payload.items() if k in cls.__dataclass_fields__ and k != "rule"}
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}, rule=rule)
 
@@ -272,7 +274,9 @@ def choose_practice(found: Sequence[CaseDisputes], settings: Settings, adjudicat
     disputes = [d for each in reversed(found) for d in selected(each, settings, {})]
     number = min(settings.practice, len(disputes) // PRACTICE_SHARE)
     far = disputes[: max(number, len(disputes) // PRACTICE_SHARE)]
-    return tuple(d.key for d in sorted(far, key=lambda d: chance(settings.seed, adjudicator, "practice", d.key))[:number])
+    return tuple(
+        d.key for d in sorted(far, key=lambda d: chance(settings.seed, adjudicator, "practice", d.key))[:number]
+    )
 
 
 def change(settings: Settings, given: Mapping[str, Any]) -> Settings:

@@ -157,7 +157,9 @@ def make_app(session: Session, token: str, port: int) -> Guard:
     }
     post: dict[str, Callable[[Request, dict[str, Any]], Any]] = {
         **{
-            f"items/{{id}}/{name}": lambda request, body, name=name: session.post(f"items/{id_of(request)}/{name}", body)
+            f"items/{{id}}/{name}": lambda request, body, name=name: session.post(
+                f"items/{id_of(request)}/{name}", body
+            )
             for name in ("look", "show", "decide", "skip", "second")
         },
         **{

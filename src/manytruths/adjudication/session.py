@@ -41,7 +41,6 @@ from .plan import (
     letter,
     make_queue,
     order_subjects,
-    selected,
     shuffle_raters,
 )
 from .runs import array_runs, crop_drawing, list_runs, move_runs, paint_drawing, shape_of
@@ -189,7 +188,9 @@ class Session:
             "blinding": {"raters": not self.settings.names, "first_look": self.settings.first_look},
             "is_rater": self.is_rater,
         }  # fmt: skip
-        again = bool(opened) and once and opened[-1].payload.get("settings") == json.loads(json.dumps(payload["settings"]))
+        again = (
+            bool(opened) and once and opened[-1].payload.get("settings") == json.loads(json.dumps(payload["settings"]))
+        )
         if not isinstance(self.log, Unkept) and not again:
             self._append("open", str(uuids.uuid4()), payload=payload)
         self.rebuild()
@@ -310,7 +311,9 @@ class Session:
             return "done"
         if item.slot in slots.seconds:
             return "second"
-        if any(_overlap(entry.payload.get("box"), item.dispute.box) for entry in self._stale.get(item.dispute.case, ())):
+        if any(
+            _overlap(entry.payload.get("box"), item.dispute.box) for entry in self._stale.get(item.dispute.case, ())
+        ):
             return "stale"
         return "skipped" if item.slot in slots.skipped else "open"
 
@@ -501,7 +504,8 @@ class Session:
         head: dict[str, Any] = {
             "spacing": source.spacing,
             "windows": [{"name": n, "low": low, "high": high} for n, low, high in source.windows],
-            "view": box, "of": source.shape,
+            "view": box,
+            "of": source.shape,
         }
         low, high = next(((w[1], w[2]) for w in source.windows), (0.0, 255.0))
         return pack_block(source.crop(slices_of(box)), len(source.shape), {**head, "low": low, "high": high})
@@ -880,7 +884,9 @@ def _overlap(box: Any, other: Sequence[Sequence[int]]) -> bool:
 def _one_of(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
     value = body.get(name)
     if value not in known:
-        raise Refused(422, name, f"{name} must be one of {', '.join(known)}" if known else f"{name} is not allowed here")
+        raise Refused(
+            422, name, f"{name} must be one of {', '.join(known)}" if known else f"{name} is not allowed here"
+        )
     return str(value)
 
 
@@ -903,7 +909,9 @@ def _seconds(body: Mapping[str, Any]) -> float | None:
 def _cropped(painted: Any, view: View, empty: Any) -> tuple[Any, Any]:
     """A drawing in the tight box around it, in pixels of the masks."""
     marked = np.nonzero(painted)
-    box = tuple((start + int(m.min()), start + int(m.max()) + 1) for (start, _), m in zip(view.box, marked, strict=True))
+    box = tuple(
+        (start + int(m.min()), start + int(m.max()) + 1) for (start, _), m in zip(view.box, marked, strict=True)
+    )
     return crop_drawing(painted, view.box, box)
 
 

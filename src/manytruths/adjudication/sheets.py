@@ -90,9 +90,7 @@ def _picture(session: Session, id: str) -> io.BytesIO | None:
         (max(start, low - by), min(stop, high + by))
         for (start, stop), (low, high), by in zip(view.box, dispute.box, margin, strict=True)
     )
-    inner = tuple(
-        slice(low - start, high - start) for (low, high), (start, _) in zip(dispute.box, window, strict=True)
-    )
+    inner = tuple(slice(low - start, high - start) for (low, high), (start, _) in zip(dispute.box, window, strict=True))
     masks: dict[str, Any] = {}
     for number, rater in enumerate(session.raters(item)):
         mask = np.zeros([stop - start for start, stop in window], bool)
@@ -119,7 +117,9 @@ def read_filled(path: Path) -> Returned:
     sheet = read_sheet(path)
     wanted = [name for name in ("code", "decision", "adjudicator", "page") if name not in sheet.header]
     if wanted:
-        raise FormatError(f"{path}: has no column {wanted[0]!r} but {few(sheet.header)}; use the sheet as it was written")
+        raise FormatError(
+            f"{path}: has no column {wanted[0]!r} but {few(sheet.header)}; use the sheet as it was written"
+        )
     pages = {word for word in sheet["page"] if word}
     if len(pages) != 1:
         raise FormatError(f"{path}: rows come from {len(pages)} sheets; merge each sheet by itself")
@@ -146,7 +146,9 @@ def _calls(path: Path, line: int, code: str, decision: str, cells: dict[str, str
     """The requests that a row stands for; the same row gives the same uuids, so that nothing is doubled."""
 
     def call(action: str, **body: Any) -> dict[str, Any]:
-        own = uuid.uuid5(NAMESPACE, repr((cells["page"][-64:], cells.get("adjudicator"), code, action, sorted(body.items()))))
+        own = uuid.uuid5(
+            NAMESPACE, repr((cells["page"][-64:], cells.get("adjudicator"), code, action, sorted(body.items())))
+        )
         return {"path": f"/api/items/{code}/{action}", "body": {"uuid": str(own), **body}, "utc": ""}
 
     calls = []
