@@ -230,14 +230,6 @@ def _masks(reading: Reading) -> dict[Column, LabelRuns | None]:
     return masks
 
 
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Lesions that are one dispute: of one label, or of several in the same place."""
-
-    members: list[tuple[int, int]]
-    """(number of the label, number of its lesion)"""
-
-
 def _lesions(reading: Reading, masks: Mapping[Column, LabelRuns | None]) -> Iterator[Dispute]:
     """The lesions of all labels, with what raters drew of them; of two kinds alone, ``border`` where none is missed."""
     options = reading.case.options
@@ -254,15 +246,16 @@ def _lesions(reading: Reading, masks: Mapping[Column, LabelRuns | None]) -> Iter
         codes = np.stack([matches[k].found[lesion] for k, lesion in members])
         for k, lesion in members:
             for rater, starts, stops in pieces[k].of(lesion):
-                parts[rater].append((starts, stops, values[k]))
+                parts[rater].append((starts, stops, values[k]))  # one rater's marks never meet
         names = matches[0].raters
         answer = [FOUND if FOUND in own else MISSED if MISSED in own else -1 for own in codes.T.tolist()]
         drawn = {names[rater]: _runs_of(parts[rater], reading.grid.shape) for rater in sorted(parts)}
         found_by, missed_by, not_rated_by = (
             tuple(name for name, code in zip(names, answer, strict=True) if code == wanted) for wanted in (FOUND, MISSED, -1)
         )  # fmt: skip
-        kind = "label" if len(members) > 1 else "missed" if missed_by else "border"
-        label = values[members[0][0]] if several and len(members) == 1 else None
+        labels = {k for k, _ in members}
+        kind = "label" if len(labels) > 1 else "missed" if missed_by else "border"
+        label = values[members[0][0]] if several and len(labels) == 1 else None
         yield _dispute(reading, kind, label, drawn, found_by, missed_by, not_rated_by)
 
 
@@ -308,7 +301,12 @@ def _runs_of(parts: Sequence[tuple[Integers, Integers, int]], shape: tuple[int, 
 
 
 def _unite(matches: Sequence[LesionMatch], rule: Rule) -> Iterator[list[tuple[int, int]]]:
-    """Lesions of one label, or of several that two raters drew in the same place, each another label."""
+    """Lesions that lie in the same place, as lists of them.
+
+    Of one label: where more than half of a rater's mark lies in another rater's, though the rule does not call them the
+    same lesion. Without this, a small outline within a large one would be two disputes, each missed by somebody. Of
+    several labels: see :func:`_same_place`.
+    """
     parent = {(k, lesion): (k, lesion) for k, match in enumerate(matches) for lesion in range(len(match))}
 
     def root(node: tuple[int, int]) -> tuple[int, int]:
@@ -317,6 +315,11 @@ def _unite(matches: Sequence[LesionMatch], rule: Rule) -> Iterator[list[tuple[in
             node = parent[node]
         return node
 
+    for k, match in enumerate(matches):
+        o, size = match.marks.overlaps, match.marks.size
+        inside = 2 * o.shared > np.minimum(size[o.first], size[o.second])
+        for first, second in match.lesion_of[np.stack([o.first[inside], o.second[inside]], axis=1)].tolist():
+            parent[root((k, second))] = root((k, first))
     for a, b in combinations(range(len(matches)), 2):
         for first, second in _same_place(matches[a], matches[b], rule):
             parent[root((b, second))] = root((a, first))
