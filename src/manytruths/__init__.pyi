@@ -1,3 +1,4 @@
+from .adjudication.adjudicate import AdjudicationRun, adjudicate
 from .agreement import (
     AgreementCurve,
     Correlation,
@@ -248,6 +249,7 @@ __version__: str
 __all__ = [
     "MRMC",
     "VOID",
+    "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
     "BlandAltman",
@@ -368,6 +370,7 @@ __all__ = [
     "VoteStatistic",
     "WilliamsIndex",
     "acceptable_region",
+    "adjudicate",
     "agree",
     "agreement_curve",
     "balanced_accuracy",

@@ -82,9 +82,7 @@ def choose_view(
     axis = slice_axis(shape, spacing)
     for slices, margin in ((SLICES, None), (6, None), (3, None), (SLICES, MARGIN), (3, MARGIN), (2, THIN_MARGIN)):
         view = tuple(
-            _around(low, high, size, slices)
-            if number == axis
-            else _in_plane(low, high, size, margin)
+            _around(low, high, size, slices) if number == axis else _in_plane(low, high, size, margin)
             for number, ((low, high), size) in enumerate(zip(box, shape, strict=True))
         )
         if _pixels(view) * pixel_bytes <= MOST_BYTES:
@@ -186,7 +184,9 @@ class Images:
         self._folder.mkdir(parents=True, exist_ok=True)
         stat = location.path.stat()
         path = self._folder / f"{fingerprint(str(location), [stat.st_size, stat.st_mtime_ns])[:24]}.voxels"
-        others = sorted((each for each in self._folder.glob("*.voxels") if each != path), key=lambda p: p.stat().st_mtime)
+        others = sorted(
+            (each for each in self._folder.glob("*.voxels") if each != path), key=lambda p: p.stat().st_mtime
+        )
         for old in others[: max(0, len(others) - KEPT_FILES + 1)]:
             old.unlink(missing_ok=True)
         return path
@@ -273,9 +273,9 @@ def plain_values(values: Array) -> tuple[Array, str]:
         return values.astype(np.uint8, copy=False), "u1"
     if kind.kind in "iu":
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-        if 0 <= low and high < 1 << 16:
+        if low >= 0 and high < 1 << 16:
             return values.astype("<u2"), "u2"
-        if -(1 << 15) <= low and high < 1 << 15:
+        if low >= -(1 << 15) and high < 1 << 15:
             return values.astype("<i2"), "i2"
     return values.astype("<f4"), "f4"
 

@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -82,6 +83,8 @@ class Head(msgspec.Struct, frozen=True):
     """Of everything that the disputes were made from."""
     disputes: tuple[Entry, ...]
     settled: tuple[Entry, ...]
+    rule: dict[str, Any]
+    """By which they were sorted when they were found."""
 
 
 class _Drawn(msgspec.Struct, frozen=True, array_like=True):
@@ -120,15 +123,27 @@ class Indexed:
 
     def found(self) -> CaseDisputes:
         """All of it, with what was drawn."""
-        return replace(self.bare(), disputes=tuple(map(self.read, self.head.disputes)), settled=tuple(map(self.read, self.head.settled)))
+        disputes, settled = tuple(map(self.read, self.head.disputes)), tuple(map(self.read, self.head.settled))
+        return replace(self.bare, disputes=disputes, settled=settled)
 
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """Where each dispute lies in the file, by key."""
+        return {entry.key: entry for entry in (*self.head.disputes, *self.head.settled)}
+
+    def read_key(self, key: str) -> Dispute:
+        """A dispute with what was drawn, by its key."""
+        return self.read(self.entries[key])
+
+    @cached_property
     def bare(self) -> CaseDisputes:
         """All of it without what was drawn."""
         head = self.head
         disputes, settled = (
             tuple(_bare(entry, head) for entry in entries) for entries in (head.disputes, head.settled)
         )
-        return CaseDisputes(head.case, head.subject, head.groups, head.shape, head.spacing, disputes, settled)
+        rule = DisputeRule(**head.rule)
+        return CaseDisputes(head.case, head.subject, head.groups, head.shape, head.spacing, disputes, settled, rule)
 
 
 def _bare(entry: Entry, head: Head) -> Dispute:
@@ -185,7 +200,7 @@ def write_case(path: Path, found: CaseDisputes, settings: str, signature: str, c
     spacing = None if found.spacing is None else tuple(map(float, found.spacing))
     head = Head(
         found.case, found.subject, tuple(found.groups), tuple(map(int, found.shape)), spacing, settings, signature,
-        content, disputes, settled,
+        content, disputes, settled, dict(vars(found.rule)),
     )  # fmt: skip
     text = zlib.compress(msgspec.msgpack.encode(head), 1)
     with atomic(path) as temporary, open(temporary, "wb") as stream:
@@ -235,8 +250,8 @@ def read_bounded(case: Case) -> Reading:
 
 
 def index_settings(rule: DisputeRule) -> str:
-    """The digest of what disputes depend on besides the case: the rule and the code."""
-    return fingerprint((code_version(), version("numpy"), version("scipy"), rule), ())[:32]
+    """The digest of what lesions depend on besides the case: the code and the unit; thresholds are applied later."""
+    return fingerprint((code_version(), version("numpy"), version("scipy"), rule.unit, rule.tile), ())[:32]
 
 
 def signature_of(case: Case) -> str:
@@ -270,7 +285,9 @@ def index_case(case: Case, rule: DisputeRule, path: Path) -> None:
 
 def is_current(there: Indexed | None, settings: str, signature: str) -> bool:
     """Whether what is on disk was made with these settings from these files, as far as they show without reading."""
-    return there is not None and bool(signature) and (there.head.settings, there.head.signature) == (settings, signature)
+    return (
+        there is not None and bool(signature) and (there.head.settings, there.head.signature) == (settings, signature)
+    )
 
 
 # -- the index of a study -----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ..io import write_csv, write_text
 from ..io.result_tables import Table
 from ..io.results import replacing, write_summary
 from ..study import Progress, Study
-from ..study.consensus import default_methods
+from ..study.consensus import default_methods, prepare
 from ..study.deidentification import Codes, code_study, read_key
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
@@ -222,6 +222,7 @@ def report(
         parse_methods(consensus)  # refused before the study is opened
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus)
+    study = prepare(study, methods)
     evaluate = {
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
         "lesions": "lesions" in parse_measures(measure), "sizes": "sizes" in parse_measures(measure),

@@ -28,6 +28,7 @@ from ..core.tiles import Band, Where, is_lazy, load, sample
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
+from .adjudicated import METHOD, Adjudicated, adjudicated_consensus, with_decisions
 from .case import Case, Reading
 from .processes import Progress
 from .study import Study
@@ -47,6 +48,11 @@ LOOKED_AT = 1 << 24
 def default_methods(study: Study) -> tuple[str, ...]:
     """The methods of consensus where none are named: a vote is for one label, the plurality for several."""
     return OF_SEVERAL_LABELS if has_several_labels(study) else OF_ONE_LABEL
+
+
+def prepare(study: Study, methods: Sequence[str]) -> Study:
+    """The study as methods of consensus need it: with the decisions of adjudicators where one of them is adjudicated."""
+    return with_decisions(study) if METHOD in methods and not any(case.decisions for case in study) else study
 
 
 def has_several_labels(study: Study) -> bool:
@@ -148,7 +154,8 @@ def consensus(
         if label is not None:
             raise CallError("label= is for a study or a case; of a tally take tally.only(label) or tally.foreground()")
         return estimate(source, method, **options)
-    estimator(method)
+    if estimator(method)[0].name == METHOD and isinstance(source, Study):
+        source = with_decisions(source)
     if isinstance(source, Case):
         return _case_consensus(source, method, label, options)[0]
     work = partial(_case_consensus, method=method, label=label, options=options)
@@ -301,6 +308,8 @@ class FirstReadings:
         """The consensus by a method; ``options`` are those of its estimator."""
         chosen, own = estimator(method)
         options = {**own, **(options or {})}
+        if chosen.name == METHOD:
+            return adjudicated_consensus(self)
         try:
             if chosen.spatial and (self.reading.is_large or self.reading.pixels):
                 size = times(self.reading.grid.shape)
@@ -348,6 +357,8 @@ class FirstReadings:
 
         The estimate may come from another table that has this one's patterns: a pooled one, or one without a rater.
         """
+        if isinstance(estimated, Adjudicated):
+            return estimated.values, np.asarray(estimated.probability).astype(np.float32)
         values, chance = decided_values(estimated)
         hard, soft = self.map_of(estimated, values), self.map_of(estimated, chance)
         hard = np.maximum(hard, 0)
@@ -358,6 +369,8 @@ class FirstReadings:
 
         With ``everywhere`` the patterns of the region are looked up outside it as well, which takes one label.
         """
+        if isinstance(estimated, Adjudicated):
+            return values  # nothing is marked outside
         if estimated.tally is not None:
             masks = {column: mask for column, mask in self.masks.items() if column in estimated.tally.columns}
             options, single = self.reading.case.options, self.label is not None
@@ -369,6 +382,8 @@ class FirstReadings:
 
     def paint_runs(self, estimated: Consensus) -> LabelRuns:
         """The runs of the consensus mask, in the values of the masks; 0 outside the region."""
+        if isinstance(estimated, Adjudicated):
+            return read_runs(estimated.values)
         assert estimated.tally is not None
         decided = np.maximum(decided_values(estimated)[0], 0)
         reading = self.reading

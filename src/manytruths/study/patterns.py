@@ -28,7 +28,7 @@ from .case import Counted, Reading
 from .tallied import values_by_pattern
 
 Array = NDArray[Any]
-INSIDE, TRAINED = "region of interest", "training area"
+INSIDE, TRAINED, SETTLED = "region of interest", "training area", "adjudicated"
 """Columns that are no masks."""
 
 
@@ -120,7 +120,8 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
     areas = reading.training_areas if judged else {}
     # algorithms may share an area
     trained = {column: _area(TRAINED, id(area)) for column, area in areas.items()}
-    arrays = {**reading.masks, **judged, **reading.references, **inside}
+    settled = {} if case.decisions is None else {_area(SETTLED): reading.adjudicated.runs.hide(reading.adjudicated.void)}
+    arrays = {**reading.masks, **judged, **reading.references, **inside, **settled}
     arrays |= {trained[column]: is_marked(area) for column, area in areas.items()}
     try:
         table = tally(arrays, unit=reading.grid.item_size, void=options.void, foreground=options.foreground)
@@ -144,7 +145,10 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
         ranks={},
         counted=Counted(table.counts, reading.grid),
     )  # fmt: skip
-    return Reading(counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays))
+    return Reading(
+        counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays),
+        values[_area(SETTLED)] if settled else None,
+    )  # fmt: skip
 
 
 def _area(name: str, number: int = 0) -> Column:

@@ -50,7 +50,7 @@ from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
-from ...study.consensus import default_methods
+from ...study.consensus import default_methods, prepare
 from ...study.crew import is_large_case
 from ...study.outlines import NOT_THERE
 from ..agree.case import large_notes
@@ -361,6 +361,7 @@ def fuse(
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
+    study = prepare(study, methods)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True, keeps=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
         measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions, "large_maps": large_maps}
