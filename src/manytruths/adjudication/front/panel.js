@@ -79,12 +79,12 @@ function outlinesPart(session, act) {
     ),
     labelPart(session, act),
     remarksPart(session, act),
-    savePart(session, act, Boolean(session.choice)),
     pageNode("div", { class: "lesser" },
       keyButton(say("act.second"), "Q", () => act("second"), { class: "quiet" }),
       keyButton(say("act.skip"), "S", () => act("skip"), { class: "quiet" }),
       ...(settings.shows ?? []).map((what) => keyButton(say(`show.${what}`), null, () => act("show", what), { class: "quiet" })),
     ),
+    savePart(session, act, Boolean(session.choice)),
   ];
 }
 
@@ -138,9 +138,11 @@ function remarksPart(session) {
   );
 }
 
+// Stays in sight where the panel is long.
 function savePart(session, act, ready) {
   const words = session.adding ? say("act.save_added") : say("act.save");
-  return keyButton(words, "Enter", () => act("save"), { class: "primary", "data-name": "save", ...(ready ? {} : { "aria-disabled": "true" }) });
+  const save = keyButton(words, "Enter", () => act("save"), { class: "primary", "data-name": "save", ...(ready ? {} : { "aria-disabled": "true" }) });
+  return pageNode("div", { class: "foot" }, save);
 }
 
 function drawPart(session, act) {
@@ -158,8 +160,8 @@ function drawPart(session, act) {
     pageNode("div", { class: "choices two" }, strokes),
     labelPart(session, act),
     remarksPart(session, act),
-    savePart(session, act, !drawing.empty),
     pageNode("div", { class: "lesser" }, keyButton(say("draw.leave"), "Esc", () => act("escape"), { class: "quiet" })),
+    savePart(session, act, !drawing.empty),
   ];
 }
 
