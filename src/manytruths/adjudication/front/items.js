@@ -1,0 +1,39 @@
+// A dispute as the page uses it: places are voxels of its block, and a flat image is a volume of one slice.
+
+export function readItem(raw) {
+  const flat = raw.axes === 2;
+  const lift = (list, first) => (flat && list ? [first, ...list] : list);
+  const start = lift(raw.view.start, 0);
+  const stop = lift(raw.view.stop, 1);
+  const view = start.map((from, axis) => [from, stop[axis]]);
+  const axes = flat ? [0, 1, 2] : (raw.display?.axes ?? axesAround(raw.axis ?? 0));
+  const flipped = (!flat && raw.display?.flipped) || [false, false, false];
+  return {
+    ...raw,
+    view,
+    volume: !flat,
+    full: lift(raw.shape, 1),
+    shape: view.map(([from, to]) => to - from),
+    spacing: lift(raw.spacing, 1),
+    centre: lift(raw.centre, 0).map((at, axis) => at - start[axis]),
+    box: lift(raw.box, [0, 1]).map(([from, to], axis) => [from - start[axis], to - start[axis]]),
+    planes: planesOf(axes, flipped, raw.display?.letters ?? null, flat),
+    series: raw.series ?? [""],
+  };
+}
+
+function axesAround(across) {
+  return [across, ...[0, 1, 2].filter((axis) => axis !== across)];
+}
+
+// The plane of the slices, and the two planes across it, upright as the first is.
+function planesOf([across, rows, columns], [flipSlices, flipRows, flipColumns], letters, flat) {
+  const main = { name: "main", across, rows, columns, flipSlices, flipRows, flipColumns, letters };
+  if (flat) return [main];
+  const upright = Boolean(letters) && !flipSlices;
+  return [
+    main,
+    { name: "rows", across: rows, rows: across, columns, flipSlices: flipRows, flipRows: upright, flipColumns, letters: null },
+    { name: "columns", across: columns, rows: across, columns: rows, flipSlices: flipColumns, flipRows: upright, flipColumns: flipRows, letters: null },
+  ];
+}
