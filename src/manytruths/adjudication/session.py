@@ -437,7 +437,8 @@ class Session:
         decision = self._slots.decisions.get(item.slot)
         return {
             "id": id, "number": self._numbers[id], "of": len(self._items), "subject": str(item.subject),
-            "case_name": item.dispute.case if self.settings.names else "", "unit": self.settings.rule.unit, "practice": item.purpose == "practice",
+            "case_name": item.dispute.case if self.settings.names else "", "unit": self.settings.rule.unit,
+            "practice": item.purpose == "practice",
             "status": self.status(item), "stage": self.stage(item), "decision": _as_given(decision),
             "answer": self._slots.looks.get(item.slot, ""),
         }  # fmt: skip
