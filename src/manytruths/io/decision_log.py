@@ -330,7 +330,11 @@ def pack(paths: Sequence[str | Path]) -> bytes:
     """Logs as JSON, to carry them to another machine."""
     logs = [
         {field.name: getattr(content, field.name) for field in fields(content) if field.name != "entries"}
-        | {"entries": [{field.name: getattr(entry, field.name) for field in fields(entry)} for entry in content.entries]}
+        | {
+            "entries": [
+                {field.name: getattr(entry, field.name) for field in fields(entry)} for entry in content.entries
+            ]
+        }
         for content in read_logs(paths)
     ]
     if not logs:
