@@ -325,9 +325,13 @@ def test_rules_for_a_kind(tmp_path):
     found = disputes_of(study)
     border, seen, alone = found["p1"].disputes
     adjudicate(tmp_path / "log", study, lambda d: "none" if d.key == seen.key else None)
-    with DecisionLog.open(tmp_path / "log" / log_name("Ada", "ward"), study=study_digest(study), adjudicator="Ada") as log:
+    with DecisionLog.open(
+        tmp_path / "log" / log_name("Ada", "ward"), study=study_digest(study), adjudicator="Ada"
+    ) as log:
         keys = [seen.key, border.key]
-        append(log, "rule", payload={"kind": "border", "rule": "union", "keys": keys, "cases": dict.fromkeys(keys, "p1")})
+        append(
+            log, "rule", payload={"kind": "border", "rule": "union", "keys": keys, "cases": dict.fromkeys(keys, "p1")}
+        )
     expected = put(put(base_of(study)["p1"], seen, choose(seen, "none")), border, choose(border, "union"))
     assert np.array_equal(fused(study, tmp_path / "out")["p1"], expected)
 

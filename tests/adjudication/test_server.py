@@ -86,6 +86,7 @@ def test_a_decision_is_saved_with_the_pixels_that_were_chosen(tmp_path, study):
         server.look(second)
         drawing = [[1, [5 * SIZE + 5, 3, 6 * SIZE + 5, 3]]]
         assert server.decide(second, "drawn", runs=drawing)[0] == 200
+        assert server.get(f"items/{second}")["decision"]["runs"] == drawing
         assert server.decide(third, "none")[1]["progress"]["done"] == 3
         assert server.stop() == 0
         assert "3 of 8 are decided" in server.printed.replace("\n", " ")

@@ -24,7 +24,7 @@ from ...fusion import Consensus
 from ...io import safe_name
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
-from ...study.adjudicated import Adjudicated
+from ...study.adjudicated import AdjudicatedMap
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
 from ...study.crew import CaseSpread
@@ -83,7 +83,7 @@ def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally
     several = len(reading.masks) > len([c for c in table.columns if c in reading.masks])
     cut = table.region in ("union", "modified_background")
     joint = table
-    decided = {m: estimated for m, estimated in estimates.items() if isinstance(estimated, Adjudicated)}
+    decided = {m: estimated for m, estimated in estimates.items() if isinstance(estimated, AdjudicatedMap)}
     if decided:
         joint = _joint_with_decisions(readings, decided)
     elif several or cut:
@@ -102,7 +102,7 @@ def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally
         return joint  # second readings part the background
 
 
-def _joint_with_decisions(readings: FirstReadings, decided: Mapping[str, Adjudicated]) -> Tally:
+def _joint_with_decisions(readings: FirstReadings, decided: Mapping[str, AdjudicatedMap]) -> Tally:
     """Masks and what adjudicators decided, which no pattern of the masks tells."""
     reading = readings.reading.by_pattern
     case, options = reading.case, reading.case.options
@@ -147,7 +147,7 @@ def _write_maps(
     suffix = large_suffix(readings.reading, plan.large_maps)
     maps: list[tuple[Consensus, Array, Path, bool]] = []
     for method, estimated in estimates.items():
-        if isinstance(estimated, Adjudicated):
+        if isinstance(estimated, AdjudicatedMap):
             yield from _write_decisions(readings.reading, method, folder, suffix)
             continue
         values, chance = decided_values(estimated)
