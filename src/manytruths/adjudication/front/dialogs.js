@@ -59,10 +59,10 @@ export function showList(session) {
 
 function listButton(session, item, done) {
   const here = item.id === session.item?.id;
-  const words = say("list.item", { number: item.number, status: say(`status.${item.status}`) });
+  const words = say("list.item", { number: session.numberOf(item.id), status: say(`status.${item.status}`) });
   return pageNode("button", {
     type: "button", class: `list-item ${item.status}`, "aria-label": words, title: words, "aria-current": here ? "true" : null, autofocus: here, onclick: () => done(item.id),
-  }, String(item.number), pageNode("span", { class: "sign" }, STATUS_SIGNS[item.status] ?? ""));
+  }, String(session.numberOf(item.id)), pageNode("span", { class: "sign" }, STATUS_SIGNS[item.status] ?? ""));
 }
 
 export function askUndo(undoable) {
@@ -104,8 +104,8 @@ export function askFinish(session) {
 
 // One rule for all disputes of a kind that are still open.
 export function askRule(session) {
-  const kinds = session.settings.rules?.kinds ?? ["missed", "label", "border", "tile"];
-  const rules = session.settings.rules?.rules ?? ["majority", "union", "intersection", "none"];
+  const kinds = ["missed", "label", "border", "tile"];
+  const rules = session.settings.rules ?? ["majority", "union", "intersection", "none"];
   return ask(say("rule.title"), (done) => {
     const list = (id, names, words) => pageNode("select", { id, autofocus: id === "rule-kind" }, names.map((name) => pageNode("option", { value: name }, say(`${words}.${name}`))));
     const kind = list("rule-kind", kinds, "rule.kind");

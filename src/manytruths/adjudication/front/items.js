@@ -18,7 +18,7 @@ export function readItem(raw) {
     centre: lift(raw.centre, 0).map((at, axis) => at - start[axis]),
     box: lift(raw.box, [0, 1]).map(([from, to], axis) => [from - start[axis], to - start[axis]]),
     planes: planesOf(axes, flipped, raw.display?.letters ?? null, flat),
-    series: raw.series ?? [""],
+    series: raw.series?.length ? raw.series : [""],
   };
 }
 

@@ -266,7 +266,7 @@ class AdjudicationPage {
     this.stage.root.setAttribute("data-tool", this.tools.tool());
     const { message } = session;
     frame.news.textContent = [message?.words, frame.panel.querySelector("#question")?.textContent].filter(Boolean).join(" ");
-    if (this.stage.main && session.item) this.stage.main.canvas.setAttribute("aria-label", say("stage.picture", { number: session.entry?.number ?? "" }));
+    if (this.stage.main && session.item) this.stage.main.canvas.setAttribute("aria-label", say("stage.picture", { number: session.number }));
     this.showMail();
   }
 
@@ -410,7 +410,7 @@ window.manytruthsAdjudication = {
     if (!session) return { step: "starting" };
     const { scene } = stage;
     return {
-      step: session.step, id: session.item?.id ?? null, number: session.entry?.number ?? null, choice: session.choice, label: session.label, reason: session.reason, tool: session.tool, adding: session.adding,
+      step: session.step, id: session.item?.id ?? null, number: session.number, choice: session.choice, label: session.label, reason: session.reason, tool: session.tool, adding: session.adding,
       letters: session.letters.map(({ letter }) => letter), hidden: [...session.hidden], statuses: session.queue.map(({ status }) => status), progress: session.progress,
       drawn: session.drawing ? session.drawing.values.reduce((sum, value) => sum + (value ? 1 : 0), 0) : null, waiting: adjudicationPage.outbox.unsent, mail: mail.kind,
       camera: structuredClone(scene.camera), point: scene.point, window: scene.window, layout: stage.layout, bare: Boolean(scene.bare), shownAfter: session.shownAfter, opened: session.opened, gone: Boolean(session.gone),

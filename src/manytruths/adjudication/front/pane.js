@@ -3,7 +3,7 @@ import { paintSlice, windowOf } from "./blocks.js";
 import { say } from "./words.js";
 
 const LINE = { thin: 1.25, plain: 2, bold: 2.75, halo: 2 };
-const CROSS = { free: 16, arm: 16 };
+const CROSS = { free: 20, arm: 26 };
 const TAG_DISTANCE = 15;
 const OVERVIEW_SIDE = 112;
 const EDGE = 12;
@@ -64,7 +64,8 @@ export class Pane {
     if (!scene.bare) {
       this.drawMarks(scene, placing);
       this.drawTools(scene, placing);
-      if (scene.cross) this.drawCross(scene, placing);
+      if (scene.item.unit === "tile") this.drawFrame(scene, placing);
+      else if (scene.cross) this.drawCross(scene, placing);
     }
     this.drawGuides(scene, placing);
   }
@@ -177,7 +178,17 @@ export class Pane {
     const free = Math.max(CROSS.free * (this.main ? 1 : 0.6), half + 4);
     const end = free + CROSS.arm * (this.main ? 1 : 0.7);
     const arms = [[1, 0], [-1, 0], [0, 1], [0, -1]].map(([right, down]) => [x + right * free, y + down * free, x + right * end, y + down * end]);
-    this.strokeLines(arms, { colour: "#fff", width: 1.75, opacity: here ? 1 : 0.4 });
+    this.strokeLines(arms, { colour: "#fff", width: 2, opacity: here ? 1 : 0.4 });
+  }
+
+  // What is to be settled at once, where there are no lesions.
+  drawFrame(scene, placing) {
+    const { box } = scene.item;
+    const [[top, bottom], [left, right]] = [box[this.plane.rows], box[this.plane.columns]];
+    const start = this.toScreen(placing, { column: left, row: top });
+    const end = this.toScreen(placing, { column: right, row: bottom });
+    const sides = [[start.x, start.y, end.x, start.y], [end.x, start.y, end.x, end.y], [end.x, end.y, start.x, end.y], [start.x, end.y, start.x, start.y]];
+    this.strokeLines(sides, { colour: "#fff", width: 1.5, opacity: 0.8 });
   }
 
   drawTools(scene, placing) {

@@ -1,5 +1,5 @@
 // The panel beside the stage: the question, and what can be answered.
-import { lineSample } from "./icons.js";
+import { lineSample, pageIcon } from "./icons.js";
 import { keyButton, pageNode } from "./nodes.js";
 import { COMBINED } from "./session.js";
 import { hasWords, say } from "./words.js";
@@ -11,22 +11,22 @@ const DRAW_TOOLS = [["brush", "B"], ["eraser", "E"], ["polygon", "G"]];
 // `act` does what keys do: act(name, argument).
 export function panelContent(session, act) {
   const parts = { loading: loadingPart, look: lookPart, waiting: waitingPart, outlines: outlinesPart, draw: drawPart, done: donePart, end: endPart, empty: emptyPart, failed: failedPart };
-  return [headPart(session), ...parts[session.step](session, act), messagePart(session)].filter(Boolean);
+  return [headPart(session), messagePart(session), ...parts[session.step](session, act)].filter(Boolean);
 }
 
 function headPart(session) {
   const { entry, progress } = session;
   if (!session.item || !entry) return null;
-  const practice = entry.practice;
-  const counted = session.queue.filter((item) => !item.practice);
-  const number = practice ? session.queue.filter((item) => item.practice).indexOf(entry) + 1 : counted.indexOf(entry) + 1;
-  const of = practice ? session.queue.length - counted.length : Math.max(progress.total, counted.length);
-  const subject = entry.subject ?? session.item.subject;
+  const { practice } = entry;
+  const { number } = session;
+  const alike = session.queue.filter((item) => item.practice === practice).length;
+  const of = practice ? alike : Math.max(progress.total, alike);
+  const subject = practice ? null : (entry.subject ?? session.item.subject);
   return pageNode("p", { class: "panel-head" },
     practice ? pageNode("span", { class: "badge" }, say("practice.badge")) : null,
     pageNode("span", {}, say(practice ? "panel.practice" : "panel.number", { number, of })),
     subject ? pageNode("span", { class: "pale" }, say("panel.subject", { subject })) : null,
-    session.item.case_name ? pageNode("span", { class: "pale" }, session.item.case_name) : null,
+    session.item.case ? pageNode("span", { class: "pale" }, session.item.case) : null,
   );
 }
 
@@ -69,7 +69,7 @@ function outlinesPart(session, act) {
   });
   const nothing = [["none", "N", "choose.none"], ["not_evaluable", "X", "choose.not_evaluable"]];
   return [
-    ...question(say("choose.question"), outlines.kind ? kindWords(outlines.kind) : null),
+    ...question(say("choose.question"), outlines.kind === "label" ? say("kind.label") : null),
     rows.length ? pageNode("ul", { class: "letters", "aria-label": say("choose.letters") }, rows) : pageNode("p", { class: "hint" }, say("choose.nobody")),
     rows.length ? pageNode("div", { class: "choices" }, combined) : null,
     pageNode("div", { class: "choices two" }, nothing.map(([choice, key, words]) => keyButton(say(words), key, () => act("choose", choice), pressed(choice)))),
@@ -88,10 +88,6 @@ function outlinesPart(session, act) {
   ];
 }
 
-function kindWords(kind) {
-  return hasWords(`kind.${kind}`) ? say(`kind.${kind}`) : null;
-}
-
 function letterRow(session, act, letter, number) {
   const { labels = [] } = session.settings;
   const choice = `letter:${letter.letter}`;
@@ -106,7 +102,7 @@ function letterRow(session, act, letter, number) {
   const see = pageNode("button", {
     type: "button", class: "see", "data-name": `see ${letter.letter}`, "aria-pressed": hidden ? "false" : "true", "aria-label": say("choose.see", { letter: letter.letter }), title: say("choose.see", { letter: letter.letter }),
     onclick: () => act("toggle", number),
-  }, number < 9 ? String(number + 1) : "·");
+  }, pageIcon("bare"), number < 9 ? String(number + 1) : "");
   return pageNode("li", { class: hidden ? "hidden-letter" : null }, take, see);
 }
 

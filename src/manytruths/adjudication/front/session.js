@@ -53,6 +53,16 @@ export class Session {
     return this.queue.find(({ id }) => id === this.item?.id);
   }
 
+  // As it is shown: practice is counted for itself.
+  numberOf(id) {
+    const entry = this.queue.find((item) => item.id === id);
+    return entry ? this.queue.filter((item) => Boolean(item.practice) === Boolean(entry.practice)).indexOf(entry) + 1 : "";
+  }
+
+  get number() {
+    return this.numberOf(this.item?.id);
+  }
+
   get letters() {
     return this.outlines?.letters ?? [];
   }
@@ -106,7 +116,7 @@ export class Session {
     const images = item.series.map((_, number) => this.backend.image(`/api/items/${id}/image${number ? `?series=${number}` : ""}`));
     const small = part ? this.backend.image(`/api/items/${id}/overview`).catch(() => null) : null;
     const blocks = (await Promise.all(images)).map((buffer) => buffer && liftSeries(readBlock(buffer)));
-    return { item, blocks: blocks.filter((block, number) => block || number === 0), overview: overviewOf(await small) };
+    return { item, blocks: blocks.filter((block, number) => block || number === 0), overview: overviewOf(await small, item.planes[0]) };
   }
 
   async open(id) {
@@ -169,7 +179,7 @@ export class Session {
     this.changed();
     const body = { uuid: crypto.randomUUID(), answer, seconds: this.clock.seconds };
     try {
-      await this.outbox.post(`/api/items/${item.id}/look`, body, { number: item.number });
+      await this.outbox.post(`/api/items/${item.id}/look`, body, { number: this.numberOf(item.id) });
     } catch (error) {
       this.step = "look";
       return this.tell(error.message, true);
@@ -360,7 +370,7 @@ export class Session {
       if (this.shownExtra) marks.unshift(...this.shownExtra);
     }
     if (this.drawing) marks.push({ volume: this.drawing, line: "bold", colour: DRAWN_COLOUR, dash: [], opacity: 1, fill: DRAWN_FILL });
-    stage.change({ marks, cross: step !== "draw" });
+    stage.change({ marks, cross: step === "look" || !outlines?.shown.length });
   }
 
   // --- decisions
@@ -376,7 +386,7 @@ export class Session {
     if (drawn) body.runs = this.labelled(this.drawing.runs());
     this.memory.forget(`draft ${item.id}`);
     this.drawing = null;
-    this.last = { id: item.id, uuid: body.uuid, number: item.number, choice: body.choice };
+    this.last = { id: item.id, uuid: body.uuid, number: this.numberOf(item.id), choice: body.choice };
     this.memory.write("last", this.last);
     await this.leave(item, "done", `/api/items/${item.id}/decide`, body);
   }
@@ -392,7 +402,7 @@ export class Session {
     const runs = this.labelled(this.drawing.runs());
     const body = { uuid: crypto.randomUUID(), item: this.item.id, label: this.drawnLabel, runs, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     this.stopDrawing();
-    this.post("/api/add", body, { number: this.item.number });
+    this.post("/api/add", body, { number: this.number });
     this.tell(say("add.done"));
   }
 
@@ -411,7 +421,7 @@ export class Session {
     const entry = this.entry;
     if (entry) entry.status = status;
     this.loaded.delete(item.id);
-    const sent = this.post(path, body, { number: item.number, id: item.id, decision: body });
+    const sent = this.post(path, body, { number: this.numberOf(item.id), id: item.id, decision: body });
     const next = this.nextOpen();
     if (next === null) await sent;
     await this.open(next ?? this.nextOpen());
@@ -453,7 +463,7 @@ export class Session {
 
   get undoable() {
     const { item } = this;
-    if (item?.decision && this.step === "done") return { id: item.id, uuid: item.decision.uuid, number: item.number, choice: item.decision.choice };
+    if (item?.decision && this.step === "done") return { id: item.id, uuid: item.decision.uuid, number: this.numberOf(item.id), choice: item.decision.choice };
     return this.last;
   }
 
@@ -477,7 +487,7 @@ export class Session {
   async show(what) {
     const { item } = this;
     if (this.step !== "outlines") return;
-    if (!(await this.post(`/api/items/${item.id}/show`, { uuid: crypto.randomUUID(), what }, { number: item.number }))) return;
+    if (!(await this.post(`/api/items/${item.id}/show`, { uuid: crypto.randomUUID(), what }, { number: this.numberOf(item.id) }))) return;
     const extra = await this.patiently(() => this.backend.get(`/api/items/${item.id}/extra?what=${what}`));
     if (this.item !== item) return;
     this.shownExtra = extraMarks(what, extra, item.shape);
@@ -518,10 +528,12 @@ function liftSeries(block) {
   return { ...block, view: lift(block.view), of: block.of?.length === 2 ? [1, ...block.of] : block.of };
 }
 
-function overviewOf(buffer) {
+// A small picture of the whole slice; its rows may be those of the array and not of the picture.
+function overviewOf(buffer, plane) {
   if (!buffer) return null;
   const block = readBlock(buffer);
-  const { frame, shape, values, channels } = block;
+  const { shape, values, channels } = block;
+  const turned = block.axes?.[0] !== undefined && block.axes[0] > block.axes[1] !== plane.rows > plane.columns;
   const picture = document.createElement("canvas");
   [picture.width, picture.height] = [shape[2], shape[1]];
   const data = new ImageData(shape[2], shape[1]);
@@ -530,7 +542,13 @@ function overviewOf(buffer) {
     data.data[4 * at + 3] = 255;
   }
   picture.getContext("2d").putImageData(data, 0, 0);
-  return { picture, frame };
+  if (!turned) return { picture, frame: block.frame };
+  const other = document.createElement("canvas");
+  [other.width, other.height] = [picture.height, picture.width];
+  const context = other.getContext("2d");
+  context.setTransform(0, 1, 1, 0, 0, 0);
+  context.drawImage(picture, 0, 0);
+  return { picture: other, frame: [...block.frame].reverse() };
 }
 
 function boxAround(volumes) {

@@ -32,6 +32,19 @@ export class Stage {
       window: chosen, ruler: null, brush: null, polygon: null, cursor: null, bare: false,
     };
     this.arrange();
+    this.keepInside();
+  }
+
+  // Little is shown beside the block, and it stands in the middle where all of it is seen.
+  keepInside() {
+    const { scene, main } = this;
+    main.measure();
+    for (const [axis, size] of [[main.plane.columns, main.width], [main.plane.rows, main.height]]) {
+      const half = size / (2 * scene.camera.zoom * scene.sides[axis]);
+      const most = scene.item.shape[axis];
+      const least = Math.min(0.8 * half, most / 2);
+      scene.camera.centre[axis] = 2 * half >= most ? most / 2 : Math.min(Math.max(scene.camera.centre[axis], least), most - least);
+    }
   }
 
   // At first so much around the cross as gives an idea of the place, the same for all sizes of lesions.
@@ -159,6 +172,7 @@ export class Stage {
     const room = (axis, size) => (0.72 * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis]);
     scene.camera.zoom = Math.min(scene.camera.zoom, room(columns, main.width), room(rows, main.height));
     scene.camera.centre = box.map(([start, stop]) => (start + stop) / 2);
+    this.keepInside();
     this.request();
   }
 
