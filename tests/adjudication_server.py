@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,11 +52,24 @@ def write_disputed(folder: Path, cases: int = 4, raters: str = "ABC") -> list[st
     return [f"{folder}/masks/{{rater}}/{{case}}.png", "--images", f"{folder}/images/{{case}}.png"]
 
 
+_INDEXED: dict[str, Path] = {}
+"""The first folder in which the disputes of a study were found, by template."""
+
+
+def _copy_index(folder: Path, template: str) -> None:
+    """Take the disputes that an earlier server of the same study has found, as finding them takes a process."""
+    own, first = folder / "manytruths-adjudication/index", _INDEXED.setdefault(template, folder)
+    there = first / "manytruths-adjudication/index"
+    if there != own and there.is_dir() and not own.exists():
+        shutil.copytree(there, own)
+
+
 class Server:
     """``manytruths adjudicate`` in a process; stopped as by Ctrl-C where it still runs."""
 
     def __init__(self, folder: Path, study: list[str], *options: str, who: str = "Ada") -> None:
         self.folder = folder
+        _copy_index(folder, study[0])
         command = [sys.executable, "-m", "manytruths", "adjudicate", *study, "--no-open", "--adjudicator", who]
         if "--port" not in options:
             command += ["--port", "0"]

@@ -42,6 +42,7 @@ from .agreement import (
     volume_difference,
     weighted_kappa,
 )
+from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
@@ -249,6 +250,7 @@ __version__: str
 __all__ = [
     "MRMC",
     "VOID",
+    "Adjudicated",
     "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
@@ -371,6 +373,7 @@ __all__ = [
     "WilliamsIndex",
     "acceptable_region",
     "adjudicate",
+    "adjudicated",
     "agree",
     "agreement_curve",
     "balanced_accuracy",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.errors import CallError, InputError, StudyError, find_name_fault
-from ..io.decision_log import FOLDER, DecisionLog, LogContent, log_name, pack, read_logs
+from ..io.decision_log import FOLDER, DecisionLog, LogContent, log_name, pack, read_logs, same_study
 from ..io.writing import write_errors
 from ..study import Progress, Study
 from ..study.adjudicated import study_digest
@@ -264,7 +264,7 @@ def _last_settings(folder: Path, digest: str, who: str) -> Settings | None:
         return None
     for content in read_logs([path]):
         for entry in reversed(content.entries):
-            if entry.action == "open" and content.study == digest:
+            if entry.action == "open" and same_study(content.study, digest):
                 return Settings.from_payload(entry.payload.get("settings", {}))
     return None
 
@@ -275,7 +275,7 @@ def _read_others(folder: Path, digest: str, who: str) -> tuple[LogContent, ...]:
         return ()
     paths = [path for path in sorted(folder.glob("*.sqlite")) if path.name != log_name(who)]
     logs = read_logs(paths) if paths else ()
-    return tuple(content for content in logs if content.study == digest and content.adjudicator != who)
+    return tuple(content for content in logs if same_study(content.study, digest) and content.adjudicator != who)
 
 
 def _ordered(study: Study, settings: Settings, who: str) -> list[Any]:
@@ -395,7 +395,7 @@ def _serve(
             state = session.progress()
         finally:
             bound.close()
-    note = f"{state['done']} of {state['total']} are decided, {state['left']} are left; run it again to go on where you were"
+    note = f"{state['done']} of {state['total']} are decided, {state['left']} are left; run it again to go on"
     return AdjudicationRun(run.counts, run.disputes, state["done"], state["left"], (path,), (note,))
 
 
@@ -422,7 +422,7 @@ def _refuse_running_loop() -> None:
 
 
 def _write_pack(folder: Path, digest: str, path: Path) -> AdjudicationRun:
-    logs = [each for each in sorted(folder.glob("*.sqlite"))] if folder.is_dir() else []
+    logs = sorted(folder.glob("*.sqlite")) if folder.is_dir() else []
     if not logs:
         raise InputError(f"{folder}: holds no logs to pack; choose the folder with --log")
     from ..io.writing import atomic

@@ -1,8 +1,8 @@
 """The disputes of a study on disk: found in the background, case by case, and read again when the page needs them.
 
-Each case has one file. Its head lists the disputes without pixels; what raters drew follows as runs, and is read for one
-dispute at a time. A file is used again as long as the case, the code and the rule are the same: by the signatures of the
-files that the case was made from, or, where these changed, by their bytes.
+Each case has one file. Its head lists the disputes without pixels; what raters drew follows as runs, and is read for
+one dispute at a time. A file is used again as long as the case, the code and the unit of disputes are the same: by the
+signatures of the files that the case was made from, or, where these changed, by their bytes.
 
 The indexer is a process of its own, so that memory that a large volume needed is free again, and reads one rater's mask
 at a time where a case is large. It ends with the server, however that ends.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import FormatError, InputError, few, one_line
-from ..io.decision_log import DecisionLog, log_name, merge
+from ..io.decision_log import DecisionLog, log_name, merge, same_study
 from ..io.files import check_regular_file
 from ..study import Progress, Study
 from .adjudicate import INDEX, AdjudicationRun, _ordered, _wait
@@ -55,12 +55,12 @@ def merge_files(
             packs.append(each)
     written = list(merge(folder, packs, study=digest)) if packs else []
     notes = [f"{path.name}: merged" for path in written]
-    for each in returned:
-        if each.about.get("study") != digest:
-            raise InputError(f"{each.path}: was made for another study; merge it where that study is")
-        path, lines = _replay(study, digest, folder, each, progress)
+    for made in returned:
+        if not same_study(str(made.about.get("study")), digest):
+            raise InputError(f"{made.path}: was made for another study; merge it where that study is")
+        path, lines = _replay(study, digest, folder, made, progress)
         written.append(path)
-        notes += [*each.notes, *lines]
+        notes += [*made.notes, *lines]
     return AdjudicationRun(written=tuple(dict.fromkeys(written)), notes=tuple(notes))
 
 
@@ -101,6 +101,9 @@ def _replay(
     """Make the requests of a file again, by the code of the server; one that was merged before adds nothing."""
     about = returned.about
     settings = Settings.from_payload(about.get("settings", {}))
+    if returned.codes is not None:
+        # a sheet shows image and outlines beside each other; a first look is an answer, but no condition
+        settings = replace(settings, first_look=False)
     who, machine = returned.adjudicator, returned.machine
     index = Index(folder / INDEX, _ordered(study, settings, str(about.get("for", who))), settings.rule)
     index.load()

@@ -72,10 +72,10 @@ class Settings:
                 raise CallError(f"{name} is {getattr(self, name)}; it is a share of the disputes, from 0 to 1")
         if self.practice < 0:
             raise CallError(f"practice is {self.practice}; it is a number of disputes, 0 for none")
-        for name, known in (("show", SHOWN), ("kinds", KINDS)):
+        for name, option, known in (("show", "show", SHOWN), ("kinds", "only_kind", KINDS)):
             unknown = [each for each in getattr(self, name) if each not in known]
             if unknown:
-                raise CallError(f"{name} knows {', '.join(known)}; got {unknown[0]!r}")
+                raise CallError(f"{option} is {unknown[0]!r}; it is one of {', '.join(known)}")
 
     def as_payload(self) -> dict[str, Any]:
         """As the log has them."""
@@ -87,8 +87,9 @@ class Settings:
         rule = DisputeRule(
             **{k: v for k, v in payload.get("rule", {}).items() if k in DisputeRule.__dataclass_fields__}
         )
-        known = {k: v for k, v in payload.items() if k in cls.__dataclass_fields__ and k != "rule"}
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}, rule=rule)
+        kept = {k: v for k, v in payload.items() if k in cls.__dataclass_fields__}
+        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
+        return cls(**known | {"rule": rule})
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 HOST = "127.0.0.1"
 MOST_BYTES = 4 << 20
 """Of a request: a drawing of all runs that are allowed, with room."""
+MOST_READ = 16 << 20
+"""Of a request that is refused."""
 API = "/api/"
+JSON = "application/json"
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -40,10 +43,6 @@ HEADERS = {
 def make_token() -> str:
     """A token that cannot be guessed."""
     return secrets.token_urlsafe(32)
-
-
-class TooLong(Exception):
-    """A request with more bytes than are read."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,14 @@ class Guard:
         if refusal is not None:
             await _answer(send, *refusal)
             return
-        count = 0
+        body = await _read_body(receive) if scope["method"] == "POST" else b""
+        if body is None:
+            await _answer(send, 413, "too_large", f"a request has at most {MOST_BYTES >> 20} MB")
+            return
+        left = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def bounded() -> Message:
-            nonlocal count
-            message = await receive()
-            count += len(message.get("body", b""))
-            if count > MOST_BYTES:
-                raise TooLong
-            return message
+        async def replay() -> Message:
+            return left.pop() if left else await receive()
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -83,10 +81,7 @@ class Guard:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        try:
-            await self.app(scope, bounded, with_headers)
-        except TooLong:
-            await _answer(send, 413, "too_large", f"a request has at most {MOST_BYTES >> 20} MB")
+        await self.app(scope, replay, with_headers)
 
     def _refuse(self, scope: Scope, headers: list[tuple[str, str]]) -> tuple[int, str, str] | None:
         """Status, code and sentence of a request that is refused; None where it is let through."""
@@ -106,8 +101,8 @@ class Guard:
             return 403, "origin", "this server answers to its own page alone"
         if not self._knows_token([value for name, value in headers if name == "authorization"]):
             return 401, "token", "open the address that the server printed, which carries the token"
-        if method == "POST":
-            return _refuse_body(dict(headers))
+        if method == "POST" and dict(headers).get("content-type", "").partition(";")[0].strip().lower() != JSON:
+            return 415, "type", "requests are JSON"
         return None
 
     @property
@@ -120,13 +115,20 @@ class Guard:
         return hmac.compare_digest(given[0].removeprefix("Bearer ").encode("latin-1"), self.token.encode())
 
 
-def _refuse_body(headers: dict[str, str]) -> tuple[int, str, str] | None:
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return 415, "type", "requests are JSON"
-    length = headers.get("content-length")
-    if length is not None and (not length.isdecimal() or int(length) > MOST_BYTES):
-        return 413, "too_large", f"a request has at most {MOST_BYTES >> 20} MB"
-    return None
+async def _read_body(receive: Receive) -> bytes | None:
+    """The body of a request; None where it is too long, of which some more is read, so that the answer is seen."""
+    parts, count = [], 0
+    while count <= MOST_READ:
+        message = await receive()
+        if message["type"] != "http.request":
+            break
+        part = message.get("body", b"")
+        count += len(part)
+        if count <= MOST_BYTES:
+            parts.append(part)
+        if not message.get("more_body"):
+            break
+    return b"".join(parts) if count <= MOST_BYTES else None
 
 
 async def _answer(send: Send, status: int, code: str, text: str) -> None:

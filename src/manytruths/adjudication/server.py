@@ -155,24 +155,20 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         "items/{id}/outlines": outlines,
         "items/{id}/extra": extra,
     }
-    post: dict[str, Callable[[Request, dict[str, Any]], Any]] = {
-        **{
-            f"items/{{id}}/{name}": lambda request, body, name=name: session.post(
-                f"items/{id_of(request)}/{name}", body
-            )
-            for name in ("look", "show", "decide", "skip", "second")
-        },
-        **{
-            name: lambda request, body, name=name: session.post(name, body)
-            for name in ("undo", "add", "rule", "place", "finish", "reopen")
-        },
-    }
+
+    def nothing(request: Request) -> Any:
+        raise Refused(404, "path", "there is no such request")
+
+    def post(request: Request, body: dict[str, Any]) -> Any:
+        return session.post(request.url.path.removeprefix("/api/"), body)
+
     routes = [
         Route("/", page),
         *(Route(f"/api/{path}", reads(answer)) for path, answer in get.items()),
-        *(Route(f"/api/{path}", writes(answer), methods=["POST"]) for path, answer in post.items()),
+        Route("/api/{path:path}", reads(nothing)),
+        Route("/api/{path:path}", writes(post), methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes), token, port)  # type: ignore[arg-type]
+    return Guard(Starlette(routes=routes), token, port)
 
 
 def serve(app: Guard, bound: socket.socket, ready: Callable[[], None]) -> None:

@@ -437,9 +437,26 @@ class Session:
         decision = self._slots.decisions.get(item.slot)
         return {
             "id": id, "number": self._numbers[id], "of": len(self._items), "subject": str(item.subject),
-            "case": item.dispute.case if self.settings.names else "", "practice": item.purpose == "practice",
-            "status": self.status(item), "stage": self.stage(item), "decision": _as_given(decision),
+            "case_name": item.dispute.case if self.settings.names else "", "unit": self.settings.rule.unit,
+            "practice": item.purpose == "practice",
+            "status": self.status(item), "stage": self.stage(item), "decision": self._given(item, decision),
             "answer": self._slots.looks.get(item.slot, ""),
+        }  # fmt: skip
+
+    def _given(self, item: Item, entry: Entry | None) -> dict[str, Any] | None:
+        """A decision as the page made it, with what was drawn in pixels of the block."""
+        if entry is None:
+            return None
+        payload = entry.payload
+        runs = None
+        if payload.get("choice") == "drawn":
+            view, box = self.shown(item.id).view, tuple((int(low), int(high)) for low, high in payload["box"])
+            painted = paint_drawing(payload["pixels"], shape_of(box), [value for value, _ in payload["pixels"]])
+            runs = list_runs(move_runs(array_runs(painted), box, view.box))
+        return {
+            "choice": payload.get("seen", {}).get("given") or payload.get("choice"), "label": payload.get("label"),
+            "reason": payload.get("reason", ""), "comment": payload.get("comment", ""), "uuid": entry.uuid,
+            "runs": runs,
         }  # fmt: skip
 
     def place_of(self, id: str) -> dict[str, Any]:
@@ -861,18 +878,6 @@ class _Slots:
         """Mean seconds of the last decisions; None where there are fewer than three."""
         last = self.times[-PACE:]
         return round(sum(last) / len(last), 1) if len(last) >= 3 else None
-
-
-def _as_given(entry: Entry | None) -> dict[str, Any] | None:
-    """A decision as the page made it."""
-    if entry is None:
-        return None
-    payload = entry.payload
-    given = payload.get("seen", {}).get("given") or payload.get("choice")
-    return {
-        "choice": given, "label": payload.get("label"), "reason": payload.get("reason", ""),
-        "comment": payload.get("comment", ""), "uuid": entry.uuid, "runs": None,
-    }  # fmt: skip
 
 
 def _overlap(box: Any, other: Sequence[Sequence[int]]) -> bool:

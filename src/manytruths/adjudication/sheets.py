@@ -19,7 +19,8 @@ from .plan import letter
 from .session import ANSWERS, CHOICES, Session
 
 HEADER = (
-    "code", "number", "practice", "letters", "first_look", "decision", "label", "reason", "comment", "adjudicator", "page",
+    "code", "number", "practice", "letters", "first_look", "decision", "label", "reason", "comment", "adjudicator",
+    "page",
 )  # fmt: skip
 PICTURE = 11
 """The column of the picture, behind all others."""
@@ -113,7 +114,7 @@ def _picture(session: Session, id: str) -> io.BytesIO | None:
 
 
 def read_filled(path: Path) -> Returned:
-    """The decisions of a workbook that was filled in; rows that are new are refused, rows that are missing are named."""
+    """The decisions of a workbook that was filled in; cells that mean nothing are refused, all at once."""
     sheet = read_sheet(path)
     wanted = [name for name in ("code", "decision", "adjudicator", "page") if name not in sheet.header]
     if wanted:

@@ -163,6 +163,11 @@ def runs_from_pairs(pairs: Iterable[tuple[int, Iterable[int]]], box: Box) -> Lab
     return _cut_rows(LabelRuns(shape, starts, stops, values)).join()
 
 
+def runs_of_list(flat: Iterable[int], box: Box) -> LabelRuns:
+    """Runs of True from [start, length, …] in a box."""
+    return runs_from_pairs([(1, flat)], box).marks()
+
+
 def _cut_rows(runs: LabelRuns) -> LabelRuns:
     """Runs that end with their row."""
     width = runs.shape[-1]
@@ -203,7 +208,9 @@ def without(runs: LabelRuns, gone: LabelRuns) -> LabelRuns:
     """The parts of runs that lie in no run of another array."""
     if not len(gone) or not len(runs):
         return runs
-    starts, stops, (own, other) = divide_runs([runs, LabelRuns(gone.shape, gone.starts, gone.stops, np.ones(len(gone), bool))])
+    starts, stops, (own, other) = divide_runs(
+        [runs, LabelRuns(gone.shape, gone.starts, gone.stops, np.ones(len(gone), bool))]
+    )
     keep = (own != 0) & ~other
     return LabelRuns(runs.shape, starts[keep], stops[keep], own[keep]).join()
 
@@ -361,7 +368,9 @@ def _painted(entry: Entry, dispute: Dispute | None) -> tuple[LabelRuns, Box] | N
 
 def rule_of(entries: Iterable[Entry]) -> DisputeRule:
     """The rule of the last session that was opened."""
-    last = next((e.payload["rule"] for e in reversed(list(entries)) if e.action == "open" and e.payload.get("rule")), {})
+    last = next(
+        (e.payload["rule"] for e in reversed(list(entries)) if e.action == "open" and e.payload.get("rule")), {}
+    )
     known = {each.name for each in fields(DisputeRule)}
     return DisputeRule(**{name: value for name, value in last.items() if name in known})
 
@@ -400,7 +409,9 @@ def find_logs(study: Study) -> tuple[LogContent, ...]:
     own = study_digest(study)
     for log in logs:
         if not same_study(log.study, own):
-            raise LogError(f"{named}: the log of {log.adjudicator} is of another study: none of its cases is in this one")
+            raise LogError(
+                f"{named}: the log of {log.adjudicator} is of another study: none of its cases is in this one"
+            )
     return logs
 
 
@@ -438,6 +449,8 @@ class AdjudicatedCase:
 
     runs: LabelRuns
     """In the values of the masks; pixels that are not evaluable have the value ``void``."""
+    base: LabelRuns
+    """What the rule makes of the case, without decisions."""
     void: int
     rule: DisputeRule
     found: CaseDisputes
@@ -448,15 +461,15 @@ class AdjudicatedCase:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many disputes are decided, open, in conflict, …"""
-        own = self.standings
         disputes = {dispute.key for dispute in self.found.disputes}
-        by_status = {
-            status: sum(s.status == status for s in own.values()) for status in ("decided", "second", "conflict", "stale")
-        }
+        own = [stand for key, stand in self.standings.items() if key in disputes]
+        every = self.standings.values()
         return {
-            "disputes": len(disputes), **by_status, "open": len(disputes - own.keys()),
-            "not_evaluable": sum(s.choice == "not_evaluable" for s in own.values() if s.status == "decided"),
-            "added": sum(s.holds is not None and s.holds.action == "add" for s in own.values()),
+            "disputes": len(disputes),
+            **{status: sum(s.status == status for s in own) for status in ("decided", "second", "conflict")},
+            "open": len(disputes) - len(own), "stale": sum(s.status == "stale" for s in every),
+            "not_evaluable": sum(s.choice == "not_evaluable" for s in every if s.holds is not None),
+            "added": sum(s.holds is not None and s.holds.action == "add" for s in every),
         }  # fmt: skip
 
     @property
@@ -530,13 +543,17 @@ class _Mask:
         parts = [kept, painted]
         if away:
             hidden = without(unite(away), unite([painted]))
-            parts = [without(kept, hidden), painted, LabelRuns(shape, hidden.starts, hidden.stops, np.full(len(hidden), void))]
+            parts = [
+                without(kept, hidden),
+                painted,
+                LabelRuns(shape, hidden.starts, hidden.stops, np.full(len(hidden), void)),
+            ]
         top = max((int(part.values.max(initial=0)) for part in parts), default=0)
         kind = np.min_scalar_type(max(top, 1))
         first, *others = [LabelRuns(shape, p.starts, p.stops, p.values.astype(kind)) for p in parts]
         for other in others:
             first = first.join(other)
-        return AdjudicatedCase(first, void, self.rule, self.found, self.stands, tuple(invalid))
+        return AdjudicatedCase(first, self.base, void, self.rule, self.found, self.stands, tuple(invalid))
 
     def _cleared(self, gone: Mapping[int, list[LabelRuns]], decided: Mapping[str, Standing], whole: Box) -> LabelRuns:
         """Pixels of the base that decided lesions of their label hold, and no other lesion of it."""
@@ -571,11 +588,17 @@ def free_value(reading: Reading, painted: LabelRuns) -> int:
     return next(value for value in range(top, 0, -1) if value not in used)
 
 
+def count_changed(made: AdjudicatedCase) -> int:
+    """Pixels in which the adjudicated mask differs from the base."""
+    starts, stops, (own, base) = divide_runs([made.runs, made.base])
+    return int((stops - starts)[own != base].sum())
+
+
 # -- as a consensus --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Adjudicated(Consensus):
+class AdjudicatedMap(Consensus):
     """What adjudicators decided, as a map beside those that are estimated.
 
     Attributes
@@ -607,7 +630,7 @@ class Adjudicated(Consensus):
         return self.values_map
 
 
-def adjudicated_consensus(readings: FirstReadings) -> Adjudicated:
+def adjudicated_consensus(readings: FirstReadings) -> AdjudicatedMap:
     """The adjudicated reference standard, of all labels or of the one that is looked at."""
     reading = readings.reading
     if reading.settled is not None:  # patterns of a large case
@@ -629,13 +652,15 @@ def adjudicated_consensus(readings: FirstReadings) -> Adjudicated:
         "convergence": "done" if done else "unfinished",
     }  # fmt: skip
     if isinstance(values, LabelRuns):
-        return Adjudicated(labels=readings.table.labels, probability=values, hard=values, **fields)  # type: ignore[arg-type]
+        return AdjudicatedMap(labels=readings.table.labels, probability=values, hard=values, **fields)  # type: ignore[arg-type]
     labels = BINARY if readings.label is not None else with_mark(readings.table).labels
     known = {int(value) for value in np.unique(np.ma.getdata(values)[~np.ma.getmaskarray(values)])}
     labels = labels if known <= set(labels.values) else labels.union(Labels(tuple(sorted(known))))
     marked = values != 0
     hard = marked if len(labels) == 2 and labels.background is not None else _codes(values, labels)
-    return Adjudicated(labels=labels, probability=np.ma.filled(marked, False).astype(np.float64), hard=hard, **fields)
+    return AdjudicatedMap(
+        labels=labels, probability=np.ma.filled(marked, False).astype(np.float64), hard=hard, **fields
+    )
 
 
 def _codes(values: Array, labels: Labels) -> Array:

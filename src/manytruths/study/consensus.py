@@ -28,7 +28,7 @@ from ..core.tiles import Band, Where, is_lazy, load, sample
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
-from .adjudicated import METHOD, Adjudicated, adjudicated_consensus, with_decisions
+from .adjudicated import METHOD, AdjudicatedMap, adjudicated_consensus, with_decisions
 from .case import Case, Reading
 from .processes import Progress
 from .study import Study
@@ -357,7 +357,7 @@ class FirstReadings:
 
         The estimate may come from another table that has this one's patterns: a pooled one, or one without a rater.
         """
-        if isinstance(estimated, Adjudicated):
+        if isinstance(estimated, AdjudicatedMap):
             return estimated.values, np.asarray(estimated.probability).astype(np.float32)
         values, chance = decided_values(estimated)
         hard, soft = self.map_of(estimated, values), self.map_of(estimated, chance)
@@ -369,7 +369,7 @@ class FirstReadings:
 
         With ``everywhere`` the patterns of the region are looked up outside it as well, which takes one label.
         """
-        if isinstance(estimated, Adjudicated):
+        if isinstance(estimated, AdjudicatedMap):
             return values  # nothing is marked outside
         if estimated.tally is not None:
             masks = {column: mask for column, mask in self.masks.items() if column in estimated.tally.columns}
@@ -382,7 +382,7 @@ class FirstReadings:
 
     def paint_runs(self, estimated: Consensus) -> LabelRuns:
         """The runs of the consensus mask, in the values of the masks; 0 outside the region."""
-        if isinstance(estimated, Adjudicated):
+        if isinstance(estimated, AdjudicatedMap):
             return read_runs(estimated.values)
         assert estimated.tally is not None
         decided = np.maximum(decided_values(estimated)[0], 0)

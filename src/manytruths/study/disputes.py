@@ -181,12 +181,21 @@ def find_disputes(reading: Reading, rule: DisputeRule | None = None) -> CaseDisp
     masks = _masks(reading)
     tiles = rule.unit == "tile"
     found = _tiles(reading, masks, rule) if tiles else _lesions(reading, masks)
-    ordered = sorted((_sort(each, rule) for each in found), key=lambda each: ([start for start, _ in each.box], each.key))
+    ordered = sorted(
+        (_sort(each, rule) for each in found), key=lambda each: ([start for start, _ in each.box], each.key)
+    )
     disputes = tuple(each for each in ordered if each.kind in KINDS)
     agreed = tuple(each for each in ordered if each.kind not in KINDS)
     unmarked = tuple(_unmarked(reading, masks, ordered))
     return CaseDisputes(
-        case.name, case.subject, case.groups, reading.grid.shape, reading.grid.spacing, disputes, agreed + unmarked, rule
+        case.name,
+        case.subject,
+        case.groups,
+        reading.grid.shape,
+        reading.grid.spacing,
+        disputes,
+        agreed + unmarked,
+        rule,
     )
 
 
@@ -196,7 +205,9 @@ def apply_rule(found: CaseDisputes, rule: DisputeRule) -> CaseDisputes:
         found.rule.unit, found.rule.tile if found.rule.unit == "tile" else 0,
     ):  # fmt: skip
         raise CallError("lesions or tiles are found in the masks; other thresholds alone can be applied afterwards")
-    ordered = sorted((_sort(each, rule) for each in found), key=lambda each: ([start for start, _ in each.box], each.key))
+    ordered = sorted(
+        (_sort(each, rule) for each in found), key=lambda each: ([start for start, _ in each.box], each.key)
+    )
     disputes = tuple(each for each in ordered if each.kind in KINDS)
     agreed = tuple(each for each in ordered if each.kind == "unanimous")
     unmarked = tuple(each for each in found.settled if each.kind == "unmarked")
@@ -432,7 +443,9 @@ def _dispute(
     table, lengths = np.stack(each), stops - starts
     sizes = (table != 0) @ lengths
     voters = len(found_by) + len(missed_by)
-    agreed = (table == table[0]).all(axis=0) & (table[0] != 0) if voters == len(found_by) else np.zeros(len(lengths), bool)
+    agreed = (
+        (table == table[0]).all(axis=0) & (table[0] != 0) if voters == len(found_by) else np.zeros(len(lengths), bool)
+    )
     worst = _worst_dice(table, lengths, sizes, bool(missed_by) and kind == "tile")
     centre = _middle(starts, stops, (table != 0).sum(axis=0), shape)
     return Dispute(
@@ -505,9 +518,7 @@ def _middle(starts: Integers, stops: Integers, votes: Integers, shape: tuple[int
     return (*(int(at[k]) for at in lead), int(nearest[k]))
 
 
-def _digest(
-    case: str, shape: tuple[int, ...], box: tuple[tuple[int, int], ...], drawn: Mapping[str, LabelRuns]
-) -> str:
+def _digest(case: str, shape: tuple[int, ...], box: tuple[tuple[int, int], ...], drawn: Mapping[str, LabelRuns]) -> str:
     """A key of who drew which pixels."""
     digest = hashlib.sha256(f"{case}\0{shape}\0{box}".encode())
     for name in sorted(drawn):

@@ -120,7 +120,9 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
     areas = reading.training_areas if judged else {}
     # algorithms may share an area
     trained = {column: _area(TRAINED, id(area)) for column, area in areas.items()}
-    settled = {} if case.decisions is None else {_area(SETTLED): reading.adjudicated.runs.hide(reading.adjudicated.void)}
+    settled = (
+        {} if case.decisions is None else {_area(SETTLED): reading.adjudicated.runs.hide(reading.adjudicated.void)}
+    )
     arrays = {**reading.masks, **judged, **reading.references, **inside, **settled}
     arrays |= {trained[column]: is_marked(area) for column, area in areas.items()}
     try:

@@ -154,7 +154,9 @@ def export(
         )
     if format == "nnunet":
         folder = _numbered_folder(folder, id, name)
-    return _export_training_set(_open(study, format, consensus), format, folder, options, opening_errors, jobs, progress)
+    return _export_training_set(
+        _open(study, format, consensus), format, folder, options, opening_errors, jobs, progress
+    )
 
 
 def _open(study: Study | str | Path, format: str, consensus: str) -> Study:
