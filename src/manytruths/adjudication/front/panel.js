@@ -189,7 +189,10 @@ function donePart(session, act) {
 function endPart(session, act) {
   const { progress, settings } = session;
   const put = session.queue.filter(({ status }) => status === "skipped" || status === "second");
-  if (settings.finished) return question(say("end.finished"), say("end.finished_hint"));
+  if (settings.finished) {
+    const again = session.backend.file ? null : keyButton(say("reopen.open"), null, () => act("reopen"), { class: "choice" });
+    return [...question(say("end.finished"), say("end.finished_hint")), again];
+  }
   const more = progress.indexed_cases < progress.cases;
   return [
     ...question(more ? say("end.waiting") : say("end.question", { n: progress.done }), more ? say("progress.indexing", { done: progress.indexed_cases, of: progress.cases }) : say("end.hint")),
