@@ -96,5 +96,7 @@ def desk(browser: Any, address: str, name: str = "", **options: Any) -> Iterator
     shown.wait(lambda state: state["step"] not in ("starting", "loading"))
     yield shown
     assert [line for line in shown.said if "Failed to load resource" not in line] == []
-    assert [url for url in shown.asked if not url.startswith((address.split("#")[0].rstrip("/"), "blob:", "data:"))] == []
+    assert [
+        url for url in shown.asked if not url.startswith((address.split("#")[0].rstrip("/"), "blob:", "data:"))
+    ] == []
     context.close()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
-
 from pages import Desk, desk
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -146,7 +145,9 @@ def test_reason_and_comment_go_with_the_decision(flat):
 def test_skipped_disputes_come_back_at_the_end(flat):
     flat.at("look")
     flat.press("s")
-    state = flat.wait(lambda state: state["statuses"][0] == "skipped" and state["step"] == "look" and state["number"] == 2)
+    state = flat.wait(
+        lambda state: state["statuses"][0] == "skipped" and state["step"] == "look" and state["number"] == 2
+    )
     for _ in range(len(state["statuses"]) - 1):
         flat.decide("u")
     flat.at("end")
@@ -347,7 +348,11 @@ def test_a_volume_is_drawn_slice_by_slice(volume):
 def contrast(one: str, other: str) -> float:
     def light(colour: str) -> float:
         parts = [int(part) / 255 for part in colour[4:-1].split(",")]
-        return float(np.dot([0.2126, 0.7152, 0.0722], [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]))
+        return float(
+            np.dot(
+                [0.2126, 0.7152, 0.0722], [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+            )
+        )
 
     low, high = sorted((light(one), light(other)))
     return (high + 0.05) / (low + 0.05)
@@ -357,11 +362,15 @@ def contrast(one: str, other: str) -> float:
 def test_controls_have_names_size_and_contrast(scheme, browser, flat_page):
     with desk(browser, flat_page, color_scheme=scheme) as shown:
         shown.look()
-        controls = shown.page.locator("button:visible, select:visible, textarea:visible, summary:visible, input:visible")
+        controls = shown.page.locator(
+            "button:visible, select:visible, textarea:visible, summary:visible, input:visible"
+        )
         for control in controls.all():
             box = control.bounding_box()
             assert min(box["width"], box["height"]) >= 24, control.evaluate("node => node.outerHTML")
-            name = control.evaluate("node => (node.ariaLabel ?? '') + node.textContent + [...node.labels ?? []].map(l => l.textContent)")
+            name = control.evaluate(
+                "node => (node.ariaLabel ?? '') + node.textContent + [...node.labels ?? []].map(l => l.textContent)"
+            )
             assert name.strip(), control.evaluate("node => node.outerHTML")
         for selector in ("#question", ".progress-words", ".field label", ".quiet span", ".panel kbd", ".letter-words"):
             ink, paper = shown.page.locator(selector).first.evaluate(

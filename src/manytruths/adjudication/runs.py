@@ -106,13 +106,11 @@ def crop_drawing(painted: NDArray[np.int64], view: Box, box: Box) -> tuple[Box, 
         bounds.append((low, high))
     whole = tuple(bounds)
     values = np.zeros(shape_of(whole), np.int64)
-    inner = tuple(
-        slice(max(low, start) - low, min(high, stop) - low)
-        for (low, high), (start, stop) in zip(whole, view, strict=True)
-    )
-    outer = tuple(
-        slice(max(low, start) - start, min(high, stop) - start)
-        for (low, high), (start, stop) in zip(whole, view, strict=True)
-    )
-    values[inner] = painted[outer]
+    shared = [(max(low, start), min(high, stop)) for (low, high), (start, stop) in zip(whole, view, strict=True)]
+    if all(first < last for first, last in shared):
+        inner, outer = (
+            tuple(slice(first - start, last - start) for (first, last), (start, _) in zip(shared, other, strict=True))
+            for other in (whole, view)
+        )
+        values[inner] = painted[outer]
     return whole, values
