@@ -78,7 +78,7 @@ def test_keys_choose(key, choice, flat):
     assert flat.press(key)["choice"] in (choice, None)
     button = flat.page.locator(f'[data-name="{choice}"]')
     if flat.state["choice"] is None:
-        expect(flat.page.locator(".message")).to_contain_text("no majority")
+        expect(flat.page.locator(".message")).to_contain_text("tie")
     else:
         expect(button).to_have_attribute("aria-pressed", "true")
     flat.press("Escape")

@@ -102,6 +102,17 @@ export function askFinish(session) {
   });
 }
 
+export function askReopen() {
+  return ask(say("reopen.title"), (done) => {
+    const why = pageNode("input", { type: "text", id: "reopen-why", maxlength: 200, required: true, autofocus: true });
+    return pageNode("form", { onsubmit: (event) => { event.preventDefault(); done(why.value.trim()); } },
+      pageNode("p", {}, say("reopen.why")),
+      pageNode("div", { class: "field" }, pageNode("label", { for: "reopen-why" }, say("reopen.reason")), why),
+      pageNode("button", { type: "submit", class: "primary" }, say("reopen.open")),
+    );
+  });
+}
+
 // One rule for all disputes of a kind that are still open.
 export function askRule(session) {
   const kinds = ["missed", "label", "border", "tile"];

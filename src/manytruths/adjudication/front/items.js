@@ -22,18 +22,31 @@ export function readItem(raw) {
   };
 }
 
+// High and low end of each axis of space, in the order of the picture: from the top, or from the left.
+const SPACE_LETTERS = [["R", "L"], ["A", "P"], ["S", "I"]];
+
 function axesAround(across) {
   return [across, ...[0, 1, 2].filter((axis) => axis !== across)];
 }
 
 // The plane of the slices, and the two planes across it, upright as the first is.
 function planesOf([across, rows, columns], [flipSlices, flipRows, flipColumns], letters, flat) {
-  const main = { name: "main", across, rows, columns, flipSlices, flipRows, flipColumns, letters };
+  const main = { name: planeName(letters) ?? "main", across, rows, columns, flipSlices, flipRows, flipColumns, letters };
   if (flat) return [main];
   const upright = Boolean(letters) && !flipSlices;
+  // the high end of the axis across comes to the top, as the ends of rows and columns come first
+  const vertical = letters && SPACE_LETTERS.find((pair) => !pair.some((letter) => letters.includes(letter)));
+  const [sideways, backwards] = letters ? [[letters[0], letters[1], ...vertical], [letters[2], letters[3], ...vertical]] : [null, null];
   return [
     main,
-    { name: "rows", across: rows, rows: across, columns, flipSlices: flipRows, flipRows: upright, flipColumns, letters: null },
-    { name: "columns", across: columns, rows: across, columns: rows, flipSlices: flipColumns, flipRows: upright, flipColumns: flipRows, letters: null },
+    { name: planeName(sideways) ?? "rows", across: rows, rows: across, columns, flipSlices: flipRows, flipRows: upright, flipColumns, letters: sideways },
+    { name: planeName(backwards) ?? "columns", across: columns, rows: across, columns: rows, flipSlices: flipColumns, flipRows: upright, flipColumns: flipRows, letters: backwards },
   ];
+}
+
+// What a plane is called that has these sides of the patient around it.
+function planeName(letters) {
+  if (!letters) return null;
+  if (!letters.includes("S")) return "axial";
+  return letters.includes("A") ? "sagittal" : "coronal";
 }

@@ -54,6 +54,8 @@ const STAGE_KEYS = {
   },
   done: {},
 };
+// Brighter, darker, narrower, wider.
+const TUNE_KEYS = { PageUp: [0, -20], PageDown: [0, 20], Home: [-20, 0], End: [20, 0] };
 const CURSOR_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const KEY_SHEET = [
@@ -64,22 +66,25 @@ const KEY_SHEET = [
   ]],
   ["draw", [["B  E  G", "tools"], ["[  ]", "size"], ["Z  Y", "strokes"], ["Shift + ↑ ↓ ← →", "cursor"], [".", "touch"], ["Esc", "leave"]]],
   ["see", [
-    ["Space", "bare"], ["1 – 9", "toggle"], ["+  −  0", "zoom"], ["↑ ↓", "slices"], ["W", "window"], ["V", "layout"], ["T", "ruler"], ["wheel", "mouse"],
+    ["Space", "bare"], ["1 – 9", "toggle"], ["+  −  0", "zoom"], ["↑ ↓", "slices"], ["W", "window"], ["Shift + Page ↑ ↓", "level"], ["Shift + Home, End", "width"], ["V", "layout"], ["T", "ruler"], ["wheel", "mouse"],
   ]],
   ["go", [["← →", "step"], ["O", "list"], ["Z", "undo"], ["?", "keys"]]],
 ];
 
 // The action and its argument for a key, or null where the key belongs to the control that has the focus.
 export function actionOfKey(event, stage, letters) {
-  if (event.altKey || event.isComposing) return null;
+  // on many keyboards brackets are typed with AltGr, which looks like Ctrl and Alt
+  const typed = event.getModifierState?.("AltGraph");
+  if ((event.altKey && !typed) || event.isComposing) return null;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (ownsKey(event.target, key)) return key === "Escape" ? ["leave"] : null;
-  if (event.ctrlKey || event.metaKey) {
+  if ((event.ctrlKey && !typed) || event.metaKey) {
     if (key === "s") return ["file"];
     if (key === "y") return ["redo"];
     return key === "z" ? [event.shiftKey ? "redo" : stage === "draw" ? "strokes" : "undo", -1] : null;
   }
   if (event.shiftKey && CURSOR_KEYS[key]) return ["cursor", CURSOR_KEYS[key]];
+  if (event.shiftKey && TUNE_KEYS[key]) return ["tune", TUNE_KEYS[key]];
   if (event.shiftKey && key === "p" && stage === "outlines") return ["add"];
   if (event.shiftKey && key === "z" && stage === "draw") return ["strokes", 1];
   if (/^[1-9]$/.test(key)) return ["toggle", Number(key) - 1];

@@ -2,7 +2,7 @@
 import { FileBackend } from "./backend-file.js";
 import { ServerBackend } from "./backend-server.js";
 import { WorkClock } from "./clock.js";
-import { askFinish, askName, askRule, askUndo, dialogIsOpen, showKeys, showList } from "./dialogs.js";
+import { askFinish, askName, askReopen, askRule, askUndo, dialogIsOpen, showKeys, showList } from "./dialogs.js";
 import { watchPane } from "./gestures.js";
 import { pageIcon } from "./icons.js";
 import { actionOfKey } from "./keys.js";
@@ -115,6 +115,11 @@ function actionsOf(page) {
       session.savePlace();
       page.focusStage();
     },
+    tune: ([right, down]) => {
+      if (!stage.scene.item) return;
+      stage.dragWindow(right, down);
+      session.savePlace();
+    },
     cursor: (by) => tools.moveCursor(by),
     touch: () => stage.scene.item && tools.touch(),
     step: (by) => (session.item ? session.stepBy(by) : session.open(session.firstOpen())),
@@ -134,6 +139,10 @@ function actionsOf(page) {
     finish: async () => {
       const signed = await askFinish(session);
       if (signed) await session.finish(signed.name, signed.meaning);
+    },
+    reopen: async () => {
+      const reason = await askReopen();
+      if (reason) await session.reopen(reason);
     },
     file: () => page.saveFile(),
     load: () => page.loadFile(),
@@ -244,7 +253,7 @@ class AdjudicationPage {
     const letters = this.session.letters.filter(({ volume }) => volume).map(({ letter }) => letter);
     const action = actionOfKey(event, stageName, letters);
     if (!action) return;
-    if (event.repeat && !["slice", "zoom", "cursor", "brush"].includes(action[0])) return event.preventDefault();
+    if (event.repeat && !["slice", "zoom", "cursor", "brush", "tune"].includes(action[0])) return event.preventDefault();
     event.preventDefault();
     this.act(...action);
   }

@@ -7,6 +7,8 @@ const CROSS = { free: 20, arm: 26 };
 const TAG_DISTANCE = 15;
 const OVERVIEW_SIDE = 112;
 const EDGE = 12;
+// Of the tools that lie on the main pane.
+const TOOLS_WIDTH = 54;
 const SHOWN_SMOOTH = 4;
 
 export class Pane {
@@ -234,7 +236,7 @@ export class Pane {
   drawGuides(scene, placing) {
     const { letters } = this.plane;
     if (letters) {
-      const places = [[EDGE, this.height / 2, "left"], [this.width - EDGE, this.height / 2, "right"], [this.width / 2, EDGE + 8, "center"], [this.width / 2, this.height - EDGE, "center"]];
+      const places = [[this.main ? TOOLS_WIDTH : EDGE, this.height / 2, "left"], [this.width - EDGE, this.height / 2, "right"], [this.width / 2, EDGE + 8, "center"], [this.width / 2, this.height - EDGE, "center"]];
       letters.forEach((letter, side) => this.words(letter, places[side][0], places[side][1], { align: places[side][2], colour: "#b9bdc6", weight: 600 }));
     }
     if (this.main) this.drawScale(scene, placing);
@@ -279,6 +281,7 @@ export class Pane {
     const frame = known?.frame ?? [[0, picture.height], [0, picture.width]];
     const tall = (picture.height * Math.abs(placing.down)) / (picture.width * Math.abs(placing.across));
     const [wide, high] = tall > 1 ? [OVERVIEW_SIDE / tall, OVERVIEW_SIDE] : [OVERVIEW_SIDE, OVERVIEW_SIDE * tall];
+    if (this.width < 4 * wide) return;
     const [left, top] = [this.width - wide - EDGE, EDGE];
     context.save();
     context.translate(plane.flipColumns ? left + wide : left, plane.flipRows ? top + high : top);

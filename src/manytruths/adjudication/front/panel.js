@@ -79,12 +79,12 @@ function outlinesPart(session, act) {
     ),
     labelPart(session, act),
     remarksPart(session, act),
-    savePart(session, act, Boolean(session.choice)),
     pageNode("div", { class: "lesser" },
       keyButton(say("act.second"), "Q", () => act("second"), { class: "quiet" }),
       keyButton(say("act.skip"), "S", () => act("skip"), { class: "quiet" }),
       ...(settings.shows ?? []).map((what) => keyButton(say(`show.${what}`), null, () => act("show", what), { class: "quiet" })),
     ),
+    savePart(session, act, Boolean(session.choice)),
   ];
 }
 
@@ -138,9 +138,11 @@ function remarksPart(session) {
   );
 }
 
+// Stays in sight where the panel is long.
 function savePart(session, act, ready) {
   const words = session.adding ? say("act.save_added") : say("act.save");
-  return keyButton(words, "Enter", () => act("save"), { class: "primary", "data-name": "save", ...(ready ? {} : { "aria-disabled": "true" }) });
+  const save = keyButton(words, "Enter", () => act("save"), { class: "primary", "data-name": "save", ...(ready ? {} : { "aria-disabled": "true" }) });
+  return pageNode("div", { class: "foot" }, save);
 }
 
 function drawPart(session, act) {
@@ -158,8 +160,8 @@ function drawPart(session, act) {
     pageNode("div", { class: "choices two" }, strokes),
     labelPart(session, act),
     remarksPart(session, act),
-    savePart(session, act, !drawing.empty),
     pageNode("div", { class: "lesser" }, keyButton(say("draw.leave"), "Esc", () => act("escape"), { class: "quiet" })),
+    savePart(session, act, !drawing.empty),
   ];
 }
 
@@ -187,7 +189,10 @@ function donePart(session, act) {
 function endPart(session, act) {
   const { progress, settings } = session;
   const put = session.queue.filter(({ status }) => status === "skipped" || status === "second");
-  if (settings.finished) return question(say("end.finished"), say("end.finished_hint"));
+  if (settings.finished) {
+    const again = session.backend.file ? null : keyButton(say("reopen.open"), null, () => act("reopen"), { class: "choice" });
+    return [...question(say("end.finished"), say("end.finished_hint")), again];
+  }
   const more = progress.indexed_cases < progress.cases;
   return [
     ...question(more ? say("end.waiting") : say("end.question", { n: progress.done }), more ? say("progress.indexing", { done: progress.indexed_cases, of: progress.cases }) : say("end.hint")),

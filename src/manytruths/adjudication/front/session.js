@@ -11,7 +11,7 @@ const AHEAD = 2;
 const KEPT_ITEMS = 6;
 const RETRY_MILLISECONDS = 1500;
 const CHOICE_FILL = "rgb(255 255 255 / 0.16)";
-const DRAWN_FILL = "rgb(92 192 245 / 0.3)";
+const DRAWN_FILL = "rgb(92 192 245 / 0.17)";
 const FAINT = 0.32;
 const BRUSH_SHARE = 0.012;
 export const COMBINED = ["union", "intersection", "majority"];
@@ -35,6 +35,7 @@ export class Session {
     if (place.window) this.stage.scene.window = place.window;
     if (place.zoom) this.stage.scene.camera.zoom = place.zoom;
     if (place.layout) this.stage.layout = place.layout;
+    if (this.settings.finished) return this.showEnd();
     const known = this.queue.find((item) => item.id === wanted && item.status === "open");
     await this.open(known?.id ?? this.firstOpen());
   }
@@ -187,13 +188,15 @@ export class Session {
     item.stage = "outlines";
     if (this.item !== item) return;
     this.clock.restart();
-    const preset = { no_lesion: "none", not_evaluable: "not_evaluable" }[answer];
-    await this.showOutlines(preset);
+    item.answer = answer;
+    await this.showOutlines();
     this.changed();
   }
 
-  async showOutlines(preset = null) {
+  // Who saw no lesion confirms that by one key.
+  async showOutlines() {
     const { item } = this;
+    const preset = { no_lesion: "none", not_evaluable: "not_evaluable" }[item.answer] ?? null;
     const outlines = await this.patiently(() => this.backend.get(`/api/items/${item.id}/outlines`)).catch((error) => this.fail(error));
     if (this.item !== item) return;
     this.outlines = this.readOutlines(outlines);
@@ -502,6 +505,12 @@ export class Session {
     this.settings.finished = true;
     this.showEnd();
     return true;
+  }
+
+  async reopen(reason) {
+    if (!(await this.post("/api/reopen", { uuid: crypto.randomUUID(), reason }, {}))) return;
+    await this.refresh();
+    await this.open(this.firstOpen());
   }
 
   async applyRule(body) {

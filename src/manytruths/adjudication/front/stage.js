@@ -71,7 +71,7 @@ export class Stage {
     shown.forEach(([plane, series], number) => {
       const pane = this.panes[number];
       pane.set({ plane: planes[plane], series, factor: 1, main: number === 0 });
-      const name = this.layout === "series" ? this.scene.item.series[series] : this.layout === "planes" && number ? say(`plane.${planes[plane].name}`) : "";
+      const name = this.layout === "series" ? this.scene.item.series[series] : this.layout === "planes" ? say(`plane.${planes[plane].name}`) : "";
       pane.name.textContent = name ?? "";
     });
     this.scene.panes = shown.length;
@@ -126,7 +126,7 @@ export class Stage {
       const shown = name === null ? say("window.own") : say(`window.${name}`);
       parts.push(say("stage.window", { name: shown, level: roundFor((low + high) / 2, high - low), width: roundFor(high - low, high - low) }));
     }
-    return parts.join(" · ");
+    return parts.join("\n");
   }
 
   // --- moving
