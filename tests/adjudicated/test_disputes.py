@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import ndimage
+from tests.adjudicated.logs import disputes_of, square, three_readers
 
 import manytruths as mt
 from manytruths import CallError, InputError
@@ -18,7 +19,6 @@ from manytruths.study.disputes import (
     count_disputes,
     find_disputes,
 )
-from tests.adjudicated.logs import disputes_of, square, three_readers
 
 
 def study_of(masks, **options):
@@ -158,7 +158,11 @@ def test_labels_in_one_place_are_one_dispute():
 
 def test_who_did_not_rate_is_no_reason_for_a_dispute():
     size = (40, 40)
-    masks = {"A": square(size, (5, 15, 5, 15)), "B": square(size, (5, 15, 5, 15)), "C": square(size, (0, 40, 0, 20), value=9)}
+    masks = {
+        "A": square(size, (5, 15, 5, 15)),
+        "B": square(size, (5, 15, 5, 15)),
+        "C": square(size, (0, 40, 0, 20), value=9),
+    }
     study = mt.Study.from_arrays({"p": masks, "q": {"A": masks["A"], "B": masks["B"]}}, void=9)
     found = disputes_of(study)
     assert not found["p"].disputes

@@ -91,7 +91,12 @@ def test_what_is_no_entry_is_refused(path):
 def test_entries_are_never_changed_or_removed(path):
     fill(path)
     connection = sqlite3.connect(path)
-    for statement in ("UPDATE entries SET payload = '{}'", "DELETE FROM entries", "UPDATE log SET study = 'x'", "DELETE FROM log"):
+    for statement in (
+        "UPDATE entries SET payload = '{}'",
+        "DELETE FROM entries",
+        "UPDATE log SET study = 'x'",
+        "DELETE FROM log",
+    ):
         with pytest.raises(sqlite3.IntegrityError, match="never"):
             connection.execute(statement)
     connection.close()
@@ -161,7 +166,7 @@ def test_a_second_server_is_told_where_the_first_runs(path):
             opened(path)
         assert (refused.value.pid, refused.value.address) == (os.getpid(), "http://127.0.0.1:8123")
         log.set_address("http://127.0.0.1:9")
-        with pytest.raises(LogInUse, match="127.0.0.1:9;"):
+        with pytest.raises(LogInUse, match=r"127\.0\.0\.1:9;"):
             opened(path)
         assert read_log(path).entries == ()  # reading is always possible
     opened(path).close()
@@ -251,7 +256,9 @@ def test_other_logs_are_refused(path, tmp_path):
 def test_a_schema_is_migrated_forward_and_a_newer_one_refused(path, monkeypatch):
     before = fill(path)
     monkeypatch.setattr(
-        decision_log, "MIGRATIONS", (*decision_log.MIGRATIONS, "ALTER TABLE log ADD COLUMN note TEXT NOT NULL DEFAULT '';\n")
+        decision_log,
+        "MIGRATIONS",
+        (*decision_log.MIGRATIONS, "ALTER TABLE log ADD COLUMN note TEXT NOT NULL DEFAULT '';\n"),
     )
     # a log that is only read stays as it is
     assert read_log(path).entries == tuple(before)

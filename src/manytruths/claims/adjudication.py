@@ -239,9 +239,7 @@ def _consider_blinding(log: ClaimLog, facts: Adjudication, table: TableIndex) ->
     }[named]
     looked = round(row.value * (row.n or 0))
     if looked == row.n:
-        first = (
-            f"{they} looked first at the bare image and answered whether there was a lesion before they saw outlines"
-        )
+        first = f"{they} answered from the bare image whether there was a lesion, before they saw outlines"
     elif looked:
         share = compose("in {} of {} decisions, {} looked at the bare image before the outlines were shown",
                         table.quote(row, 0, percent=True, interval=False), number_word(row.n or 0), they)  # fmt: skip
