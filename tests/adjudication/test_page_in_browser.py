@@ -311,9 +311,9 @@ def test_zoom_pan_and_ruler(flat):
 def test_the_window_stays_from_dispute_to_dispute(flat):
     flat.at("look")
     flat.press("w")
-    assert flat.state["window"] == {"name": "percentile"}
+    assert flat.state["window"]["name"] == "percentile"
     flat.decide("u")
-    assert flat.state["window"] == {"name": "percentile"}
+    assert flat.state["window"]["name"] == "percentile"
     flat.drag((40, 40), (48, 44), button="right")
     window = flat.state["window"]
     assert window["name"] is None
@@ -331,7 +331,7 @@ def test_slices_and_planes_of_a_volume(volume):
     assert sum(changed) == 1
     assert volume.press("v")["layout"] == "one"
     volume.press("w")
-    assert volume.state["window"] == {"name": "lung"}
+    assert volume.state["window"]["name"] == "lung"
 
 
 def test_a_volume_is_drawn_slice_by_slice(volume):

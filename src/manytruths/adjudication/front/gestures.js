@@ -43,7 +43,7 @@ export function watchPane(stage, pane, tools) {
       const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
       if (other) pinch(stage, pane, before, now, other);
     } else if (doing === "window") {
-      stage.dragWindow(now.x - before.x, now.y - before.y);
+      stage.dragWindow(now.x - before.x, now.y - before.y, pane.series);
     } else if (doing === "pan") {
       if (travelled > TAP_PIXELS) stage.panBy(pane, now.x - before.x, now.y - before.y);
     } else if (doing === "tool") {

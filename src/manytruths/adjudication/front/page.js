@@ -298,13 +298,14 @@ class AdjudicationPage {
     frame.tools.querySelector("[data-tool=layout]").hidden = stage.layouts.length < 2;
     const names = stage.windowNames;
     frame.windows.parentElement.hidden = !names.length;
-    const chosen = stage.scene.window?.name === null ? [["", say("window.own")]] : [];
+    const now = stage.scene.blocks[0] ? stage.windowOf(0).name : null;
+    const chosen = now === null ? [["", say("window.own")]] : [];
     const options = [...chosen, ...names.map((name) => [name, say(`window.${name}`)])];
     if (frame.windows.dataset.names !== options.join()) {
       frame.windows.dataset.names = options.join();
       frame.windows.replaceChildren(...options.map(([value, words]) => pageNode("option", { value }, words)));
     }
-    frame.windows.value = stage.scene.window?.name === null ? "" : names.includes(stage.scene.window?.name) ? stage.scene.window.name : (names[0] ?? "");
+    frame.windows.value = now ?? "";
   }
 
   showSlices() {
@@ -422,7 +423,7 @@ window.manytruthsAdjudication = {
       step: session.step, id: session.item?.id ?? null, number: session.number, choice: session.choice, label: session.label, reason: session.reason, tool: session.tool, adding: session.adding,
       letters: session.letters.map(({ letter }) => letter), hidden: [...session.hidden], statuses: session.queue.map(({ status }) => status), progress: session.progress,
       drawn: session.drawing ? session.drawing.values.reduce((sum, value) => sum + (value ? 1 : 0), 0) : null, waiting: adjudicationPage.outbox.unsent, mail: mail.kind,
-      camera: structuredClone(scene.camera), point: scene.point, window: scene.window, layout: stage.layout, bare: Boolean(scene.bare), shownAfter: session.shownAfter, opened: session.opened, gone: Boolean(session.gone),
+      camera: structuredClone(scene.camera), point: scene.point, window: scene.item && scene.blocks[0] ? stage.windowOf(0) : null, layout: stage.layout, bare: Boolean(scene.bare), shownAfter: session.shownAfter, opened: session.opened, gone: Boolean(session.gone),
       polygon: scene.polygon?.length ?? 0, ruler: Boolean(scene.ruler), cursor: scene.cursor ?? null,
     };
   },

@@ -102,7 +102,7 @@ export class Pane {
   }
 
   pictureOf(scene, block, slice) {
-    const ends = windowOf(block, scene.window);
+    const ends = windowOf(block, scene.own[scene.item.series[this.series]] ?? scene.window);
     const key = [scene.item.id, this.series, this.plane.across, slice, ends.low, ends.high].join(" ");
     if (this.kept.key !== key) this.kept = { key, picture: paintSlice(block, this.plane, slice, ends) };
     return this.kept.picture;

@@ -26,7 +26,7 @@ function headPart(session) {
     practice ? pageNode("span", { class: "badge" }, say("practice.badge")) : null,
     pageNode("span", {}, say(practice ? "panel.practice" : "panel.number", { number, of })),
     subject ? pageNode("span", { class: "pale" }, say("panel.subject", { subject })) : null,
-    session.item.case ? pageNode("span", { class: "pale" }, session.item.case) : null,
+    session.item.case_name ? pageNode("span", { class: "pale" }, session.item.case_name) : null,
   );
 }
 

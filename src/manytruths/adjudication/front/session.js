@@ -10,6 +10,7 @@ import { say } from "./words.js";
 const AHEAD = 2;
 const KEPT_ITEMS = 6;
 const RETRY_MILLISECONDS = 1500;
+const MESSAGE_MILLISECONDS = 6000;
 const CHOICE_FILL = "rgb(255 255 255 / 0.16)";
 const DRAWN_FILL = "rgb(92 192 245 / 0.17)";
 const FAINT = 0.32;
@@ -33,6 +34,7 @@ export class Session {
     const wanted = this.state.place?.item;
     const place = this.state.place ?? {};
     if (place.window) this.stage.scene.window = place.window;
+    if (place.own) this.stage.scene.own = place.own;
     if (place.zoom) this.stage.scene.camera.zoom = place.zoom;
     if (place.layout) this.stage.layout = place.layout;
     if (this.settings.finished) return this.showEnd();
@@ -274,9 +276,17 @@ export class Session {
     this.changed();
   }
 
+  // What is no alarm goes by itself.
   tell(words, alarm = false) {
-    this.message = { words, alarm };
+    const message = { words, alarm };
+    this.message = message;
     this.changed();
+    if (alarm || !words) return;
+    setTimeout(() => {
+      if (this.message !== message) return;
+      this.message = null;
+      this.changed();
+    }, MESSAGE_MILLISECONDS);
   }
 
   // --- drawing
@@ -388,7 +398,6 @@ export class Session {
     const body = { uuid: crypto.randomUUID(), choice: drawn ? "drawn" : this.choice, label: this.label, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     if (drawn) body.runs = this.labelled(this.drawing.runs());
     this.memory.forget(`draft ${item.id}`);
-    this.drawing = null;
     this.last = { id: item.id, uuid: body.uuid, number: this.numberOf(item.id), choice: body.choice };
     this.memory.write("last", this.last);
     await this.leave(item, "done", `/api/items/${item.id}/decide`, body);
@@ -421,6 +430,8 @@ export class Session {
 
   // On to the next dispute while the decision is on its way.
   async leave(item, status, path, body) {
+    this.step = "waiting";
+    this.drawing = null;
     const entry = this.entry;
     if (entry) entry.status = status;
     this.loaded.delete(item.id);
@@ -522,10 +533,10 @@ export class Session {
   }
 
   savePlace() {
-    const { camera, window: chosen } = this.stage.scene;
+    const { camera, window: chosen, own } = this.stage.scene;
     clearTimeout(this.placing);
     this.placing = setTimeout(() => {
-      const place = { item: this.item?.id, zoom: camera.zoom, window: chosen, layout: this.stage.layout };
+      const place = { item: this.item?.id, zoom: camera.zoom, window: chosen, own, layout: this.stage.layout };
       this.backend.post("/api/place", place).catch(() => null);
     }, 400);
   }

@@ -11,7 +11,7 @@ const LAYOUTS = ["planes", "one", "series"];
 export class Stage {
   constructor(root) {
     this.root = root;
-    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, window: null };
+    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, window: null, own: {} };
     this.layout = "planes";
     this.panes = [];
     new ResizeObserver(() => this.request()).observe(root);
@@ -121,10 +121,9 @@ export class Stage {
     const slices = item.full[pane.plane.across];
     if (slices > 1) parts.push(say("stage.slice", { at: pane.slice(this.scene) + item.view[pane.plane.across][0] + 1, of: slices }));
     const block = blocks[pane.series];
-    if (block && pane.main && (block.windows.length || this.scene.window?.name === null)) {
-      const { name, low, high } = windowOf(block, this.scene.window);
-      const shown = name === null ? say("window.own") : say(`window.${name}`);
-      parts.push(say("stage.window", { name: shown, level: roundFor((low + high) / 2, high - low), width: roundFor(high - low, high - low) }));
+    if (block && (pane.main || this.layout === "series") && (block.windows.length || this.scene.own[this.scene.item.series[pane.series]])) {
+      const { low, high } = this.windowOf(pane.series);
+      parts.push(say("stage.window", { level: roundFor((low + high) / 2, high - low), width: roundFor(high - low, high - low) }));
     }
     return parts.join("\n");
   }
@@ -206,27 +205,33 @@ export class Stage {
     return this.scene.blocks?.[0]?.windows.map(({ name }) => name) ?? [];
   }
 
+  // Of a series: the one that was dragged for it, or the one that was chosen for all.
+  windowOf(series) {
+    return windowOf(this.scene.blocks[series], this.scene.own[this.scene.item.series[series]] ?? this.scene.window);
+  }
+
   chooseWindow(name) {
-    this.change({ window: { name } });
+    this.change({ window: { name }, own: {} });
   }
 
   nextWindow() {
     const { windowNames: names } = this;
     if (!names.length) return null;
-    const now = names.indexOf(windowOf(this.scene.blocks[0], this.scene.window).name);
+    const now = names.indexOf(this.windowOf(0).name);
     this.chooseWindow(names[(now + 1) % names.length]);
     return names[(now + 1) % names.length];
   }
 
   // To the right wider, downwards darker.
-  dragWindow(right, down) {
-    const block = this.scene.blocks[0];
+  dragWindow(right, down, series = 0) {
+    const block = this.scene.blocks[series];
     if (!block) return;
-    const { low, high } = windowOf(block, this.scene.window);
+    const { low, high } = this.windowOf(series);
     const whole = block.windows.reduce((most, each) => Math.max(most, each.high - each.low), 0) || 255;
     const width = Math.max((high - low) * Math.exp(right / 200), whole / 1000);
     const level = (low + high) / 2 + (down / 400) * Math.max(high - low, whole / 50);
-    this.change({ window: { name: null, low: level - width / 2, high: level + width / 2 } });
+    const own = { name: null, low: level - width / 2, high: level + width / 2 };
+    this.change({ own: { ...this.scene.own, [this.scene.item.series[series]]: own } });
   }
 }
 
