@@ -90,3 +90,51 @@ def adjudicate(
 def append(log: DecisionLog, action: str, **more: Any) -> Entry:
     """An entry under a new uuid."""
     return log.append(action, uuid=str(uuid.uuid4()), **more)
+
+
+def session(
+    folder: Path,
+    study: mt.Study,
+    *,
+    name: str = "Ada",
+    rule: DisputeRule | None = None,
+    decide: Callable[[Dispute], str] = lambda dispute: "union",
+    controls: int = 3,
+    wrong: int = 1,
+    repeats: int = 2,
+    changed: int = 1,
+    purpose: str = "dispute",
+    finish: bool = False,
+) -> Path:
+    """What a server would write: first looks, decisions, controls (some overturned) and repeats (some changed)."""
+    rule = rule or DisputeRule()
+    path = folder / log_name(name, "ward")
+    settings = {"order": "subject", "first_look": True, "names": False, "seed": 7, "role": "first"}
+    with DecisionLog.open(path, study=study_digest(study), adjudicator=name, machine="ward") as log:
+        append(log, "open", payload={"rule": asdict(rule), "seed": 7, "settings": settings})
+        found = disputes_of(study, rule)
+        disputes = [each for case in found.values() for each in case.disputes]
+        agreed = [each for case in found.values() for each in case.settled][:controls]
+
+        def settle(each: Dispute, choice: str, what: str, looks: str, seconds: float) -> None:
+            drawn: dict[str, Any] = {}
+            if choice == "drawn":
+                drawn = {"drawn": [[1, [0, each.shape[-1]]]]}
+            slot = {"key": each.key, "purpose": what}
+            append(log, "look", item=each.key, case=each.case, payload={"answer": looks, "seconds": 2.0, **slot})
+            payload = decide_payload(
+                each, choice, rule=rule, seconds=seconds, purpose=what, seen={"answer": looks, "names": False}, **drawn
+            )
+            append(log, "decide", item=each.key, case=each.case, payload=payload)
+
+        for number, each in enumerate(disputes):
+            choice = decide(each)
+            settle(each, choice, purpose, "no_lesion" if choice == "none" else "lesion", 10.0 + number)
+        for number, each in enumerate(agreed):
+            right, other = ("union", "none") if each.drawn else ("none", "drawn")
+            settle(each, other if number < wrong else right, "control", "lesion", 8.0)
+        for number, each in enumerate(disputes[:repeats]):
+            settle(each, "none" if number < changed else decide(each), "repeat", "lesion", 6.0)
+        if finish:
+            append(log, "finish", payload={"name": f"Dr. {name}", "meaning": "approved"})
+    return path

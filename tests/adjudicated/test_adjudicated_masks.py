@@ -1,10 +1,11 @@
-"""What ``fuse --consensus adjudicated`` writes: exactly the pixels that were chosen or drawn, and the rule elsewhere."""
+"""What ``fuse --consensus adjudicated`` writes: exactly the pixels that were chosen or drawn; elsewhere the rule."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
+from tests.adjudicated.logs import adjudicate, append, disputes_of, square, three_readers, write_study
 
 import manytruths as mt
 from manytruths.core import tiles
@@ -12,7 +13,6 @@ from manytruths.io import files, read_mask, zarr_store
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
 from manytruths.study.adjudicated import add_payload, standings, study_digest
 from manytruths.study.disputes import DisputeRule, choose
-from tests.adjudicated.logs import adjudicate, append, disputes_of, square, three_readers, write_study
 
 
 def fused(study, out, **options):
@@ -104,7 +104,7 @@ def test_tiles_of_structures_without_lesions(tmp_path):
     study = mt.Study.open(write_study(tmp_path / "m", cases), decisions=str(tmp_path / "log"))
     rule = DisputeRule(unit="tile", tile=32, below="vote:any")
     found = disputes_of(study, rule)["eye"]
-    assert found.disputes and {dispute.kind for dispute in found.disputes} == {"tile"}
+    assert {dispute.kind for dispute in found.disputes} == {"tile"}
     assert all(start % 32 == 0 for dispute in found.disputes for start, _ in dispute.box)
     adjudicate(tmp_path / "log", study, lambda dispute: "rater:B", rule=rule)
     expected = base_of(study, "vote:any")["eye"]
@@ -323,7 +323,7 @@ def test_stale_only_where_the_pixels_of_its_own_lesion_changed(tmp_path):
 def test_rules_for_a_kind(tmp_path):
     study = mt.Study.open(write_study(tmp_path / "m", three_readers()), decisions=str(tmp_path / "log"))
     found = disputes_of(study)
-    border, seen, alone = found["p1"].disputes
+    border, seen, _ = found["p1"].disputes
     adjudicate(tmp_path / "log", study, lambda d: "none" if d.key == seen.key else None)
     with DecisionLog.open(
         tmp_path / "log" / log_name("Ada", "ward"), study=study_digest(study), adjudicator="Ada"

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from adjudication_server import Server, painted
 from manytruths.adjudication import blocks
 from manytruths.adjudication.blocks import Images, choose_view, find_windows, map_view, pack_block
-from manytruths.adjudication.runs import array_runs, crop_drawing, list_runs, move_runs, paint_drawing
+from manytruths.adjudication.runs import clip_runs, crop_drawing, paint_drawing
+from manytruths.core.boxed_runs import runs_to_pairs
 from manytruths.core.errors import CallError, ManytruthsError
+from manytruths.core.runs import read_runs
 from manytruths.io import Location
 from study_folders import write_nifti, write_png
 
@@ -73,10 +75,10 @@ def test_runs_move_as_pixels_do(case):
     whole = np.zeros([20] * values.ndim, int)
     whole[tuple(slice(*ends) for ends in box)] = values
     expected = whole[tuple(slice(*ends) for ends in view)]
-    moved = move_runs(array_runs(values), box, view)
+    moved = clip_runs(read_runs(values), box, view)
     assert (moved[...] == expected).all()
-    assert (painted(list_runs(moved), expected.shape) == expected).all()
-    drawn = paint_drawing(list_runs(moved), expected.shape, (1, 2))
+    assert (painted(runs_to_pairs(moved), expected.shape) == expected).all()
+    drawn = paint_drawing(runs_to_pairs(moved), expected.shape, (1, 2))
     assert (drawn == expected).all()
     outer, inside = crop_drawing(drawn, view, box)
     whole[:] = 0

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.boxed_runs import Box
 from ..core.errors import CallError
-from ..core.runs import LabelRuns, read_runs
+from ..core.runs import LabelRuns
 
-Box = tuple[tuple[int, int], ...]
 MOST_RUNS = 200_000
 """Of one drawing; more is refused."""
 
@@ -21,7 +21,7 @@ def shape_of(box: Box) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in box)
 
 
-def move_runs(runs: LabelRuns, box: Box, view: Box) -> LabelRuns:
+def clip_runs(runs: LabelRuns, box: Box, view: Box) -> LabelRuns:
     """Runs in a box as runs in another one; what lies outside of it is left out."""
     shape = shape_of(view)
     if not len(runs):
@@ -40,20 +40,6 @@ def move_runs(runs: LabelRuns, box: Box, view: Box) -> LabelRuns:
         rows = rows * shape[axis] + places[axis]
     starts, stops = rows * shape[-1] + first, rows * shape[-1] + last
     return LabelRuns(shape, starts[inside], stops[inside], runs.values[inside])
-
-
-def list_runs(runs: LabelRuns) -> list[list[Any]]:
-    """Runs as JSON: [[value, [start, length, …]], …]."""
-    listed = []
-    for value in np.unique(runs.values).tolist():
-        own = runs.select(runs.values == value)
-        listed.append([int(value), np.stack([own.starts, own.lengths], axis=1).reshape(-1).tolist()])
-    return listed
-
-
-def array_runs(values: NDArray[Any]) -> LabelRuns:
-    """The runs of an array in memory."""
-    return read_runs(np.ascontiguousarray(values))
 
 
 def paint_drawing(drawn: Any, shape: Sequence[int], allowed: Sequence[int]) -> NDArray[np.int64]:

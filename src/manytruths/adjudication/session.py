@@ -20,8 +20,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..core.boxed_runs import runs_from_pairs, runs_to_pairs
 from ..core.errors import CallError, InputError, ManytruthsError, one_line
-from ..core.runs import LabelRuns
+from ..core.runs import read_runs
 from ..io import Location
 from ..io.decision_log import Entry, LogContent
 from ..io.images import probe
@@ -29,7 +30,7 @@ from ..io.writing import atomic
 from ..shape.display import Display
 from ..shape.grid import Grid
 from ..study import Case, Study
-from ..study.adjudicated import decide_payload, standings
+from ..study.adjudicated import add_payload, decide_payload, standings
 from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
 from .blocks import Images, Source, View, choose_view, map_view, pack_block, slices_of
 from .index import Index
@@ -43,7 +44,7 @@ from .plan import (
     order_subjects,
     shuffle_raters,
 )
-from .runs import array_runs, crop_drawing, list_runs, move_runs, paint_drawing, shape_of
+from .runs import clip_runs, crop_drawing, paint_drawing, shape_of
 
 ANSWERS = ("lesion", "no_lesion", "not_evaluable")
 CHOICES = ("union", "intersection", "majority", "none", "not_evaluable", "drawn")
@@ -451,8 +452,7 @@ class Session:
         runs = None
         if payload.get("choice") == "drawn":
             view, box = self.shown(item.id).view, tuple((int(low), int(high)) for low, high in payload["box"])
-            painted = paint_drawing(payload["pixels"], shape_of(box), [value for value, _ in payload["pixels"]])
-            runs = list_runs(move_runs(array_runs(painted), box, view.box))
+            runs = runs_to_pairs(clip_runs(runs_from_pairs(payload["pixels"], box), box, view.box))
         return {
             "choice": payload.get("seen", {}).get("given") or payload.get("choice"), "label": payload.get("label"),
             "reason": payload.get("reason", ""), "comment": payload.get("comment", ""), "uuid": entry.uuid,
@@ -555,7 +555,7 @@ class Session:
             letters.append({
                 "letter": letter(number), "name": rater if self.settings.names else None, "found": drawn is not None,
                 "rated": rater not in dispute.not_rated_by,
-                "runs": [] if drawn is None else list_runs(move_runs(drawn, dispute.box, view.box)),
+                "runs": [] if drawn is None else runs_to_pairs(clip_runs(drawn, dispute.box, view.box)),
             })  # fmt: skip
         choices = {name: self._choice(dispute, name, view) for name in ("majority", "union", "intersection")}
         kind = "" if item.dispute.kind in ("unanimous", "unmarked") else item.dispute.kind
@@ -566,7 +566,7 @@ class Session:
             pixels = choose(dispute, name)
         except CallError:
             return {"runs": None, "tie": True}
-        return {"runs": list_runs(move_runs(array_runs(pixels), dispute.box, view.box))}
+        return {"runs": runs_to_pairs(clip_runs(read_runs(pixels), dispute.box, view.box))}
 
     def raters(self, item: Item) -> list[str]:
         """Raters of the case in the order of their letters."""
@@ -594,7 +594,7 @@ class Session:
             for runs in dispute.drawn.values():
                 votes += runs[...] != 0
             most = len(dispute.found_by) + len(dispute.missed_by)
-            return {"what": what, "most": most, "runs": list_runs(move_runs(array_runs(votes), box, view))}
+            return {"what": what, "most": most, "runs": runs_to_pairs(clip_runs(read_runs(votes), box, view))}
         if what == "consensus":
             return {"what": what, "method": self.settings.rule.below, "runs": self._consensus(shown.case, view)}
         return {"what": what, "letters": self._algorithms(shown.case, view)}
@@ -603,13 +603,13 @@ class Session:
         from ..study.consensus import consensus
 
         values = consensus(case, self.settings.rule.below).values
-        return list_runs(array_runs(np.asarray(values[slices_of(view)])))
+        return runs_to_pairs(read_runs(np.asarray(values[slices_of(view)])))
 
     def _algorithms(self, case: Case, view: Any) -> list[dict[str, Any]]:
         shown = []
         for column in case.predictions:
             array = case.prediction(column, None)
-            shown.append({"name": str(column), "runs": list_runs(array_runs(np.asarray(array[slices_of(view)])))})
+            shown.append({"name": str(column), "runs": runs_to_pairs(read_runs(np.asarray(array[slices_of(view)])))})
         return shown
 
     # -- what the page says ----------------------------------------------------------------------------
@@ -678,7 +678,7 @@ class Session:
             view = self.shown(item.id).view
             painted = self._painted(body, dispute, view)
             box, values = crop_drawing(painted, view.box, dispute.box)
-            more = {"drawn": list_runs(array_runs(values)), "box": box}
+            more = {"drawn": runs_to_pairs(read_runs(values)), "box": box}
         label = body.get("label")
         if label is not None and label not in self.values(dispute):
             raise Refused(422, "label", f"label {label!r} is none of the study")
@@ -741,13 +741,16 @@ class Session:
                 raise Refused(422, "runs", "nothing was drawn")
             centre = tuple((start, start) for start, _ in view.box)
             box, values = _cropped(painted, view, centre)
-            runs = array_runs(values)
-            payload = {
-                "key": item_id("added", uuid, item.dispute.case), "purpose": "dispute", "kind": "added",
-                "label": body.get("label"), "choice": "drawn", "box": box, "domain": _flat(runs),
-                "pixels": list_runs(runs), "old": "", "reason": _text(body, "reason"),
-                "comment": _text(body, "comment"), "seconds": _seconds(body) or 0.0, "seen": {"beside": item.id},
-            }  # fmt: skip
+            label = body.get("label")
+            if label is not None and label not in self.values():
+                raise Refused(422, "label", f"label {label!r} is none of the study")
+            pairs = runs_to_pairs(read_runs(values if label is None else np.where(values > 0, label, 0)))
+            drawn = [(int(value), flat) for value, flat in pairs]
+            payload = add_payload(
+                item_id("added", uuid, item.dispute.case), box, drawn, comment=_text(body, "comment"),
+                seconds=_seconds(body) or 0.0, seen={"beside": item.id},
+            )  # fmt: skip
+            payload |= {"made": self.made} if self.made else {}
             entry = self.log.append("add", uuid=uuid, item=item.id, case=item.dispute.case, payload=payload)
             self._take(entry)
         return self._saved(entry, item)
@@ -918,10 +921,6 @@ def _cropped(painted: Any, view: View, empty: Any) -> tuple[Any, Any]:
         (start + int(m.min()), start + int(m.max()) + 1) for (start, _), m in zip(view.box, marked, strict=True)
     )
     return crop_drawing(painted, view.box, box)
-
-
-def _flat(runs: LabelRuns) -> list[int]:
-    return [int(number) for pair in zip(runs.starts, runs.lengths, strict=True) for number in pair]
 
 
 def _version() -> str:

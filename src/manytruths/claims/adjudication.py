@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SETTLED = ClaimKind(
     "adjudication.settled", "description",
-    "So many of the disputes were settled by so many adjudicators, who are named; the others are open, wait for a second "
-    "adjudicator, or were decided differently by two.",
+    "So many of the disputes were settled by so many adjudicators, who are named; the others are open, wait for a "
+    "second adjudicator, or were decided differently by two.",
     "There are decisions.",
 )  # fmt: skip
 DISPUTES = ClaimKind(
@@ -38,8 +38,8 @@ DISPUTES = ClaimKind(
 )  # fmt: skip
 BLINDING = ClaimKind(
     "adjudication.blinding", "description",
-    "Whether raters were blinded, what else was hidden, what of it was asked for, and whether a first look at the bare image "
-    "came before the outlines.",
+    "Whether raters were blinded, what else was hidden, what of it was asked for, and whether a first look at the bare "
+    "image came before the outlines.",
     "The log says how it was opened.",
 )  # fmt: skip
 ORDER = ClaimKind(
@@ -64,8 +64,8 @@ STALE = ClaimKind(
 )  # fmt: skip
 OWN_MARKS = ClaimKind(
     "adjudication.own_marks", "description",
-    "The adjudicated reference standard is made of the raters' own marks, so that it favours raters whose outlines were "
-    "taken; whether an adjudicator is a rater, too.",
+    "The adjudicated reference standard is made of the raters' own marks, so that it favours raters whose outlines "
+    "were taken; whether an adjudicator is a rater, too.",
     "There are decisions.",
 )  # fmt: skip
 FIRST_LOOK = ClaimKind(
@@ -75,8 +75,8 @@ FIRST_LOOK = ClaimKind(
 )  # fmt: skip
 CONTROLS = ClaimKind(
     "adjudication.controls", "estimate",
-    "So many of the controls, lesions on which all raters agreed and regions that nobody marked, were overturned; or none "
-    "were shown, so that shared misses of the raters remain.",
+    "So many of the controls, lesions on which all raters agreed and regions that nobody marked, were overturned; or "
+    "none were shown, so that shared misses of the raters remain.",
     "There are decisions.", "coverage of the exact interval, where decisions are independent",
 )  # fmt: skip
 INTRA = ClaimKind(
@@ -87,7 +87,8 @@ INTRA = ClaimKind(
 INTER = ClaimKind(
     "adjudication.inter", "estimate",
     "Two adjudicators decided alike about so many of the disputes that both were shown.",
-    "Two adjudicators decided about the same disputes.", "coverage of the exact interval, where decisions are independent",
+    "Two adjudicators decided about the same disputes.",
+    "coverage of the exact interval, where decisions are independent",
 )  # fmt: skip
 RECORD = ClaimKind(
     "adjudication.record", "description",
@@ -95,10 +96,11 @@ RECORD = ClaimKind(
     "There are decisions.",
 )  # fmt: skip
 METHODS = (SETTLED.id, DISPUTES.id, BLINDING.id, ORDER.id)
-QUALITY = (FIRST_LOOK.id, CONTROLS.id, INTRA.id, INTER.id, NOT_EVALUABLE.id, STALE.id, OWN_MARKS.id)
+QUALITY = (CONTROLS.id, INTRA.id, INTER.id, FIRST_LOOK.id, NOT_EVALUABLE.id, STALE.id, OWN_MARKS.id)
 CHOICE_WORDS = {
     "rater": "the outline of a rater", "union": "the union", "intersection": "the intersection",
-    "majority": "the majority", "none": "no lesion", "not_evaluable": "not evaluable", "drawn": "a drawing of their own",
+    "majority": "the majority", "none": "no lesion", "not_evaluable": "not evaluable",
+    "drawn": "a drawing of their own",
 }  # fmt: skip
 SHOWN_WORDS = {"votes": "vote counts", "consensus": "the consensus", "probability": "probability maps",
                "algorithms": "outlines of algorithms", "names": "names of raters"}  # fmt: skip
@@ -138,13 +140,13 @@ def consider_adjudication(log: ClaimLog, facts: Adjudication, table: TableIndex)
     _consider_blinding(log, facts, table)
     _consider_order(log, facts)
     _consider_choices(log, table)
-    _consider_count(log, NOT_EVALUABLE, table, "not_evaluable", _not_evaluable_words)
-    _consider_count(log, STALE, table, "stale", _stale_words)
-    _consider_own_marks(log, facts)
-    _consider_first_look(log, table)
     _consider_controls(log, table)
     _consider_agreement(log, INTRA, table, "intra")
     _consider_agreement(log, INTER, table, "inter")
+    _consider_first_look(log, table)
+    _consider_count(log, NOT_EVALUABLE, table, "not_evaluable", _not_evaluable_words)
+    _consider_count(log, STALE, table, "stale", _stale_words)
+    _consider_own_marks(log, facts)
     _consider_record(log, facts)
 
 
@@ -172,15 +174,12 @@ def _consider_settled(log: ClaimLog, facts: Adjudication, table: TableIndex) -> 
         return
     who = _who(facts)
     for_all = decided >= total
-    rest = [
-        (words, name)
-        for name, words in (
-            ("open", "not decided"), ("second", "waiting for a second adjudicator"),
-            ("conflict", "decided differently by two"),
-        )
+    states = {"open": "not decided", "second": "left to a second adjudicator", "conflict": "decided differently by two"}
+    parts = [
+        compose(f"{{}} {'was' if _value(table, name) == 1 else 'were'} {words}", _whole(table, name))
+        for name, words in states.items()
         if _value(table, name)
-    ]  # fmt: skip
-    parts = [compose("{} {}", _whole(table, name), words) for words, name in rest]
+    ]
     below = BELOW_WORDS.get(facts.rule.below, facts.rule.below)
     tail: Sentence = compose("; {}: there, {} stands", join_parts(parts), below) if parts else ()
     if for_all and not parts:
@@ -240,7 +239,7 @@ def _consider_blinding(log: ClaimLog, facts: Adjudication, table: TableIndex) ->
     }[named]
     looked = round(row.value * (row.n or 0))
     if looked == row.n:
-        first = f"{they} looked first at the bare image and answered whether there was a lesion, before the outlines were shown"
+        first = f"{they} answered from the bare image whether there was a lesion, before they saw outlines"
     elif looked:
         share = compose("in {} of {} decisions, {} looked at the bare image before the outlines were shown",
                         table.quote(row, 0, percent=True, interval=False), number_word(row.n or 0), they)  # fmt: skip
@@ -268,7 +267,8 @@ def _consider_order(log: ClaimLog, facts: Adjudication) -> None:
     seeds = f" ({'seed' if len(facts.seeds) == 1 else 'seeds'} {join_names([str(s) for s in facts.seeds])})"
     practice = ""
     if facts.practice:
-        practice = f", after {spell_count(facts.practice, 'practice decision')} that {'does' if facts.practice == 1 else 'do'} not count"
+        does = "does" if facts.practice == 1 else "do"
+        practice = f", after {spell_count(facts.practice, 'practice decision')} that {does} not count"
     past = (f"disputes were shown {how}{seeds if facts.seeds else ''}{practice}",)
     _both(log, ORDER, past, past)
 
@@ -312,8 +312,8 @@ def _stale_words(one: bool) -> str:
 
 def _consider_own_marks(log: ClaimLog, facts: Adjudication) -> None:
     text = (
-        "the adjudicated reference standard is made of the raters' own marks: numbers of raters against it favour those "
-        "whose outlines were taken"
+        "the adjudicated reference standard is made of the raters' own marks: numbers of raters against it favour "
+        "those whose outlines were taken"
     )
     if facts.also_raters:
         verb = "is a rater" if len(facts.also_raters) == 1 else "are raters"
@@ -336,13 +336,14 @@ def _consider_first_look(log: ClaimLog, table: TableIndex) -> None:
 def _consider_controls(log: ClaimLog, table: TableIndex) -> None:
     row = table.row("controls_overturned", "pooled", "", "", "", "")
     if row is None:
-        text = ("no controls were shown, so that it is not known whether lesions on which all raters agreed would have been "
-                "confirmed, and lesions that all raters missed remain unseen")  # fmt: skip
+        text = ("no controls were shown, so that it is not known whether lesions on which all raters agreed would have "
+                "been confirmed, and lesions that all raters missed remain unseen")  # fmt: skip
         _both(log, CONTROLS, (text,), (text,))
         return
     parts = list(_control_parts(table))
     now = compose(
-        f"of {number_word(row.n or 0)} controls ({{}}), {{}} {'was' if row.n == 1 else 'were'} overturned", join_parts(parts),
+        f"of {number_word(row.n or 0)} controls ({{}}), {{}} {'was' if row.n == 1 else 'were'} overturned",
+        join_parts(parts),
         table.quote(row, 0, percent=True),
     )  # fmt: skip
     _both(log, CONTROLS, now, now)
@@ -384,6 +385,6 @@ def _consider_record(log: ClaimLog, facts: Adjudication) -> None:
     text += f"last digest{'s are' if several else ' is'} {'; '.join(logs)}"
     for who, name, meaning, utc in facts.finished:
         words = f" ({meaning})" if meaning else ""
-        text += f". {name or who} finished the log of {who} at {utc}{words}"
+        text += f". {name or who} finished the log of {who} on {utc[:10]} at {utc[11:16]} UTC{words}"
     text += ". Names are self-declared"
     _both(log, RECORD, (text,), (text,))

@@ -182,7 +182,7 @@ def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> C
 
 def _need_decisions(*_: object, **__: object) -> Consensus:
     raise CallError(
-        "adjudicated is what adjudicators decided about the cases of a study, and no estimate of masks; give it a study or "
+        "adjudicated is what adjudicators decided about cases of a study, and no estimate of masks; give it a study or "
         "one of its cases"
     )
 

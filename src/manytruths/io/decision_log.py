@@ -2,8 +2,8 @@
 
 Entries are appended and never changed: triggers refuse it, and each entry has a SHA-256 digest over itself and the
 digest before, so that a change by other means is found. That makes the log tamper-evident, not tamper-proof: who can
-write the file can write another one with new digests, which is why the last digest stands in the report. Names are those
-that people gave themselves.
+write the file can write another one with new digests, which is why the last digest stands in the report. Names are
+those that people gave themselves.
 
 An entry is on the disk when :meth:`DecisionLog.append` returns (journal DELETE, synchronous EXTRA).
 """
@@ -136,8 +136,8 @@ class LogContent:
             digest = entry_digest(digest, entry)
             if entry.number != number or entry.digest != digest or entry.uuid in seen:
                 raise LogError(
-                    f"{source or 'the log'}: entry {number} does not fit the digests: it, or one before it, was changed "
-                    "or removed after it was written; use a copy of the file from before"
+                    f"{source or 'the log'}: entry {number} does not fit the digests: it, or one before it, was "
+                    "changed or removed after it was written; use a copy of the file from before"
                 )
             seen.add(entry.uuid)
         return digest
@@ -323,7 +323,8 @@ def _from_pack(log: Mapping[str, Any]) -> LogContent:
     head = [log[name] for name in ("id", "study", "adjudicator", "machine", "created")]
     if not all(isinstance(value, str) for value in head):
         raise ValueError("head")
-    return LogContent(*head, entries)
+    identifier, study, adjudicator, machine, created = head
+    return LogContent(identifier, study, adjudicator, machine, created, entries)
 
 
 def pack(paths: Sequence[str | Path]) -> bytes:
@@ -377,8 +378,8 @@ def _free_path(folder: Path, content: LogContent) -> Path:
 def _refuse_other_study(content: LogContent, study: str, path: object = "") -> None:
     if not same_study(content.study, study):
         raise LogError(
-            f"{path or 'a pack'}: the log of {one_line(content.adjudicator)} is of another study: none of its cases is in "
-            "this one; name another folder with --log DIR"
+            f"{path or 'a pack'}: the log of {one_line(content.adjudicator)} is of another study: none of its cases is "
+            "in this one; name another folder with --log DIR"
         )
 
 
@@ -588,15 +589,17 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> None:
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    *head, payload, digest = row
-    return Entry(*head, json.loads(payload), digest)
+    number, uuid, utc, adjudicator, machine, version, action, item, case, payload, digest = row
+    return Entry(number, uuid, utc, adjudicator, machine, version, action, item, case, json.loads(payload), digest)
 
 
 def _content(connection: sqlite3.Connection) -> LogContent:
     rows = connection.execute("SELECT id, study, adjudicator, machine, created FROM log").fetchall()
     if len(rows) != 1:
         raise LogError("the file is no log of decisions, or is damaged")
-    return LogContent(*rows[0], tuple(map(_entry, connection.execute(f"{_SELECT} ORDER BY number"))))
+    identifier, study, adjudicator, machine, created = rows[0]
+    entries = tuple(map(_entry, connection.execute(f"{_SELECT} ORDER BY number")))
+    return LogContent(identifier, study, adjudicator, machine, created, entries)
 
 
 @contextmanager

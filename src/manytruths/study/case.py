@@ -29,7 +29,8 @@ from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_st
 from .options import Options
 
 if TYPE_CHECKING:
-    from .adjudicated import AdjudicatedCase, CaseDecisions
+    from .adjudicated import CaseDecisions
+    from .adjudicated_masks import AdjudicatedCase
     from .crew import CaseSpread
     from .named_lesions import NamedLesion
     from .outlines import Outlines
@@ -488,7 +489,7 @@ class Reading:
     @cached_property
     def adjudicated(self) -> AdjudicatedCase:
         """The adjudicated reference standard, where the case has decisions."""
-        from .adjudicated import adjudicate_case
+        from .adjudicated_masks import adjudicate_case
 
         return adjudicate_case(self)
 

@@ -28,7 +28,8 @@ from ..core.tiles import Band, Where, is_lazy, load, sample
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
-from .adjudicated import METHOD, AdjudicatedMap, adjudicated_consensus, with_decisions
+from .adjudicated import METHOD, with_decisions
+from .adjudicated_masks import AdjudicatedMap, adjudicated_consensus
 from .case import Case, Reading
 from .processes import Progress
 from .study import Study
@@ -51,7 +52,7 @@ def default_methods(study: Study) -> tuple[str, ...]:
 
 
 def prepare(study: Study, methods: Sequence[str]) -> Study:
-    """The study as methods of consensus need it: with the decisions of adjudicators where one of them is adjudicated."""
+    """The study as methods of consensus need it: with the decisions of adjudicators for ``adjudicated``."""
     return with_decisions(study) if METHOD in methods and not any(case.decisions for case in study) else study
 
 

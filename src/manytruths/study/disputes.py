@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.boxed_runs import crop_runs
 from ..core.columns import Column
 from ..core.errors import CallError, InputError
 from ..core.mask_arrays import HIDDEN
@@ -214,6 +215,10 @@ def apply_rule(found: CaseDisputes, rule: DisputeRule) -> CaseDisputes:
     return replace(found, disputes=disputes, settled=agreed + unmarked, rule=rule)
 
 
+def _place(dispute: Dispute) -> tuple[Any, ...]:
+    return [start for start, _ in dispute.box], dispute.key
+
+
 def _sort(dispute: Dispute, rule: DisputeRule) -> Dispute:
     """The dispute with its kind by a rule."""
     if dispute.kind in ("label", "missed", "unmarked"):
@@ -262,8 +267,9 @@ def _lesions(reading: Reading, masks: Mapping[Column, LabelRuns | None]) -> Iter
         answer = [FOUND if FOUND in own else MISSED if MISSED in own else -1 for own in codes.T.tolist()]
         drawn = {names[rater]: _runs_of(parts[rater], reading.grid.shape) for rater in sorted(parts)}
         found_by, missed_by, not_rated_by = (
-            tuple(name for name, code in zip(names, answer, strict=True) if code == wanted) for wanted in (FOUND, MISSED, -1)
-        )  # fmt: skip
+            tuple(name for name, code in zip(names, answer, strict=True) if code == wanted)
+            for wanted in (FOUND, MISSED, -1)
+        )
         labels = {k for k, _ in members}
         kind = "label" if len(labels) > 1 else "missed" if missed_by else "border"
         label = values[members[0][0]] if several and len(labels) == 1 else None
@@ -391,7 +397,8 @@ def _tiles(reading: Reading, masks: Mapping[Column, LabelRuns | None], rule: Dis
     for at in _marked_tiles(list(there.values()), shape, side):
         box = tuple((place * side, min(n, (place + 1) * side)) for place, n in zip(at, shape, strict=True))
         where = tuple(slice(*part) for part in box)
-        drawn, missed, unrated = {}, [], [str(column) for column in masks if column not in there]
+        drawn, missed = dict[str, LabelRuns](), list[str]()
+        unrated = [str(column) for column in masks if column not in there]
         for column, runs in there.items():
             tile = runs[where]
             hidden = tile == HIDDEN
@@ -448,9 +455,10 @@ def _dispute(
     )
     worst = _worst_dice(table, lengths, sizes, bool(missed_by) and kind == "tile")
     centre = _middle(starts, stops, (table != 0).sum(axis=0), shape)
+    case = reading.case
     return Dispute(
-        _digest(reading.case.name, reading.grid.shape, box, drawn), reading.case.name, reading.case.subject, kind, label,
-        box, tuple(at + start for at, (start, _) in zip(centre, box, strict=True)), float(sizes.mean()), worst,
+        _digest(case.name, reading.grid.shape, box, drawn), case.name, case.subject, kind, label, box,
+        tuple(at + start for at, (start, _) in zip(centre, box, strict=True)), float(sizes.mean()), worst,
         _worst_distance(list(drawn.values()), reading.grid.spacing),
         float(1 - lengths[agreed].sum() / lengths.sum()), found_by, missed_by, not_rated_by, drawn,
     )  # fmt: skip
@@ -464,20 +472,6 @@ def _box_of(several: Iterable[LabelRuns]) -> tuple[tuple[int, int], ...]:
         low.append([int(at.min()) for at in (*lead, column)])
         high.append([*(int(at.max()) + 1 for at in lead), int((column + runs.lengths).max())])
     return tuple(zip(np.min(low, axis=0).tolist(), np.max(high, axis=0).tolist(), strict=True))
-
-
-def crop_runs(runs: LabelRuns, box: Sequence[tuple[int, int]]) -> LabelRuns:
-    """Runs in the coordinates of a box that holds all of them."""
-    return move_runs(runs, tuple(-start for start, _ in box), tuple(stop - start for start, stop in box))
-
-
-def move_runs(runs: LabelRuns, by: Sequence[int], shape: tuple[int, ...]) -> LabelRuns:
-    """Runs moved within or into an array of another shape, which must hold all of them."""
-    places = [at + step for at, step in zip(np.unravel_index(runs.starts, runs.shape), by, strict=True)]
-    starts = np.zeros(len(runs), np.int64)
-    for place, n in zip(places, shape, strict=True):
-        starts = starts * n + place
-    return LabelRuns(shape, starts, starts + runs.lengths, runs.values)
 
 
 def _worst_dice(table: Array, lengths: Integers, sizes: Integers, missed: bool) -> float:
@@ -494,7 +488,7 @@ def _worst_dice(table: Array, lengths: Integers, sizes: Integers, missed: bool) 
 
 def _worst_distance(drawn: Sequence[LabelRuns], spacing: Sequence[float] | None) -> float:
     """The largest Hausdorff distance of any two outlines."""
-    if len(drawn) < 2 or drawn[0].shape and len(drawn[0].shape) not in (2, 3):
+    if len(drawn) < 2 or (drawn[0].shape and len(drawn[0].shape) not in (2, 3)):
         return math.nan
     small = math.prod(drawn[0].shape) <= DENSE
     surfaces = [extract_surface(runs[...] != 0 if small else runs.marks(), spacing) for runs in drawn]
@@ -624,7 +618,7 @@ def _decide(dispute: Dispute, choice: str, table: Array, lengths: Integers) -> A
         # where two labels have equally many votes, the one that was drawn most
         drawn = (votes * lengths).sum(axis=1)
         order = np.argsort(-drawn, kind="stable")
-        return labels[order][votes[order].argmax(axis=0)]
+        return np.asarray(labels[order][votes[order].argmax(axis=0)])
     rated, against = len(dispute.raters), len(dispute.raters) - votes.sum(axis=0)
     contested = top < rated
     if 2 * len(dispute.found_by) == rated:
@@ -657,8 +651,8 @@ def count_disputes(
                 counts[limit][_sort(dispute, rules[limit]).kind] += 1
     return tuple(
         DisputeCount(
-            limit, min_mm, *(count[kind] for kind in (*KINDS, "unanimous")),
-            minutes=sum(count[kind] for kind in KINDS) * seconds_each / 60,
+            limit, min_mm, count["missed"], count["label"], count["border"], count["tile"], count["unanimous"],
+            sum(count[kind] for kind in KINDS) * seconds_each / 60,
         )
         for limit, count in counts.items()
     )  # fmt: skip

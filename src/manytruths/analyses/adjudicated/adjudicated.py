@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ...claims.adjudication import Adjudication, consider_adjudication
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
-from ...claims.sentences import counted
-from ...core.undefined import Note
+from ...claims.sentences import counted, join_names
 from ...io.decision_log import LogContent
 from ...io.result_tables import DataTable, PlainTable
 from ...study import Progress, Study
@@ -92,9 +91,7 @@ class Adjudicated(Result):
             METHOD, [self.tables["adjudication"]],  # type: ignore[list-item]
             cases=len(self.study), subjects=len(self.study.subjects), raters=list(self.study.rater_names),
             adjudicators=list(self.record.adjudicators), settings=self.settings,
-            logs=[{"adjudicator": log.adjudicator, "machine": log.machine, "entries": len(log.entries), "digest": log.digest}
-                  for log in self.logs],
-            notes=list(self.notes),
+            logs=[_log_facts(log) for log in self.logs], notes=list(self.notes),
         )  # fmt: skip
 
     def describe(self) -> str:
@@ -111,6 +108,12 @@ class Adjudicated(Result):
             screen.print(line, markup=False, highlight=False)
 
 
+def _log_facts(log: LogContent) -> dict[str, Any]:
+    return {
+        "adjudicator": log.adjudicator, "machine": log.machine, "entries": len(log.entries), "digest": log.digest
+    }  # fmt: skip
+
+
 class _Masks(Mapping[str, NDArray[Any]]):
     """The masks of a study by case, each read when it is asked for."""
 
@@ -118,7 +121,8 @@ class _Masks(Mapping[str, NDArray[Any]]):
         self._study = study
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._study[name].read(by_tile=True).adjudicated.mask
+        mask: NDArray[Any] = self._study[name].read(by_tile=True).adjudicated.mask
+        return mask
 
     def __iter__(self) -> Iterator[str]:
         return (case.name for case in self._study)
@@ -208,18 +212,17 @@ def tabulate_adjudicated(
         PlainTable("decisions", HEADER, (decision.record() for decision in record.decisions)),
         adjudication_table(record, cases, rule, settings.level),
     ]
-    return Adjudicated(study, settings, record, cases, Tables(tables), tuple(_notes(study, logs, record, cases)))
+    return Adjudicated(study, settings, record, cases, Tables(tables), tuple(_notes(logs, cases)))
 
 
-def _notes(
-    study: Study, logs: tuple[LogContent, ...], record: Record, cases: Mapping[str, CaseOutcome]
-) -> Iterator[str]:
+def _notes(logs: tuple[LogContent, ...], cases: Mapping[str, CaseOutcome]) -> Iterator[str]:
+    voids: dict[int, list[str]] = {}
     for name, outcome in cases.items():
-        for note in outcome.notes:
-            yield f"case {name}: {note}"
-    known = set(study.rater_names)
-    for who in (name for name in record.adjudicators if name.casefold() in {rater.casefold() for rater in known}):
-        yield Note("adjudicator_is_rater", f"{who} is a rater, too, and settled disputes about their own masks")
+        yield from (f"case {name}: decision {text}" for text in outcome.invalid)
+        if outcome.counts["not_evaluable"]:
+            voids.setdefault(outcome.void, []).append(name)
+    for void, names in voids.items():
+        yield f"what is not evaluable has the value {void} in the masks of {join_names(names)}"
     versions = sorted({entry.version for log in logs for entry in log.entries})
     if len(versions) > 1:
         yield f"the logs were written by several versions of manytruths: {', '.join(versions)}"
@@ -249,7 +252,7 @@ def adjudication_facts(result: Adjudicated) -> Adjudication:
         names=tuple(bool(s["names"]) for s in settings if "names" in s),
         shown=tuple(sorted(seen)),
         practice=sum(d.purpose == "practice" for d in result.record.decisions if d.status != "undone"),
-        digests=tuple((log.adjudicator, log.machine, log.digest) for log in last.values() if log.adjudicator in decided_by),
+        digests=tuple((g.adjudicator, g.machine, g.digest) for g in last.values() if g.adjudicator in decided_by),
         finished=tuple(
             (e.adjudicator, str(e.payload.get("name", "")), str(e.payload.get("meaning", "")), e.utc)
             for log in result.logs if (e := _last_finish(log)) is not None

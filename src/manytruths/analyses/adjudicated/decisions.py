@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...core.boxed_runs import place_runs, runs_of_list, unite
 from ...core.runs import LabelRuns
 from ...io.decision_log import Entry, LogContent
 from ...study import Case
-from ...study.adjudicated import (
-    COUNTED,
-    AdjudicatedCase,
-    choice_of,
-    count_changed,
-    effective,
-    notes_of,
-    place_runs,
-    purpose_of,
-    rule_of,
-    runs_of_list,
-    same_decision,
-    unite,
-)
+from ...study.adjudicated import COUNTED, choice_of, effective, purpose_of, rule_of, same_decision
+from ...study.adjudicated_masks import AdjudicatedCase, count_changed
 from ...study.disputes import Dispute, DisputeRule
 from ...study.disputes import choose as choose_pixels
 
@@ -62,7 +51,8 @@ class CaseOutcome:
     """Pixels that are marked in the adjudicated mask."""
     changed: int
     """Pixels in which it differs from the base."""
-    notes: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()
+    """Decisions that could not be applied, and why."""
 
 
 def settle_case(case: Case) -> CaseOutcome:
@@ -86,7 +76,7 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
         tuple(_facts(dispute, made.base) for dispute in made.found.settled),
         {key: stand.status for key, stand in made.standings.items()},
         {key: stand.holds.uuid for key, stand in made.standings.items() if stand.holds is not None},
-        before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made), notes_of(made),
+        before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made), made.invalid,
     )  # fmt: skip
 
 

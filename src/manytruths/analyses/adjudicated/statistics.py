@@ -10,10 +10,11 @@ from statistics import median
 
 import numpy as np
 
+from ...core.boxed_runs import place_runs, runs_from_pairs
 from ...core.runs import divide_runs
 from ...inference.quantiles import proportion_interval
 from ...io.result_tables import Row, Table
-from ...study.adjudicated import place_runs, runs_from_pairs, same_decision
+from ...study.adjudicated import same_decision
 from ...study.disputes import KINDS, DisputeRule
 from .decisions import CaseOutcome, Decision, Record
 

@@ -142,9 +142,9 @@ def export(
     folder = Path(to)
     if format not in _WRITERS:
         check_consensus(consensus)
-        images = None if series is None else Path(series)
+        images, opened = None if series is None else Path(series), _open(study, format, consensus)
         return export_annotations(
-            _open(study, format, consensus), format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
+            opened, format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
         )  # fmt: skip
     options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
     if format == "nnunet" and disputed == "soft":

@@ -24,7 +24,7 @@ from ...fusion import Consensus
 from ...io import safe_name
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
-from ...study.adjudicated import AdjudicatedMap
+from ...study.adjudicated_masks import AdjudicatedMap
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decided_values
 from ...study.crew import CaseSpread
