@@ -5,6 +5,7 @@ import { BrowserMemory } from "./memory.js";
 
 const PACK_FORMAT = "manytruths-decisions";
 const CALL_DIGITS = 6;
+const [PACE_LEAST, PACE_LAST, PACE_ASSUMED] = [3, 50, 20];
 
 export class FileBackend {
   constructor(data) {
@@ -107,13 +108,14 @@ export class FileBackend {
   progress() {
     const counted = this.data.queue.items.filter((item) => !item.practice);
     const count = (status) => counted.filter((item) => this.status(item.id) === status).length;
-    const spent = [...this.decisions.keys()].map((id) => this.seconds.get(id) ?? 0);
-    const each = spent.length ? spent.reduce((sum, one) => sum + one, 0) / spent.length : (this.data.state.progress.seconds_each ?? 20);
-    const left = count("open");
+    // as the server counts it: a few decisions say nothing about the pace yet
+    const spent = counted.filter(({ id }) => this.decisions.has(id)).map(({ id }) => this.seconds.get(id) ?? 0).slice(-PACE_LAST);
+    const each = spent.length >= PACE_LEAST ? spent.reduce((sum, one) => sum + one, 0) / spent.length : PACE_ASSUMED;
+    const left = count("open") + count("skipped");
     const practice = this.data.queue.items.filter((item) => item.practice && this.status(item.id) === "open").length;
     return {
-      ...this.data.state.progress, total: counted.length, done: count("done"), skipped: count("skipped"), left,
-      seconds_each: each, minutes_left: (left * each) / 60, practice_left: practice,
+      ...this.data.state.progress, total: counted.length, done: count("done") + count("second"), skipped: count("skipped"), left,
+      seconds_each: each, minutes_left: Math.ceil((left * each) / 60), practice_left: practice,
     };
   }
 

@@ -34,6 +34,7 @@ function pageFrame(act) {
   const buttons = pageNode("div", { class: "bar-buttons" },
     keyButton(say("bar.list"), "O", () => act("list"), { class: "bar-button", id: "open-list" }),
     keyButton(say("bar.undo"), "Z", () => act("undo"), { class: "bar-button", id: "undo-last" }),
+    pageNode("button", { type: "button", class: "bar-button", id: "save-file", "aria-keyshortcuts": "Control+S", hidden: true, onclick: () => act("file") }),
     pageNode("details", { class: "menu" }, pageNode("summary", {}, say("bar.more")), pageNode("div", { class: "menu-items", id: "more" })),
     keyButton(say("bar.help"), "?", () => act("keys"), { class: "bar-button", id: "open-keys" }),
   );
@@ -56,7 +57,7 @@ function pageFrame(act) {
     pageNode("main", {}, pageNode("section", { class: "picture", "aria-label": say("stage.label") }, picture, tools, below), panel),
     news,
   );
-  return { ...bar, alarm, picture, tools, windows, slider, below, panel, news, more: document.getElementById("more"), undo: document.getElementById("undo-last") };
+  return { ...bar, alarm, picture, tools, windows, slider, below, panel, news, more: document.getElementById("more"), undo: document.getElementById("undo-last"), fileButton: document.getElementById("save-file") };
 }
 
 // --- what is done
@@ -338,7 +339,7 @@ class AdjudicationPage {
     if (mail.kind === "saved") {
       clearTimeout(this.fading);
       this.fading = setTimeout(() => {
-        if (this.mail.kind === "saved" && !this.backend.file) this.frame.saved.classList.add("faded");
+        if (this.mail.kind === "saved") this.frame.saved.classList.add("faded");
       }, SAVED_MILLISECONDS);
     }
     this.showMail();
@@ -353,7 +354,9 @@ class AdjudicationPage {
     if (mail.kind === "saved") words = mail.about?.number && mail.about.decision ? say("saved.number", { number: mail.about.number }) : say("saved.saved");
     else if (mail.kind === "sending") words = say("saved.sending");
     else if (trouble) words = say("saved.not", { n: mail.waiting });
-    if (this.backend.file && this.backend.unsaved && mail.kind === "saved") words = `${words} ${say("file.unsaved", { n: this.backend.unsaved })}`;
+    const { fileButton } = frame;
+    fileButton.hidden = !this.backend.file;
+    if (this.backend.file) fileButton.replaceChildren(say("file.short"), this.backend.unsaved ? pageNode("span", { class: "count", "aria-label": say("file.unsaved", { n: this.backend.unsaved }) }, String(this.backend.unsaved)) : "");
     if (frame.saved.textContent !== words) {
       frame.saved.textContent = words;
       frame.saved.classList.remove("faded");
