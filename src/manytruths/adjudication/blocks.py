@@ -77,7 +77,7 @@ def choose_view(
     >>> choose_view((512, 512), ((10, 20), (30, 45)), (15, 37), None, 1).box
     ((0, 512), (0, 512))
     >>> choose_view((100, 4096, 2000), ((50, 52), (2000, 2010), (5, 30)), (51, 2005, 20), None, 2).box
-    ((38, 64), (1621, 2389), (0, 768))
+    ((44, 58), (1621, 2389), (0, 768))
     """
     axis = slice_axis(shape, spacing)
     for slices, margin in ((SLICES, None), (6, None), (3, None), (SLICES, MARGIN), (3, MARGIN), (2, THIN_MARGIN)):

@@ -57,8 +57,6 @@ PACE = 50
 LONGEST_TEXT = 2000
 """Characters of a comment or reason."""
 LONGEST_SECONDS = 3600.0
-IDLE = 60.0
-"""Seconds between two answers that count as a break, where the page does not say how long it took."""
 SEEN_VALUES = 40
 """Disputes whose values are looked at where no labels are declared."""
 
