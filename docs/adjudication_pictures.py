@@ -71,6 +71,7 @@ class Screen:
         context = browser.new_context(viewport=SIZE, color_scheme=scheme, device_scale_factor=2)
         self.tab = context.new_page()
         self.tab.goto(page.resolve().as_uri())
+        self.press("Enter")
         self.until("look")
 
     @property
