@@ -92,7 +92,9 @@ class Screen:
         path = self.folder / f"{name}.png"
         self.tab.screenshot(path=path)
         picture = Image.open(path).convert("RGB")
-        picture = picture.resize((round(SIZE["width"] * SHOWN), round(SIZE["height"] * SHOWN)), Image.Resampling.LANCZOS)
+        picture = picture.resize(
+            (round(SIZE["width"] * SHOWN), round(SIZE["height"] * SHOWN)), Image.Resampling.LANCZOS
+        )
         picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
@@ -103,7 +105,9 @@ def adjudication_screens(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as made, sync_playwright() as play:
         flat, volume = Path(made) / "demo", Path(made) / "chest"
         for place, study, practice in ((flat, flat_study(flat), 1), (volume, volume_study(volume), 0)):
-            mt.adjudicate(study, adjudicator="Ada", log=place / "log", html=place / "page.html", practice=practice, **PLAIN)
+            mt.adjudicate(
+                study, adjudicator="Ada", log=place / "log", html=place / "page.html", practice=practice, **PLAIN
+            )
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         screen = Screen(browser, flat / "page.html", folder, "light")
         screen.press("l")
