@@ -161,7 +161,7 @@ export class Session {
   }
 
   fail(error) {
-    this.message = { words: error.message, alarm: true };
+    this.message = { words: error.status === 401 ? say("gone.token") : error.message, alarm: true };
     this.step = "failed";
     this.changed();
     throw error;
