@@ -1,4 +1,4 @@
-"""The page and the real server: practice, controls and repeats, two adjudicators, a file that returns, a server that dies."""
+"""The page and the real server: practice, controls, repeats, two adjudicators, a file that returns, a dying server."""
 
 from __future__ import annotations
 
@@ -181,11 +181,11 @@ def test_two_adjudicators_and_a_merge(browser, flat_study, tmp_path):
     for who, key, role in (("Ada", "u", "first"), ("Ben", "n", "second")):
         folders[who] = tmp_path / who
         folders[who].mkdir()
-        with Server(folders[who], flat_study, *options, "--role", role, who=who) as server:
-            with desk(browser, address(server)) as shown:
-                for _ in range(3):
-                    shown.decide(key)
-                    shown.at("look")
+        server = Server(folders[who], flat_study, *options, "--role", role, who=who)
+        with server, desk(browser, address(server)) as shown:
+            for _ in range(3):
+                shown.decide(key)
+                shown.at("look")
     study = mt.Study.open(flat_study[0], images=flat_study[2])
     pack = tmp_path / "ben.json"
     mt.adjudicate(study, adjudicator="Ben", log=folders["Ben"] / "manytruths-adjudication", pack=pack, quiet=True)
@@ -235,8 +235,8 @@ def test_work_on_the_file_goes_on_in_another_browser(browser, flat_page, tmp_pat
 def test_names_are_text(browser, tmp_path):
     evil = tmp_path / "study" / "<img src=x onerror=broken=1>"
     study = write_disputed(evil, cases=1)
-    with Server(tmp_path, study, *PLAIN, "--names", who="<script>broken=1</script>") as server:
-        with desk(browser, address(server)) as shown:
-            shown.look()
-            expect(shown.page.locator("h1")).to_contain_text("<img src=x")
-            assert shown.page.evaluate("window.broken") is None
+    server = Server(tmp_path, study, *PLAIN, "--names", who="<script>broken=1</script>")
+    with server, desk(browser, address(server)) as shown:
+        shown.look()
+        expect(shown.page.locator("h1")).to_contain_text("<img src=x")
+        assert shown.page.evaluate("window.broken") is None
