@@ -156,6 +156,7 @@ REASONS: dict[str, str] = {
     # sizes and their agreement
     "constant_sizes": "every size is the same",
     "infinite_size": "a size is infinite",
+    "sizes_out_of_range": "powers of sizes this large or this close are beyond the range of numbers: use another unit",
     "no_size_given_twice": "no subject has sizes from two raters",
     "errors_not_separable": "too few subjects have sizes from two raters to tell errors from other differences",
     "raters_identical": "raters differ by constants at most, so that their errors tell nothing about others",
