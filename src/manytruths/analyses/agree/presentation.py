@@ -13,6 +13,7 @@ from ...charts.curves import line_chart
 from ...charts.pairs import MANY
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.claim import Claims
+from ...claims.groups import without_claimed_means
 from ...claims.masks import IDS, KINDS, count_as_is
 from ...claims.numbers import TableIndex, telling_digits
 from ...claims.raters import RaterFacts
@@ -79,7 +80,8 @@ def print_agreement(result: Agreement, console: Console) -> None:
         reference_grid(result.tables.get("reference_scores")), _disputed(result),
     )  # fmt: skip
     said = (*IDS, COUNTED.id, NOT_EVALUABLE.id)  # as notes
-    others = Claims(claim for claim in result.claims if claim.kind.id not in said)
+    told = without_claimed_means(result.claims)
+    others = Claims(claim for claim in told if claim.kind.id not in said)
     notes = [note for note in result.notes if code_of(note) not in KINDS]
     print_parts(console, parts, (*_interval_note(result), *notes), others)
 
