@@ -123,7 +123,8 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         share, hard, scores = _vote(tally, weights, score)
         if ((weights > 0) == voting).all() and (hard == last).all():
             convergence = "converged"
-    notes = [f"not converged: after {rounds} rounds the vote still changed"] if convergence == "stopped" else []
+    after = f"{rounds} round{'s' if rounds > 1 else ''}"
+    notes = [f"not converged: after {after} the vote or its raters still changed"] if convergence == "stopped" else []
     several = tally.labels.several
     if not (np.isin(hard, tally.labels.marks) if several else hard)[tally.counts > 0].any():
         convergence = "nothing marked"
