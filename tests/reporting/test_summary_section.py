@@ -8,6 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from computed_studies import findings as study_findings
+from scipy.ndimage import gaussian_filter
 from small_findings import METHODS, cells, discs, findings, lead, listed, mapped, steps, tables, to_know
 
 from manytruths import Study
@@ -24,6 +26,7 @@ from manytruths.io import write_map
 from manytruths.io.result_tables import Table
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, raters, summary
+from study_folders import write_npy
 
 EVERY = (summary, agreement, raters, cases)
 
@@ -227,6 +230,44 @@ def test_absent_raters_are_named():
     assert table.note.startswith("B is absent from three cases")
     assert table.rows[1][4].shown == "p01, p02 and p03"
     assert table.rows[1][1].shown == "9 of 12"
+
+
+def test_cases_that_a_rater_did_not_read_and_found_not_evaluable_are_one_sentence(tmp_path):
+    for case, by in discs(4, "ABC").items():
+        for rater, mask in by.items():
+            if rater != "B" or case == "p04":
+                write_npy(tmp_path / rater / f"{case}.npy", mask)
+    reads = tmp_path / "reads.csv"
+    done = "".join(f"p0{i},{rater},done\n" for i in range(1, 5) for rater in "AC")
+    reads.write_text(f"case,rater,status\n{done}p01,B,not_evaluable\np02,B,not_evaluable\np03,B,unread\np04,B,done\n")
+    study = Study.open(f"{tmp_path}/{{rater}}/{{case}}.npy", reads=reads)
+    table = tables(summary.section(study_findings(study)))["coverage"]
+    assert table.note.startswith("B is absent from one case and found two not evaluable; votes and pairs are of fewer")
+
+
+def test_one_mask_in_doubt_is_not_called_masks():
+    own = discs(4, "ABC", size=60)
+    for by in own.values():
+        by["C"] = by["A"].copy()
+    own["p01"]["B"] = 1 - own["p01"]["B"]
+    assert "All numbers count this mask as it is: correct it, or leave it out, and make the report" in lead(
+        summary.section(findings(own))
+    )
+
+
+def test_two_outliers_are_compared_with_another_rater():
+    y, x = np.mgrid[:60, :60]
+    rng = np.random.default_rng(5)
+    rough = {**dict.fromkeys("ABCDE", 0.8), "F": 2.2, "G": 3.0}
+    own = {
+        f"p{i:02}": {
+            r: (np.hypot(y - 30, x - 30) + e * 5 * gaussian_filter(rng.normal(size=y.shape), 3) < 18).astype(np.uint8)
+            for r, e in rough.items()
+        }
+        for i in range(14)
+    }
+    said = "Go through some cases with rater F and rater G, and with another rater: do they follow the same rules?"
+    assert any(step.startswith(said) for step in steps(findings(own)))
 
 
 def test_without_background_each_label_is_told():

@@ -831,9 +831,7 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
     applies: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, case in cases.items():
         for convergence in case.convergence:
-            notes = [f"ended: {convergence.ended}"] if convergence.ended in ("stopped", "vanished") else []
-            notes += [note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE]
-            for note in notes:
+            for note in (note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE):
                 methods, names = applies.setdefault(note, ({}, {}))
                 methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():
