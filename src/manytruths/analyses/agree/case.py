@@ -20,6 +20,7 @@ from ...agreement import (
     ranking_heatmap,
 )
 from ...core.errors import CallError, few
+from ...core.memory import give_back
 from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
@@ -132,8 +133,11 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     named = label_values(reading, table) if has_references(reading, table) else None
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
+    give_back()
     sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
+    give_back()
     lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
+    give_back()
     against: ReferenceLesions = {}
     if "lesions" in plan.measure and named is not None:
         against = score_reference_lesions(reading, table, by_value(named))
