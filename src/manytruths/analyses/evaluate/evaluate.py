@@ -622,7 +622,7 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
         left_out, plan = plan_large(reading, plan)
     whole = CaseMarks.of(reading, plan)
     responses = PackedResponses.of(whole) if case.options.probability else None
-    free = case.options.probability and plan.lesions and not reading.is_large
+    free = case.options.probability and plan.lesions
     froc = count_free_responses(whole) if free else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
@@ -641,16 +641,16 @@ def plan_large(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]
     if any(ticket.case == reading.case.name for ticket in plan.tickets):
         size = times(reading.grid.shape)
         raise InputError(f"case {reading.case.name}: {size} pixels are too many for a grading sheet; crop them")
-    near, curves = reading.sees_neighbours, reading.case.options.probability and plan.lesions
+    near = reading.sees_neighbours
     asked = {
         "distances": plan.distances and not near, "lesions": plan.lesions and not near,
         "diameters": plan.sizes and bool(reading.case.references) and not near,
-        "boundaries": plan.boundaries is not None, "second look": plan.second_look,
-        "free-response curves": curves and near, "intensity curves": plan.intensity_curves,
+        "boundaries": plan.boundaries is not None, "second look": plan.second_look and not near,
+        "intensity curves": plan.intensity_curves,
     }  # fmt: skip
     less = replace(
-        plan, distances=plan.distances and near, lesions=plan.lesions and near, boundaries=None, second_look=False,
-        intensity_curves=False,
+        plan, distances=plan.distances and near, lesions=plan.lesions and near, boundaries=None,
+        second_look=plan.second_look and near, intensity_curves=False,
     )  # fmt: skip
     return name_left_out(asked), less
 

@@ -21,6 +21,7 @@ from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally
+from ...core.tiles import LazyArray, load, tile_slices
 from ...core.undefined import code_of
 from ...evaluation.grading import GradeScale, Ticket
 from ...evaluation.references import (
@@ -319,6 +320,12 @@ def decides_labels(method: str) -> bool:
 def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:
     """The map of what a consensus of one label marks."""
     return readings.map_of(result, np.asarray(result.hard), everywhere=everywhere).astype(bool)
+
+
+def are_shares(values: Array | LazyArray) -> bool:
+    """Whether all responses lie between 0 and 1."""
+    tiles = (load(values, where) for where in tile_slices([values]))
+    return all(tile.min(initial=0) >= 0 and tile.max(initial=0) <= 1 for tile in tiles)
 
 
 def consensus_notes(method: str, result: Consensus) -> list[str]:
