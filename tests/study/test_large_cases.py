@@ -161,7 +161,7 @@ def test_masks_of_noise_are_counted_and_not_looked_at(tmp_path, small_tiles, mon
     assert "case p0: 300×260 pixels of noise are not searched for broken masks" in messages
 
 
-@pytest.mark.parametrize("method", ["lsml", "lesions:0.5", "staple_map"])
+@pytest.mark.parametrize("method", ["lsml", "staple_map"])
 def test_methods_that_look_at_neighbours_refuse(tmp_path, small_tiles, method):
     root = write(tmp_path, {"p0": masks_of(0)})
     small_tiles()

@@ -262,6 +262,41 @@ def test_scores_against_references_in_agree_and_fuse(tmp_path, small_tiles):  # 
     assert lines(again.tables["reference_scores"]) == lines(fused.tables["reference_scores"])
 
 
+@pytest.mark.parametrize(
+    ("labels", "options", "kind"),
+    [
+        (1, {"void": 3}, "zarr"),
+        (3, {"region": "union"}, "tif"),
+        pytest.param(3, {"roi": True}, "zarr", marks=pytest.mark.slow),
+        pytest.param(2, {"instances": True}, "zarr", marks=pytest.mark.slow),
+    ],
+)
+def test_the_vote_on_lesions_is_that_in_memory(tmp_path, small_tiles, labels, options, kind):  # noqa: F811
+    root = study_files(tmp_path, labels)
+    if "roi" in options:
+        options = {"roi": area(root, "roi", slice(40, 210), slice(30, 230))["png"]}
+    methods = {"consensus": "lesions:0.5,staple"}
+    fused = mt.fuse(judged(root, "png", **options), out=root / "whole", pictures=False, **methods)
+    scored = mt.evaluate(judged(root, "png", **options), **methods)
+    whole = mt.consensus(judged(root, "png", **options), "lesions:0.5")
+    small_tiles()
+    study = judged(root, kind, **options)
+    found = mt.fuse(study, out=root / "tiles", pictures=False, **methods)
+    same_rows(found, fused)
+    assert found.notes == fused.notes
+    for case in CASES:
+        for folder, suffix in (("consensus", "png"), ("probability", "tif")):
+            wanted = np.asarray(Image.open(root / f"whole/fuse/{folder}/lesions-0.5/{case}.{suffix}"))
+            path = root / f"tiles/fuse/{folder}/lesions-0.5/{case}.{kind}"
+            written = zarr.open_array(path / "0")[...] if kind == "zarr" else tifffile.imread(path)
+            assert written.dtype == wanted.dtype
+            np.testing.assert_array_equal(written, wanted)
+        again = mt.consensus(study[case], "lesions:0.5")
+        np.testing.assert_array_equal(again.values, whole[case].values)
+        np.testing.assert_array_equal(again.probability, whole[case].probability)
+    same_rows(mt.evaluate(study, **methods), scored)
+
+
 @pytest.mark.parametrize("labels", [1, 3])
 def test_heatmaps_of_agree_equal_those_in_memory(tmp_path, small_tiles, labels):  # noqa: F811
     root = study_files(tmp_path, labels)

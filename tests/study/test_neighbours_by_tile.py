@@ -32,6 +32,7 @@ from manytruths.shape.mask_errors import (
     trace_mask,
     turn_mask,
 )
+from manytruths.study.consensus import decided_values
 
 SPACINGS = {2: (0.5, 0.7), 3: (2.0, 0.5, 0.7)}
 
@@ -172,6 +173,26 @@ def test_lesions_of_stored_masks(made, seed, instances, unrated, rule):
         assert repr(found.lesions) == repr(wanted.lesions)
         assert repr(found.pairs("bipartite")) == repr(wanted.pairs("bipartite"))
         np.testing.assert_array_equal(found.found, wanted.found)
+
+
+@given(masks(labels=3), st.integers(0, 2**32), st.sampled_from(["labels", "united", "instances"]), st.booleans())
+def test_the_vote_on_lesions_of_stored_masks(made, seed, kind, unrated):
+    mask, rng = made[0], np.random.default_rng(seed)
+    raters = {"A": mask, "B": np.roll(mask, 1, -1), "C": rng.permuted(mask, axis=0)}
+    options = {"spacing": SPACINGS[mask.ndim], "instances": kind == "instances", "lesion_threshold": 0.2}
+    options |= {"foreground": "any"} if kind == "united" else {}
+    if unrated:
+        raters["B"] = np.where(rng.random(mask.shape) < 0.3, np.uint8(9), raters["B"])
+        options["void"] = 9
+    inside = rng.random(mask.shape) < 0.8
+    for region in ("whole", inside) if inside.any() else ("whole",):
+        wanted = mt.lesion_vote(raters, region=region, **options)
+        found = mt.lesion_vote({name: stored(own, rng) for name, own in raters.items()}, region=region, **options)
+        assert (found.lesions_kept, found.lesions_dropped) == (wanted.lesions_kept, wanted.lesions_dropped)
+        assert found.notes == wanted.notes
+        np.testing.assert_array_equal(found.values[...], wanted.values)
+        for each in zip(decided_values(found), decided_values(wanted), strict=True):
+            np.testing.assert_array_equal(*(np.asarray(part) for part in each))
 
 
 @given(masks(labels=4), st.booleans(), st.integers(0, 2**32))

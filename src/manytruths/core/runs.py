@@ -71,6 +71,10 @@ class LabelRuns:
         """Itself: nothing has to be read."""
         return self
 
+    def astype(self, kind: Any) -> LabelRuns:
+        """The same in another dtype."""
+        return LabelRuns(self.shape, self.starts, self.stops, self.values.astype(kind))
+
     def select(self, chosen: NDArray[np.bool_]) -> LabelRuns:
         """Some of the runs."""
         return LabelRuns(self.shape, self.starts[chosen], self.stops[chosen], self.values[chosen])

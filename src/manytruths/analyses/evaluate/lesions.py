@@ -42,12 +42,14 @@ def _masks(label: LabelMarks) -> dict[Column, Array]:
     drawn, decided = dict(label.marks), label.maps | label.consensus_maps()
     if not whole.case.options.instances:
         return drawn | decided
-    raw = {**whole.reading.masks, **whole.reading.references}
+    # patterns of a large case know what is marked, and not which lesion it is
+    near = whole.near
+    raw = {**near.masks, **near.references}
     if not whole.case.options.probability:
-        raw |= whole.predictions
-    drawn |= {c: lesion_mask(array, None, whole.reading) for c, array in raw.items()}
+        raw |= whole.predictions if near is whole.reading else near.predictions
+    drawn |= {c: lesion_mask(array, None, near) for c, array in raw.items()}
     decided |= {c: drawn[c] for c in whole.predictions if c not in raw}  # cut probability maps
-    return drawn | {c: number_components(mask) for c, mask in decided.items()}
+    return drawn | {c: number_components(whole.marks_of(mask)) for c, mask in decided.items()}
 
 
 # -- free-response curves ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
+from ...core.runs import LabelRuns
 from ...core.tally import Tally
 from ...core.tiles import LazyArray, load, tile_slices
 from ...core.undefined import code_of
@@ -35,7 +36,7 @@ from ...fusion import Consensus
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
-from ...study.consensus import FirstReadings, binary_mask
+from ...study.consensus import FirstReadings, binary_mask, decide_by_runs
 from ...study.mask_values import about, find_wrong_predictions, find_wrong_references, raise_first
 from ...study.patterns import count_patterns
 
@@ -122,6 +123,7 @@ class CaseMarks:
         """
         cut = plan.threshold if reading.case.options.probability else None
         if reading.is_large:
+            decide_by_runs(reading, plan.spatial, plan.options, united=True)
             reading = reading.by_pattern if cut is None else count_patterns(reading, cut)
         case = reading.case
         table = reading.tally("whole")
@@ -157,7 +159,13 @@ class CaseMarks:
     def on_pixels(self, mask: Array) -> Array:
         """A mask of the case as that reading has it: of a large case, the items of it painted by tile."""
         pixels = self.reading.pixels
-        return mask if pixels is None or self.near is self.reading else pixels.map(mask)  # type: ignore[return-value]
+        if pixels is None or self.near is self.reading or isinstance(mask, LabelRuns):
+            return mask
+        return pixels.map(mask)  # type: ignore[return-value]
+
+    def marks_of(self, mask: Array) -> Array | LabelRuns:
+        """The same with the runs of a large case."""
+        return self.near.runs(self.on_pixels(mask)) if self.near.is_large else mask
 
     @cached_property
     def first_readings(self) -> FirstReadings:

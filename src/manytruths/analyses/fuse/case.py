@@ -18,6 +18,7 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
+from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Note, Undefined, code, code_of, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
@@ -203,7 +204,7 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     if plan.lesions and references:
         lesions = score_reference_lesions(reading, table, by_value(named or {}), decided)
     kept = CaseFusion(
-        _joint(readings, decided), *of_table(readings, estimates, plan), references=references,
+        count_joint(readings, decided), *of_table(readings, estimates, plan), references=references,
         axes=len(reading.grid.shape),
         distances=measure_distances(reading, table, decided, named) if plan.distances else None, lesions=lesions,
     )  # fmt: skip
@@ -326,7 +327,7 @@ def _complexity(readings: FirstReadings) -> tuple[Complexity, dict[str, Complexi
     return unknown, {name: case_complexity(table) for name, table in labels.items()}
 
 
-def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
+def count_joint(readings: FirstReadings, hard: Mapping[str, Array | LabelRuns]) -> Tally:
     """Masks and consensuses in one table: everything about how they differ is read off it."""
     reading, region, table = readings.inside, readings.region, readings.table
     case, options = reading.case, reading.case.options
