@@ -193,14 +193,16 @@ class _Votes:
         starts, stops, values = divide_runs([read_runs(_plain(array)) for array in arrays])
         marks, seen = [(v != 0) & (v != HIDDEN) for v in values], [v != HIDDEN for v in values]
         nobody, n = np.zeros(len(starts), np.int64), len(predictions)
-        counts = [
-            sum((each.astype(np.int64) for each in part), nobody)
-            for part in (marks[:n], seen[:n], marks[n : n + len(masks)], seen[n : n + len(masks)])
-        ]
+
+        def count(flags: list[Flags]) -> Integers:
+            return sum((each.astype(np.int64) for each in flags), nobody)
+
+        whose = slice(n, n + len(masks))
         return cls(
             arrays[0].shape, starts, stops, dict(zip(predictions, marks, strict=False)),
-            dict(zip(masks, marks[n:], strict=False)), *counts,
-            inside=np.ones(len(starts), bool) if inside is None else marks[-1],
+            dict(zip(masks, marks[n:], strict=False)),
+            count(marks[:n]), count(seen[:n]), count(marks[whose]), count(seen[whose]),
+            np.ones(len(starts), bool) if inside is None else marks[-1],
         )  # fmt: skip
 
     def runs(self, pieces: NDArray[Any]) -> LabelRuns:
@@ -251,7 +253,7 @@ def _exceeds(marked: NDArray[np.int64], rated: NDArray[np.int64], share: float) 
 
 def _places(runs: LabelRuns) -> tuple[Integers, ...]:
     """Where runs begin, axis by axis."""
-    return tuple(np.unravel_index(runs.starts, runs.shape))  # type: ignore[arg-type]
+    return tuple(np.unravel_index(runs.starts, runs.shape))
 
 
 def _box(runs: LabelRuns) -> Box:
@@ -322,7 +324,7 @@ def _search_deep(runs: LabelRuns, sides: NDArray[np.float64]) -> tuple[NDArray[n
 
 def _contains(runs: LabelRuns, places: NDArray[np.int64]) -> Flags:
     """Whether places lie in runs."""
-    inside = ((places >= 0) & (places < runs.shape)).all(axis=1)
+    inside: Flags = np.all((places >= 0) & (places < runs.shape), axis=1)
     flat = np.ravel_multi_index(tuple(np.where(inside[:, None], places, 0).T), runs.shape)
     run = np.searchsorted(runs.starts, flat, side="right") - 1
     return np.asarray(inside & (run >= 0) & (flat < runs.stops[run]))
@@ -349,7 +351,9 @@ def _touches(runs: LabelRuns, other: LabelRuns) -> bool:
     first, last = np.maximum(column - 1, 0), np.minimum(column + runs.lengths + 1, width)
     for offset in product((-1, 0, 1), repeat=len(rows)):
         moved = [at + step for at, step in zip(lead, offset, strict=True)]
-        inside = np.all([(at >= 0) & (at < n) for at, n in zip(moved, rows, strict=True)], axis=0) if rows else True
+        inside = np.ones(len(column), bool)
+        for at, n in zip(moved, rows, strict=True):
+            inside &= (at >= 0) & (at < n)
         row = np.ravel_multi_index(moved, rows, mode="clip") if rows else 0
         low = np.searchsorted(other.stops, row * width + first, side="right")
         high = np.searchsorted(other.starts, row * width + last, side="left")

@@ -64,15 +64,15 @@ class LesionVote(Consensus):
     @property
     def values(self) -> NDArray[np.int64]:
         """``hard`` in the values of the masks."""
-        if not isinstance(self.hard, LabelRuns):
+        if not is_lazy(self.hard):
             return super().values
-        runs = self.hard
+        runs: Any = self.hard
         values = np.array(self.labels.values)[runs.values.astype(np.uint8)]
         return LabelRuns(runs.shape, runs.starts, runs.stops, values)  # type: ignore[return-value]
 
     def of(self, label: int | str) -> NDArray[Any]:
         """The probability of a label as a map; maps that are read by tile know that of two labels alone."""
-        if isinstance(self.hard, LabelRuns) and len(self.labels) > 2:
+        if is_lazy(self.hard) and len(self.labels) > 2:
             raise CallError("of masks that are read by tile, several labels have the probability of what was decided")
         return super().of(label)
 

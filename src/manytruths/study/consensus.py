@@ -328,7 +328,8 @@ class FirstReadings:
                 return chosen.function(masks, **self._settings(chosen.settings), **options)
             return chosen.function(self.table, **options)
         except ManytruthsError as error:
-            raise type(error)(f"case {self.reading.case.name}, {method}: {error}") from None
+            name = self.reading.case.name
+            raise type(error)(f"case {name}, {method}: {str(error).removeprefix(f'case {name}, ')}") from None
 
     def _settings(self, further: tuple[str, ...]) -> dict[str, Any]:
         """What a spatial method has to know about the case."""
@@ -394,10 +395,10 @@ class FirstReadings:
 
     def paint_runs(self, estimated: Consensus) -> LabelRuns:
         """The runs of the consensus mask, in the values of the masks; 0 outside the region."""
-        reading, values = self.reading, decided_values(estimated)[0]
-        if isinstance(values, LabelRuns):
+        reading = self.reading
+        values: Any = decided_values(estimated)[0]
+        if estimated.tally is None:
             return self._cut(values)
-        assert estimated.tally is not None
         decided = np.maximum(values, 0)
         columns = [column for column in reading.masks if column in estimated.tally.columns]
         return self._cut(reading.paint_runs(decided, estimated.tally, columns, fill=0))
@@ -409,7 +410,8 @@ class FirstReadings:
 
     def decision_runs(self, estimated: Consensus) -> tuple[LabelRuns, LabelRuns]:
         """Of a method that looked at the runs of a large case: what :meth:`paint` gives, as runs."""
-        values, chance = map(self._cut, decided_values(estimated))
+        found: Any = decided_values(estimated)
+        values, chance = (self._cut(runs) for runs in found)
         return values.astype(np.min_scalar_type(int(values.values.max(initial=0)))), chance.astype(np.float32)
 
     def paint_tiles(
@@ -422,8 +424,8 @@ class FirstReadings:
         """
         table = estimates[0].tally
         if table is None:
-            for where in band or tile_slices(values, out):
-                yield where, [load(runs, where) for runs in values]
+            for place in band or tile_slices(values, out):
+                yield place, [load(runs, place) for runs in values]
             return
         options, own = self.reading.case.options, self.painted_masks(table)
         settings = {"void": options.void, "foreground": options.foreground, "fill": 0, "out": out, "band": band}

@@ -156,11 +156,11 @@ class CaseMarks:
         pixels = self.reading.pixels
         return self.reading if pixels is None or not pixels.reading.sees_neighbours else pixels.reading
 
-    def on_pixels(self, mask: Array) -> Array:
+    def on_pixels(self, mask: Array | LabelRuns) -> Array:
         """A mask of the case as that reading has it: of a large case, the items of it painted by tile."""
         pixels = self.reading.pixels
         if pixels is None or self.near is self.reading or isinstance(mask, LabelRuns):
-            return mask
+            return mask  # type: ignore[return-value]
         return pixels.map(mask)  # type: ignore[return-value]
 
     def marks_of(self, mask: Array) -> Array | LabelRuns:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError
 from ...core.labels import VOID, Labels
+from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
 from ...core.tiles import Band, holds_whole_chunks, tile_bands
 from ...fusion import Consensus
@@ -26,7 +27,7 @@ from ...io.zarr_store import MapWriter
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decide_by_runs, decided_values
 from ...study.crew import CaseSpread
-from ..agree.case import name_left_out
+from ..agree.case import Noise, name_left_out
 from ..agree.distances import CaseDistances, by_value, measure_distances
 from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
 from ..agree.references import count_references, has_references, label_values
@@ -47,26 +48,33 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    distances, lesions = _measure(readings, estimates, plan)
+    noise = Noise()
+    distances, lesions = _measure(readings, estimates, plan, noise)
+    left_out = noise.describe(name_left_out({"pictures": plan.pictures and plan.folder is not None}))
     references = _references(reading, estimates) if reading.case.references else {}
     return CaseFusion(
         joint, *kept, files=files, references=references, axes=len(reading.grid.shape), distances=distances,
-        lesions=lesions, left_out=name_left_out({"pictures": plan.pictures and plan.folder is not None}),
+        lesions=lesions, left_out=left_out,
     )  # fmt: skip
 
 
 def _measure(
-    readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan
+    readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan, noise: Noise
 ) -> tuple[CaseDistances | None, ReferenceLesions]:
     """Distances of raters and references to consensuses, and lesions of references, from the runs of their masks."""
     reading, table = readings.reading, readings.table
     named = label_values(reading, table) if has_references(reading, table) else None
-    scored = plan.lesions and named is not None
-    decided = {m: readings.paint_runs(estimated) for m, estimated in estimates.items() if plan.distances or scored}
-    lesions: ReferenceLesions = {}
+
+    def decided() -> dict[str, LabelRuns]:
+        return {method: readings.paint_runs(estimated) for method, estimated in estimates.items()}
+
+    distances, lesions = None, None
     if plan.lesions and named is not None:
-        lesions = score_reference_lesions(reading, table, by_value(named), decided)
-    return (measure_distances(reading, table, decided, named) if plan.distances else None), lesions
+        labels = by_value(named)
+        lesions = noise.attempt("lesions", lambda: score_reference_lesions(reading, table, labels, decided()))
+    if plan.distances:
+        distances = noise.attempt("distances", lambda: measure_distances(reading, table, decided(), named))
+    return distances, lesions or {}
 
 
 def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[str, Tally]:
@@ -155,7 +163,10 @@ def _values_of(readings: FirstReadings, estimated: Consensus, joint: Tally, meth
 def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Path, bool]]) -> Iterator[Path]:
     """Maps from one table, all painted in one pass, by several workers where there are some."""
     grid = readings.reading.grid
-    writers = [MapWriter(path, grid.shape, table.dtype, grid, labels=hard) for _, table, path, hard in maps]
+    writers = [
+        MapWriter(path, grid.shape, table.dtype, grid, nearest=hard, most=None if hard else 1.0)
+        for _, table, path, hard in maps
+    ]
     try:
         estimates, values = [e for e, *_ in maps], [table for _, table, *_ in maps]
         table = estimates[0].tally
