@@ -69,7 +69,7 @@ def area(root, name, rows, columns):
         pytest.param(3, {}, "tif", marks=pytest.mark.slow),
         pytest.param(1, {"void": 3}, "png", marks=pytest.mark.slow),
         pytest.param(3, {"region": "union"}, "zarr", marks=pytest.mark.slow),
-        (2, {"void": 3, "spacing": (0.5, 0.25)}, "zarr"),
+        (3, {"void": 3, "spacing": (0.5, 0.25)}, "zarr"),
         pytest.param(3, {"foreground": "any"}, "tif", marks=pytest.mark.slow),
     ],
 )
@@ -265,8 +265,8 @@ def test_scores_against_references_in_agree_and_fuse(tmp_path, small_tiles):  # 
 @pytest.mark.parametrize(
     ("labels", "options", "kind"),
     [
-        (1, {"void": 3}, "zarr"),
-        (3, {"region": "union"}, "tif"),
+        (3, {"void": 3}, "zarr"),
+        (1, {"region": "union"}, "tif"),
         pytest.param(3, {"roi": True}, "zarr", marks=pytest.mark.slow),
         pytest.param(2, {"instances": True}, "zarr", marks=pytest.mark.slow),
     ],
