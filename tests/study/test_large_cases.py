@@ -131,7 +131,7 @@ def test_check_counts_absent_chunks(tmp_path, small_tiles):
     assert [row.extra[0] for row in rows] == ["A", "B", "C"]
     assert rows[0].value > 0
     messages = [problem.message for problem in found.problems]
-    assert any("rater A marks both sides of 1 absent chunks, the first 2/2" in message for message in messages)
+    assert any("rater A marks both sides of 1 absent chunk, the first 2/2" in message for message in messages)
     assert not any("broken masks" in message for message in messages)
     marked = [row.value for row in wanted.tables["coverage"].rows if row.statistic == "marked"]
     again = [row.value for row in found.tables["coverage"].rows if row.statistic == "marked"]

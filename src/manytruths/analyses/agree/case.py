@@ -26,9 +26,10 @@ from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...raters.broken_masks import MaskReview
 from ...shape import Region, find_regions
-from ...study import Case
+from ...study import Case, Study
 from ...study.case import Reading
 from ...study.mask_values import about
+from ...study.problems import has_file
 from ...study.suspicions import review_reading
 from ..large_maps import LargeMaps
 from .distances import CaseDistances, by_value, check_tolerance, measure_distances
@@ -207,6 +208,14 @@ def large_notes(cases: Mapping[str, str]) -> list[str]:
         for left_out, names in by_text.items()
         if left_out
     ]
+
+
+def image_notes(study: Study, notes: Sequence[str], what: str) -> list[str]:
+    """Cases of which ``what`` lacks the image: one note for all, or each, or the first and the number of others."""
+    notes = [note for note in notes if note]
+    if notes and not study.coded and not any(case.image is not None and has_file(case.image) for case in study):
+        return [f"{what} are without images: no file is where {study.options.images!r} says"]
+    return [*notes] if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
 
 
 @dataclass

@@ -49,7 +49,7 @@ SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
 
-KEPT_FORMAT = 3
+KEPT_FORMAT = 4
 """Of finished cases; those in an earlier one are computed again."""
 
 Array = NDArray[Any]
@@ -134,6 +134,8 @@ class CaseFusion:
     """Scores of raters and consensuses (as algorithms) against given references, by label."""
     left_out: str = ""
     """What was not measured because the case is too large."""
+    without_image: str = ""
+    """Why pictures lack an image that was to be had."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,9 @@ def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
             return from_json(before, written)
     made = estimate_case(reading, plan)
     _write_all(plan, made)
-    save_checkpoint(plan.folder, ledger, digest, names, to_json(made.kept))
-    return replace(made.kept, files=written)
+    kept = replace(made.kept, without_image=reading.picture[1] if plan.pictures else "")
+    save_checkpoint(plan.folder, ledger, digest, names, to_json(kept))
+    return replace(kept, files=written)
 
 
 def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
@@ -423,6 +426,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
         "references": {label: table.to_csv() for label, table in result.references.items()},
         "axes": result.axes,
+        "without_image": result.without_image,
         "distances": distances_to_json(result.distances),
         "lesions": {
             label: [[_names(a), _names(b), {k: _stored(v) for k, v in scores.items()}] for (a, b), scores in of.items()]
@@ -461,6 +465,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
             label: {(Column(*a), Column(*b)): {k: _number(v) for k, v in scores.items()} for a, b, scores in of}
             for label, of in kept.get("lesions", {}).items()
         },
+        without_image=kept.get("without_image", ""),
     )
 
 
