@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 from dataclasses import replace
@@ -259,6 +260,19 @@ def test_checksums_can_be_checked(demo, tmp_path):
     done = subprocess.run(["sha256sum", "-c", "--quiet", sums], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert len(block(demo, "files").rows) == len(demo.files)
+
+
+def test_many_files_are_listed_beside_the_page(demo, tmp_path, monkeypatch):
+    assert computation.write_file_list(demo, tmp_path) == []
+    monkeypatch.setattr(computation, "MOST_FILES", len(demo.files) - 1)
+    assert f"{len(demo.files)} files were read; files.csv and SHA256SUMS.txt" in said(demo)
+    table, sums = computation.write_file_list(demo, tmp_path)
+    done = subprocess.run(["sha256sum", "-c", "--quiet", sums], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    with open(table, newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["path"], row["sha256"]) for row in rows] == [(f.path, f.sha256) for f in demo.files]
+    assert computation.write_file_list(replace(demo, coded=True), tmp_path) == []
 
 
 def test_checksum_of_a_strange_name():

@@ -28,14 +28,13 @@ from ...core.undefined import Note
 from ...io.result_tables import Row, Table
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
-from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..large_maps import LargeMaps, check_large_maps
 from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
 from ..paper_tables.formats import parse_formats
 from ..result import Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, large_notes, parse_measures
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, image_notes, large_notes, parse_measures
 from .changes import change_notes
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
@@ -426,7 +425,7 @@ def tabulate_agreement(
         *_notes(study, tallies, agreement, _pixel_word(cases)),
         *_left_out(study),
         *measured,
-        *_without_image(study, cases),
+        *image_notes(study, [case.note for case in cases.values()], "heatmaps"),
         *unmeasured,
     )
     notes = (
@@ -499,14 +498,6 @@ def _analyse_cases(
     work = partial(analyse_case, plan=maps)
     results = study.map(work, jobs=settings.jobs, progress=progress, keep=True)
     return {case.name: result for case, result in results}
-
-
-def _without_image(study: Study, cases: Mapping[str, CaseAgreement]) -> list[str]:
-    """Cases whose heatmap lacks its image: one note for all, or each, or the first and the number of others."""
-    notes = [case.note for case in cases.values() if case.note]
-    if notes and not study.coded and not any(case.image is not None and has_file(case.image) for case in study):
-        return [f"heatmaps are without images: no file is where {study.options.images!r} says"]
-    return notes if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
 
 
 def _left_out(study: Study) -> Iterator[str]:

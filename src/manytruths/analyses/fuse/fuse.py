@@ -53,7 +53,7 @@ from ...study import Progress, Study
 from ...study.consensus import default_methods
 from ...study.crew import is_large_case
 from ...study.outlines import NOT_THERE
-from ..agree.case import large_notes
+from ..agree.case import image_notes, large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
@@ -420,6 +420,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
              *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies),
              *large_notes({name: case.left_out for name, case in cases.items()}))  # fmt: skip
     notes = (*notes, *tallied_notes(study, NEED_PIXELS))
+    lacking = [f"case {n}: pictures without its image: {c.without_image}" for n, c in cases.items() if c.without_image]
+    notes = (*notes, *image_notes(study, lacking, "pictures"))
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 

@@ -21,6 +21,7 @@ from ...claims.sentences import counted, number
 from ...claims.sessions import session_notes
 from ...claims.sharing import tallied_notes
 from ...core.errors import CallError, StudyError
+from ...core.runs import TooManyRuns
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Note, or_undefined, reason
 from ...inference.intervals import too_few_subjects
@@ -271,6 +272,8 @@ def _read_case(
             foreground=case.options.foreground,
             **matching,
         )
+    except TooManyRuns:
+        return table, None, len(reading.grid.shape)
     except TooManyLesions as error:
         raise TooManyLesions(f"case {case.name}: {error}") from None
     return table, lesions, len(reading.grid.shape)
