@@ -41,6 +41,7 @@ from .agreement import (
     volume_difference,
     weighted_kappa,
 )
+from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
@@ -248,6 +249,7 @@ __version__: str
 __all__ = [
     "MRMC",
     "VOID",
+    "Adjudicated",
     "Agreement",
     "AgreementCurve",
     "BlandAltman",
@@ -368,6 +370,7 @@ __all__ = [
     "VoteStatistic",
     "WilliamsIndex",
     "acceptable_region",
+    "adjudicated",
     "agree",
     "agreement_curve",
     "balanced_accuracy",

@@ -30,6 +30,7 @@ from ...io import Location, safe_name, write_map, write_picture
 from ...io.files import suffix_of
 from ...io.results import fingerprint, link_or_copy, load_checkpoint, save_checkpoint
 from ...study import Case
+from ...study.adjudicated import METHOD
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
@@ -251,7 +252,8 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     asked = (plan.methods, plan.options, plan.pictures, plan.distances, plan.lesions)
-    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled)
+    decisions = repr(case.decisions) if METHOD in plan.methods else ""
+    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled, decisions)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
@@ -301,7 +303,7 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
     reading = made.reading
     for method, (hard, chance) in made.maps.items():
         exact, soft, *shown = map_files(reading.case, plan, method)
-        write_map(exact, hard, reading.grid)
+        write_map(exact, np.ma.getdata(hard), reading.grid)
         write_map(soft, chance, reading.grid)
         if shown:
             # of several labels, how sure background is is nothing to show
