@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from ..claims.sentences import Cell
@@ -67,9 +69,26 @@ def content_policy(script: str, *, files: bool) -> str:
     )
 
 
+class _Compiled(BytecodeCache):
+    """Templates that this process has compiled; each page has an environment of its own, as macros see its cases."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+COMPILED = _Compiled()
+
+
 def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ..core.memory import give_back
 from ..io import Location
 from ..io.kept import (
     Files,
@@ -105,6 +106,7 @@ def work_or_load(
             return Packed(payload)
     with record_written() as written:
         result = work(case)
+    give_back()
     payload = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     # files that were changed meanwhile may have been read after the change
     if sign_case(case) == files:
