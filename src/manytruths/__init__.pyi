@@ -1,3 +1,4 @@
+from .adjudication.adjudicate import AdjudicationRun, adjudicate
 from .agreement import (
     AgreementCurve,
     Correlation,
@@ -250,6 +251,7 @@ __all__ = [
     "MRMC",
     "VOID",
     "Adjudicated",
+    "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
     "BlandAltman",
@@ -370,6 +372,7 @@ __all__ = [
     "VoteStatistic",
     "WilliamsIndex",
     "acceptable_region",
+    "adjudicate",
     "adjudicated",
     "agree",
     "agreement_curve",

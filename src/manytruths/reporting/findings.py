@@ -39,7 +39,7 @@ from ..io.zarr_store import is_store, store_bytes, store_digest
 from ..study import Case, Progress, Study
 from ..study.adjudicated import find_logs
 from ..study.case import Reading, Sources
-from ..study.consensus import OF_ONE_LABEL
+from ..study.consensus import OF_ONE_LABEL, decide_by_runs
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
 from .large_view import large_view
 from .numbers import StudyCounts
@@ -104,6 +104,9 @@ class CaseFindings:
 def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     """Read the files of a case once, analyse them and make its view."""
     reading = case.read(by_tile=True)
+    decide_by_runs(reading, plan.fuse.methods, plan.fuse.options)
+    if plan.evaluate is not None:
+        decide_by_runs(reading, plan.evaluate.spatial, plan.evaluate.options, united=True)
     # of a large case everything is read off the list of its patterns, which are found in one pass
     counted = reading.by_pattern
     agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(counted, plan.fuse)

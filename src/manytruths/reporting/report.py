@@ -30,6 +30,7 @@ from ..study.consensus import default_methods, prepare
 from ..study.deidentification import Codes, code_study, read_key
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
+from .sections.computation import write_file_list
 
 
 @dataclass(frozen=True, repr=False)
@@ -275,6 +276,7 @@ def _write_report(
         findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), findings.claims.table().write(stage), *views]
+        files += write_file_list(findings, stage)
         if formats:
             made = (findings.agreement, findings.fusion, findings.evaluation, findings.ranking, findings.plan)
             every = [result.tabled() for result in made if result is not None]

@@ -29,6 +29,7 @@ from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_st
 from .options import Options
 
 if TYPE_CHECKING:
+    from ..fusion import Consensus
     from .adjudicated import CaseDecisions
     from .adjudicated_masks import AdjudicatedCase
     from .crew import CaseSpread
@@ -42,6 +43,9 @@ Source = Location | Array
 """A file, or an array that is in memory already."""
 Sources = Source | Mapping[str, Source]
 """The same, or one a structure."""
+
+Decided = tuple[str, int | str | None]
+"""A method of consensus, and the label that it is of; None for all of them at once."""
 
 NO_PIXELS = "needs the pixels of the masks, which tally files do not hold; run it where the masks are"
 
@@ -352,6 +356,8 @@ class Reading:
     """What was done to masks that lay on other grids; see :func:`manytruths.shape.alignment.align`."""
     pixels: Pixels | None = None
     """Where each pattern is, of a reading that lists the patterns of a large case; see :attr:`by_pattern`."""
+    decided: dict[Decided, Consensus] = field(default_factory=dict)
+    """Of a large case, what was decided with a look at neighbours, by method and label; its patterns know of it."""
     settled: Array | None = None
     """Of such a reading, what the adjudicated reference standard is for each pattern."""
 

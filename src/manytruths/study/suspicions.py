@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -253,21 +254,24 @@ def _always_equal(reviews: Mapping[str, MaskReview], pair: tuple[Column, ...], o
 def _equal_cases(study: Study, reviews: Mapping[str, MaskReview]) -> Iterator[Suspicion]:
     """Two cases with the same mask; the case is named in which it fits less well."""
     equal: dict[bytes, list[tuple[str, Column]]] = defaultdict(list)
+    marked = Counter(c for review in reviews.values() for c, trace in review.traces.items() if trace.marked)
     for name, review in reviews.items():
         for column, trace in review.traces.items():
             if trace.marked and math.prod(trace.shape) - trace.marked >= CASE_OUTLINE:
                 equal[trace.digest].append((name, column))
     for places in equal.values():
         trace = reviews[places[0][0]].traces[places[0][1]]
-        if trace.outline >= CASE_OUTLINE or (not study.options.exchangeable and _is_always(reviews, places)):
+        if trace.outline >= CASE_OUTLINE or (not study.options.exchangeable and _is_always(marked, places)):
             yield from _equal_pairs(reviews, places, trace.marked)
 
 
-def _is_always(reviews: Mapping[str, MaskReview], places: Sequence[tuple[str, Column]]) -> bool:
-    """Whether it is one rater's mask in most of five cases or more, and nobody else's in any: those may be alike."""
-    columns = {column for _, column in places}
-    marked = [review for review in reviews.values() for c in columns if c in review.traces and review.traces[c].marked]
-    return len(columns) == 1 and len(marked) >= SEVERAL and len(places) >= NEARLY_ALL * len(marked)
+def _is_always(marked: Mapping[Column, int], places: Sequence[tuple[str, Column]]) -> bool:
+    """Whether it is one rater's mask in most of five cases or more, and nobody else's in any: those may be alike.
+
+    ``marked`` counts the cases in which each marked anything.
+    """
+    (column, *others) = {column for _, column in places}
+    return not others and marked[column] >= SEVERAL and len(places) >= NEARLY_ALL * marked[column]
 
 
 def _equal_pairs(
@@ -349,15 +353,27 @@ def _likeness(mine: Floats, looks: Mapping[Column, Floats], column: Column) -> f
 
 def _fit_elsewhere(trace: MaskTrace, review: MaskReview, column: Column) -> float:
     """Median Dice of a mask with the other raters' masks of another case, by points."""
-    mine = trace.points
+    mine = _bits(trace)
     fits = []
     for other, theirs in review.traces.items():
         if other.name != column.name and are_similar_sizes(trace.marked, theirs.marked):
-            points = theirs.points
-            fits.append(2 * np.count_nonzero(mine & points) / max(1, mine.sum() + points.sum()))
+            points = _bits(theirs)
+            sizes = _count(mine) + _count(points)
+            fits.append(2 * _count(mine & points) / max(1, sizes))
         elif other.name != column.name and theirs.marked:
             fits.append(0.0)
     return float(np.median(fits)) if fits else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _bits(trace: MaskTrace) -> NDArray[np.uint64]:
+    """The points of a mask, 64 in a word."""
+    bits = np.packbits(trace.points)
+    return np.pad(bits, (0, -len(bits) % 8)).view(np.uint64)
+
+
+def _count(bits: NDArray[np.uint64]) -> int:
+    return int(np.bitwise_count(bits).sum(dtype=np.int64))
 
 
 def _common(review: MaskReview, column: Column) -> float:

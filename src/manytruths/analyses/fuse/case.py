@@ -18,6 +18,8 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
+from ...core.labels import VOID
+from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Note, Undefined, code, code_of, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
@@ -49,7 +51,7 @@ SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
 
-KEPT_FORMAT = 3
+KEPT_FORMAT = 4
 """Of finished cases; those in an earlier one are computed again."""
 
 Array = NDArray[Any]
@@ -134,6 +136,8 @@ class CaseFusion:
     """Scores of raters and consensuses (as algorithms) against given references, by label."""
     left_out: str = ""
     """What was not measured because the case is too large."""
+    without_image: str = ""
+    """Why pictures lack an image that was to be had."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +186,9 @@ def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
             return from_json(before, written)
     made = estimate_case(reading, plan)
     _write_all(plan, made)
-    save_checkpoint(plan.folder, ledger, digest, names, to_json(made.kept))
-    return replace(made.kept, files=written)
+    kept = replace(made.kept, without_image=reading.picture[1] if plan.pictures else "")
+    save_checkpoint(plan.folder, ledger, digest, names, to_json(kept))
+    return replace(kept, files=written)
 
 
 def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
@@ -204,7 +209,7 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     if plan.lesions and references:
         lesions = score_reference_lesions(reading, table, by_value(named or {}), decided)
     kept = CaseFusion(
-        _joint(readings, decided), *of_table(readings, estimates, plan), references=references,
+        count_joint(readings, decided), *of_table(readings, estimates, plan), references=references,
         axes=len(reading.grid.shape),
         distances=measure_distances(reading, table, decided, named) if plan.distances else None, lesions=lesions,
     )  # fmt: skip
@@ -328,7 +333,7 @@ def _complexity(readings: FirstReadings) -> tuple[Complexity, dict[str, Complexi
     return unknown, {name: case_complexity(table) for name, table in labels.items()}
 
 
-def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
+def count_joint(readings: FirstReadings, hard: Mapping[str, Array | LabelRuns]) -> Tally:
     """Masks and consensuses in one table: everything about how they differ is read off it."""
     reading, region, table = readings.inside, readings.region, readings.table
     case, options = reading.case, reading.case.options
@@ -356,10 +361,12 @@ def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tupl
         return []
     if table.labels.several:
         return []  # they judge a mark against its probability
+    took_part = (table.patterns[:, list(table.raters)] != VOID).any(axis=0).tolist()
+    why = ["rates_unknown" if part else "absent" for part in took_part]
     return [
-        (method, rater, name, or_undefined(value, "rates_unknown"))
+        (method, rater, name, or_undefined(value, reason))
         for name, measure in SOFT.items()
-        for rater, value in zip(table.rater_names, measure(table, estimated).tolist(), strict=True)
+        for rater, value, reason in zip(table.rater_names, measure(table, estimated).tolist(), why, strict=True)
     ]
 
 
@@ -424,6 +431,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
         "references": {label: table.to_csv() for label, table in result.references.items()},
         "axes": result.axes,
+        "without_image": result.without_image,
         "distances": distances_to_json(result.distances),
         "lesions": {
             label: [[_names(a), _names(b), {k: _stored(v) for k, v in scores.items()}] for (a, b), scores in of.items()]
@@ -462,6 +470,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
             label: {(Column(*a), Column(*b)): {k: _number(v) for k, v in scores.items()} for a, b, scores in of}
             for label, of in kept.get("lesions", {}).items()
         },
+        without_image=kept.get("without_image", ""),
     )
 
 

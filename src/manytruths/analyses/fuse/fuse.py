@@ -54,7 +54,7 @@ from ...study.adjudicated import METHOD, find_logs
 from ...study.consensus import default_methods, prepare
 from ...study.crew import is_large_case
 from ...study.outlines import NOT_THERE
-from ..agree.case import large_notes
+from ..agree.case import image_notes, large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
@@ -423,6 +423,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
              *_unjudged_notes(tallies),
              *large_notes({name: case.left_out for name, case in cases.items()}))  # fmt: skip
     notes = (*notes, *tallied_notes(study, NEED_PIXELS))
+    lacking = [f"case {n}: pictures without its image: {c.without_image}" for n, c in cases.items() if c.without_image]
+    notes = (*notes, *image_notes(study, lacking, "pictures"))
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 
@@ -849,9 +851,7 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
     applies: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, case in cases.items():
         for convergence in case.convergence:
-            notes = [f"ended: {convergence.ended}"] if convergence.ended in ("stopped", "vanished") else []
-            notes += [note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE]
-            for note in notes:
+            for note in (note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE):
                 methods, names = applies.setdefault(note, ({}, {}))
                 methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():

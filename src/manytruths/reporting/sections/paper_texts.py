@@ -22,6 +22,7 @@ from ...claims.groups import unclaimed_means
 from ...claims.lesions import IDS as LESIONS
 from ...claims.lesions import rule_words
 from ...claims.masks import IDS as MASKS
+from ...claims.masks import count_as_is
 from ...claims.numbers import has_interval, is_defined, telling_digits
 from ...claims.readings import NOT_EVALUABLE
 from ...claims.sentences import (
@@ -628,7 +629,7 @@ def _mask_results(findings: Findings) -> Iterator[Sentence]:
         left = len(claims) - MOST_MASKS
         are = "is one" if left == 1 else f"are {number_word(left)}"
         more = f"There {are} more in agree/masks.csv. " if left > 0 else ""
-        yield (f"{more}All numbers count these masks as they are.",)
+        yield (f"{more}{count_as_is(findings.agreement.suspicions)}.",)
 
 
 def _repeat_results(findings: Findings) -> Iterator[Sentence]:
