@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from PIL import Image
-from tests.adjudicated.logs import adjudicate, disputes_of, three_readers, write_study
 
 import manytruths as mt
+from decision_logs import adjudicate, disputes_of, three_readers, write_study
 from dicom_files import images, masks, segmentation, series_folder
 from manytruths.exchange.bids import read_bids
 from manytruths.exchange.coco import read_coco

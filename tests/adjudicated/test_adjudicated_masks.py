@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from tests.adjudicated.logs import adjudicate, append, disputes_of, square, three_readers, write_study
 
 import manytruths as mt
+from decision_logs import adjudicate, append, disputes_of, square, three_readers, write_study
 from manytruths.core import tiles
 from manytruths.io import files, read_mask, zarr_store
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs

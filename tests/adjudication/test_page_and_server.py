@@ -11,12 +11,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pages import desk
 from playwright.sync_api import expect
 
 import manytruths as mt
 from adjudication_server import Server, write_disputed
 from manytruths.io.decision_log import read_logs
+from pages import desk
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("MANYTRUTHS_KILLS", "5"))

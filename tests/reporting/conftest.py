@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from report_studies import simulated_report
-
 from browser import Opened, chromium, opened
+from report_studies import simulated_report
 
 
 @pytest.fixture(scope="module")
