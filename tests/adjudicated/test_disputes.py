@@ -290,7 +290,14 @@ def test_foreground_and_instances():
 
 
 def test_rules_that_are_none():
-    for wrong in ({"min_dice": 1.2}, {"min_mm": -1.0}, {"unit": "pixel"}, {"tile": 2}):
+    for wrong in (
+        {"min_dice": 1.2},
+        {"min_mm": -1.0},
+        {"unit": "pixel"},
+        {"tile": 2},
+        {"below": "adjudicated"},
+        {"below": "best"},
+    ):
         with pytest.raises(CallError):
             DisputeRule(**wrong)
     assert replace(DisputeRule(), min_mm=2.0).disputes(0.9, 2.5)
