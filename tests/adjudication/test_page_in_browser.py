@@ -348,7 +348,7 @@ def test_slices_and_planes_of_a_volume(volume):
     volume.press("ArrowUp")
     changed = [one != other for one, other in zip(before, volume.state["point"], strict=True)]
     assert sum(changed) == 1
-    assert volume.press("v")["layout"] == "one"
+    assert volume.press("v")["layout"] == "single"
     volume.press("w")
     assert volume.state["window"]["name"] == "lung"
 
