@@ -228,6 +228,7 @@ def test_a_cell_that_means_nothing_is_named_and_nothing_is_taken(written, study,
     assert not list((tmp_path / "log").glob("*.sqlite"))
 
 
+@pytest.mark.slow
 def test_two_adjudicators_and_a_third_who_settles_where_they_differ(study, tmp_path, capsys):
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
