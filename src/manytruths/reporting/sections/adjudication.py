@@ -89,8 +89,9 @@ def _charts(table: TableIndex) -> Iterator[Block]:
 def _quality(findings: Findings, result: Adjudicated, table: TableIndex) -> Iterator[Block]:
     """Controls, repeats and double decisions."""
     rows = [r for r in table.rows if r.statistic in MEASURES and r.scope == "pooled" and not r.extra[2]]
-    if len(result.record.adjudicators) == 1:
-        rows = [r for r in rows if not r.extra[0]]
+    total = {r.statistic: r.n for r in rows if not r.extra[0]}
+    # who alone did all of it has the numbers of all
+    rows = [r for r in rows if not r.extra[0] or r.n != total[r.statistic]]
     if not rows:
         return
     order = list(MEASURES)
