@@ -48,7 +48,7 @@ def section(findings: Findings) -> Section | None:
         claims.sentences(*METHODS),
         (
             *_charts(table),
-            *_quality(findings, result, table),
+            *_quality(findings, table),
             *_pace(result, table),
             *_cases(findings, result, table),
             Paragraphs(claims.sentences(CHOICES.id, *QUALITY), "How far to trust it", listed=True),
@@ -86,7 +86,7 @@ def _charts(table: TableIndex) -> Iterator[Block]:
         yield Beside(tuple(charts)) if len(charts) > 1 else charts[0]
 
 
-def _quality(findings: Findings, result: Adjudicated, table: TableIndex) -> Iterator[Block]:
+def _quality(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Controls, repeats and double decisions."""
     rows = [r for r in table.rows if r.statistic in MEASURES and r.scope == "pooled" and not r.extra[2]]
     total = {r.statistic: r.n for r in rows if not r.extra[0]}
