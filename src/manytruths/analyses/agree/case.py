@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -128,16 +129,17 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
         plan = replace(plan, folder=None, measured=False, measure=counted)
     case, table = reading.case, reading.tally(judged=False)
     axes, large = len(reading.grid.shape), reading.is_large
+    size = len(reading.masks) * math.prod(reading.grid.shape)
     edits = tuple(edits_of(case))
     references = count_references(reading.by_pattern if large and case.references else reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     named = label_values(reading, table) if has_references(reading, table) else None
     distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
-    give_back()
+    give_back(size)
     sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
-    give_back()
+    give_back(size)
     lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
-    give_back()
+    give_back(size)
     against: ReferenceLesions = {}
     if "lesions" in plan.measure and named is not None:
         against = score_reference_lesions(reading, table, by_value(named))
