@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from manytruths import CallError
-from manytruths.charts import bland_altman_chart, size_strips, slope_chart
+from manytruths.charts import bland_altman_chart, size_strips, slope_chart, svg
 from manytruths.charts.sizes import LogAxis
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -41,6 +43,27 @@ def test_bland_altman_lines_lie_at_their_values():
         "lower limit: −2, interval −3 to −1", "upper limit: 2, interval 1 to 3", "bias: 0, interval −0.5 to 0.5",
     ]  # fmt: skip
     assert {"bias", "lower limit", "upper limit", "−2", "Volume", "mean, ml"} <= set(words(chart))
+
+
+def discs(chart):
+    return [(round(float(c.get("cx")), 1), round(float(c.get("cy")), 1)) for c in read(chart).iter(f"{SVG}circle")]
+
+
+def test_many_points_are_one_element_at_the_same_places(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, 40))
+    points = {"bias": ENDS, "lower": ENDS, "upper": ENDS, "groups": ["ann", "ben"] * 20, **LABELS}
+    strips = {"ann": x.tolist(), "ben": [*y[1:].tolist(), NAN]}
+    drawn = [discs(bland_altman_chart(x, y, **points)), discs(size_strips(strips, "ml", "Volume"))]
+    assert [len(each) for each in drawn] == [40, 79]
+    monkeypatch.setattr(svg, "MANY_DOTS", 30)
+    many = [bland_altman_chart(x, y, **points), size_strips(strips, "ml", "Volume")]
+    for chart, places in zip(many, drawn, strict=True):
+        assert discs(chart) == []
+        paths = [p.get("d") for p in read(chart).iter(f"{SVG}path") if p.get("stroke-linecap") == "round"]
+        assert len(paths) == 2
+        found = [tuple(map(float, at)) for path in paths for at in re.findall(r"M([\d.]+) ([\d.]+)h0", path)]
+        np.testing.assert_allclose(sorted(found), sorted(set(places)), atol=0.11)
 
 
 def test_ratios_are_drawn_on_a_log_scale():

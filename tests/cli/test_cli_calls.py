@@ -149,6 +149,11 @@ def test_an_image_that_cannot_be_used_is_a_note(problem, tmp_path, capsys):
     missing = "heatmaps are without images: no file is where"
     assert (missing if problem == "missing" else "case p1: heatmap without its image") in done.out
     assert (tmp_path / "out/agree/heatmaps/p1.png").is_file()
+    for _ in range(2):  # the second takes the case from the first
+        done = run(capsys, "fuse", template, *options)
+        assert done.status == 0
+        missing = "pictures are without images: no file is where"
+        assert (missing if problem == "missing" else "case p1: pictures without its image") in done.out
 
 
 def test_names_are_printed_as_they_are(tmp_path, capsys):

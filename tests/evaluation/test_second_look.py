@@ -6,14 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+import zarr
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
 from manytruths import CallError, GridError, reason, second_look
-from manytruths.evaluation.second_look import candidate_pixels, place_pixels
+from manytruths.core import tiles
+from manytruths.core.runs import read_runs
+from manytruths.evaluation import second_look as places_of
 from study_folders import pixels, write_png
 
 stacks = arrays(np.bool_, st.tuples(st.integers(1, 4), st.just(6), st.just(7)))
@@ -51,7 +54,8 @@ def test_places_are_those_of_a_plain_loop(seen, drawn, algorithms, raters, least
     assert sorted(p.area for p in found.places) == sorted(map(len, parts))
     assert bool(found.note) == (len(seen) < algorithms)
     assert [p.order for p in found.places] == sorted(p.order for p in found.places)
-    for place in found.places:
+    pixels_of = places_of.find_places(predictions, masks, algorithms=algorithms, raters=raters, least=least)[1]
+    for place, runs in zip(found.places, pixels_of, strict=True):
         own = next(part for part in parts if place.point in part)
         assert place.area == len(own)
         assert place.most == max(seen[(slice(None), *at)].sum() for at in own)
@@ -62,10 +66,46 @@ def test_places_are_those_of_a_plain_loop(seen, drawn, algorithms, raters, least
         more = {at for at in np.ndindex(6, 7) if drawn[(slice(None), *at)].sum() / len(drawn) > raters + 1e-9}
         near = {(y + i, x + j) for y, x in own for i in (-1, 0, 1) for j in (-1, 0, 1)}
         assert place.adjoins == bool(near & more)
-        inside = np.zeros((6, 7), bool)
-        corner = tuple(slice(*ends) for ends in place.box)
-        inside[corner] = place_pixels(candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters), place)
-        assert {tuple(i) for i in np.argwhere(inside)} == own
+        assert {tuple(i) for i in np.argwhere(runs[...])} == own
+
+
+@st.composite
+def stored(draw):
+    """Predictions and masks of one shape, a region of interest, chunks for each of them, and spacing."""
+    shape = draw(st.sampled_from([(13, 17), (4, 9, 11)]))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+
+    def blob():
+        grid = np.indices(shape).reshape(len(shape), -1).T
+        centre = rng.random(len(shape)) * shape
+        near = ((grid - centre) ** 2).sum(axis=1).reshape(shape) < (3 + 3 * rng.random()) ** 2
+        return (near ^ (rng.random(shape) < 0.04)).astype(np.uint8)
+
+    every = [blob() for _ in range(draw(st.integers(4, 7)))] + [(rng.random(shape) < 0.95).astype(np.uint8)]
+    chunks = [tuple(int(n) for n in rng.integers(2, np.array(shape) + 1)) for _ in every]
+    hidden = rng.random(shape) < 0.1
+    spacing = draw(st.sampled_from([None, (0.5, 0.25, 2.0)[: len(shape)]]))
+    return every, chunks, hidden, spacing
+
+
+@given(stored())
+@settings(max_examples=60, deadline=None)
+def test_places_do_not_depend_on_chunks_nor_on_how_the_deepest_pixel_is_found(made):
+    every, chunks, hidden, spacing = made
+    options = {"least": 2, "raters": 0.4, "spacing": spacing}
+
+    def places(each):
+        return repr(second_look(by_name(each[:2]), by_name(each[2:-1], "ABCDE"), inside=each[-1], **options))
+
+    whole = places(every)
+    stored = [zarr.create_array({}, data=array, chunks=c) for array, c in zip(every, chunks, strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "TILE_BYTES", 90)
+        assert places(stored) == whole
+        patch.setattr(places_of, "DRAWN", 0)
+        assert places(stored) == whole
+    masked = [np.ma.array(every[0], mask=hidden), every[1], np.ma.array(every[2], mask=hidden), *every[3:]]
+    assert places(masked) == places([read_runs(array) for array in masked])
 
 
 def test_a_volume_in_millimetres():

@@ -127,14 +127,15 @@ def test_large_arrays_stay_on_disk(tmp_path, monkeypatch):
     np.testing.assert_array_equal(mask.array[10:70, 5:60], blob()[10:70, 5:60])
 
 
-@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("kind", ["labels", "counts", "probability"])
 @pytest.mark.parametrize("shape", [(700, 530), (40, 90, 70)])
-def test_what_is_written_is_read_by_ome_zarr_and_valid(tmp_path, monkeypatch, labels, shape):
+def test_what_is_written_is_read_by_ome_zarr_and_valid(tmp_path, monkeypatch, kind, shape):
     monkeypatch.setattr(zarr_store, "CHUNK", {2: (128, 128), 3: (16, 32, 32)})
     monkeypatch.setattr(zarr_store, "SMALLEST_LEVEL", 60)
-    array = blob(shape) if labels else blob(shape) * np.float32(0.75)
+    nearest, most = kind != "probability", {"labels": None, "counts": 5, "probability": 1.0}[kind]
+    array = blob(shape) if nearest else blob(shape) * np.float32(0.75)
     spacing = (0.5, 0.25, 0.25)[-len(shape) :]
-    writer = MapWriter(tmp_path / "m.zarr", shape, array.dtype, Grid(shape, spacing), labels=labels)
+    writer = MapWriter(tmp_path / "m.zarr", shape, array.dtype, Grid(shape, spacing), nearest=nearest, most=most)
     writer[(slice(None),) * len(shape)] = array
     paths = writer.finish()
     assert sorted(p for p in (tmp_path / "m.zarr").rglob("*") if p.is_file()) == paths
@@ -146,7 +147,7 @@ def test_what_is_written_is_read_by_ome_zarr_and_valid(tmp_path, monkeypatch, la
     assert max(node.data[-1].shape) <= 60
     for above, below in zip(node.data, node.data[1:], strict=False):
         above, below = np.asarray(above), np.asarray(below)
-        if labels:
+        if nearest:
             np.testing.assert_array_equal(below, above[(slice(None, None, 2),) * len(shape)])
         else:
             where = (slice(0, 2),) * len(shape)
@@ -154,13 +155,19 @@ def test_what_is_written_is_read_by_ome_zarr_and_valid(tmp_path, monkeypatch, la
     group = zarr.open_group(tmp_path / "m.zarr", mode="r")
     ModelImage.from_zarr(group)
     check_schema(group.attrs.asdict())
-    back = read_mask(tmp_path / "m.zarr") if labels else read_image(tmp_path / "m.zarr")
+    ome = group.attrs["ome"]
+    assert ("image-label" in ome) == (kind == "labels")
+    if most is not None:
+        (channel,) = ome["omero"]["channels"]
+        assert channel["window"] == {"min": 0, "max": most, "start": 0, "end": most}
+        assert node.metadata["contrast_limits"] == [[0, most]]
+    back = read_mask(tmp_path / "m.zarr") if kind == "labels" else read_image(tmp_path / "m.zarr")
     np.testing.assert_array_equal(back.array, array)
     assert back.grid == Grid(shape, spacing)
 
 
 def written(tmp_path):
-    writer = MapWriter(tmp_path / "m.zarr", (2500, 1100), np.uint8, Grid((2500, 1100)), labels=True)
+    writer = MapWriter(tmp_path / "m.zarr", (2500, 1100), np.uint8, Grid((2500, 1100)), nearest=True)
     writer[:, :] = np.ones((2500, 1100), np.uint8)
     writer.finish()
     return tmp_path / "m.zarr"

@@ -13,6 +13,8 @@ from browser import LAPTOP, PHONE, opened
 from playwright.sync_api import expect
 
 import manytruths as mt
+from manytruths.charts import svg
+from manytruths.reporting.sections import computation
 from study_folders import disc, write_png
 
 pytestmark = pytest.mark.slow
@@ -321,6 +323,34 @@ def test_more_cases_lie_beside_the_page(browser, many):
         for _ in range(3):
             shown.viewer.press("ArrowRight")
         shown.viewer.wait(lambda state: state["loaded"])
+        assert shown.clean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [LAPTOP, PHONE])
+def test_hundreds_of_cases_can_be_searched_and_sorted(browser, tmp_path, monkeypatch, size):
+    """Files are listed beside the page, and points of charts are few elements, so that the page stays light."""
+    monkeypatch.setattr(computation, "MOST_FILES", 1000)
+    monkeypatch.setattr(svg, "MANY_DOTS", 500)
+    for n in range(600):
+        for x, rater in enumerate("AB"):
+            write_png(tmp_path / f"{rater}/p{n:03}.png", disc(24, x, n % 7 - 3) * 255)
+    made = mt.report(str(tmp_path / "{rater}/{case}.png"), to=tmp_path / "out/page.html", resamples=50)
+    assert len((made.folder / "files.csv").read_text().splitlines()) == 1201
+    text = made.path.read_text()
+    assert "1,200 files were read" in text
+    assert len(text) < 600 * 3500
+    assert text.count("<circle") < 3000
+    with opened(browser, made.path, viewport=size) as shown:
+        table = shown.table("cases")
+        assert len(table.lines()) == 600
+        table.tool("filter").fill("p31")
+        assert sorted(table.lines()) == [f"p31{i}" for i in range(10)]
+        table.tool("filter").fill("")
+        shown.page.locator("#table-cases thead button").first.click()
+        assert table.lines()[:3] == ["p000", "p001", "p002"]
+        shown.page.locator('#table-cases tr[data-case="p002"] button.open').click()
+        shown.viewer.loaded("p002")
         assert shown.clean()
 
 

@@ -13,13 +13,13 @@ from tests.study.test_large_cases import SHAPE, masks_of, opened, small_tiles, w
 
 import manytruths as mt
 from manytruths import InputError
+from manytruths.analyses.evaluate.marks import unpack
+from manytruths.analyses.evaluate.second_look import place_picture
 from manytruths.core import tiles
 from manytruths.io import files
 from manytruths.study.patterns import count_patterns
 
 CASES = ("p0", "p1")
-NEAR = {"second_look": False}
-"""What a large case is not looked at for."""
 
 
 def lines(table):
@@ -28,9 +28,9 @@ def lines(table):
     return [str(row) for row in rows]
 
 
-def same_rows(found, wanted, without=()):
-    """All tables have the same rows, and all are there but those named."""
-    assert set(found.tables) == set(wanted.tables) - set(without)
+def same_rows(found, wanted):
+    """There are the same tables, with the same rows."""
+    assert set(found.tables) == set(wanted.tables)
     for name, table in found.tables.items():
         assert lines(table) == lines(wanted.tables[name]), name
 
@@ -69,18 +69,22 @@ def area(root, name, rows, columns):
         pytest.param(3, {}, "tif", marks=pytest.mark.slow),
         pytest.param(1, {"void": 3}, "png", marks=pytest.mark.slow),
         pytest.param(3, {"region": "union"}, "zarr", marks=pytest.mark.slow),
-        (2, {"void": 3, "spacing": (0.5, 0.25)}, "zarr"),
+        (3, {"void": 3, "spacing": (0.5, 0.25)}, "zarr"),
         pytest.param(3, {"foreground": "any"}, "tif", marks=pytest.mark.slow),
     ],
 )
 def test_scores_of_masks_equal_those_in_memory(tmp_path, small_tiles, labels, options, kind):  # noqa: F811
     root = study_files(tmp_path, labels)
-    wanted = mt.evaluate(judged(root, "png", **options), **NEAR)
+    wanted = mt.evaluate(judged(root, "png", **options))
     small_tiles()
     found = mt.evaluate(judged(root, kind, **options))
     same_rows(found, wanted)
-    (note,) = [note for note in found.notes if "by tile" in note]
-    assert note.endswith("left out there: second look")
+    assert found.notes == wanted.notes
+    assert wanted.second_look.ranked
+    for ranked, whole in zip(found.second_look.ranked, wanted.second_look.ranked, strict=True):
+        assert np.array_equal(
+            place_picture(ranked, unpack(ranked.closeup)), place_picture(whole, unpack(whole.closeup))
+        )
 
 
 def test_regions_and_training_areas_are_read_by_tile_too(tmp_path, small_tiles):  # noqa: F811
@@ -89,7 +93,7 @@ def test_regions_and_training_areas_are_read_by_tile_too(tmp_path, small_tiles):
         area(root, "roi", slice(40, 240), slice(20, 200)),
         area(root, "learnt", slice(90, 130), slice(None)),
     )
-    wanted = mt.evaluate(judged(root, "png", roi=inside["png"], training=learnt["png"]), **NEAR)
+    wanted = mt.evaluate(judged(root, "png", roi=inside["png"], training=learnt["png"]))
     small_tiles()
     found = mt.evaluate(judged(root, "zarr", roi=inside["zarr"], training=learnt["zarr"]))
     same_rows(found, wanted)
@@ -100,7 +104,7 @@ def test_several_consensuses_and_a_missing_prediction(tmp_path, small_tiles):  #
     for kind in ("png", "zarr"):
         (root / f"pred/{kind}/alg1/p1.{kind}").rename(root / f"elsewhere.{kind}")
     methods = {"consensus": "vote:any,vote:0.75,staple,simple,plurality"}
-    wanted = mt.evaluate(judged(root, "png"), **methods, **NEAR)
+    wanted = mt.evaluate(judged(root, "png"), **methods)
     small_tiles()
     same_rows(mt.evaluate(judged(root, "zarr"), **methods), wanted)
     with pytest.raises(InputError, match="case p0, lsml: looks at neighbours, and 300×260 pixels are too many"):
@@ -135,14 +139,14 @@ def test_probability_maps_are_counted_by_tile(tmp_path, small_tiles, monkeypatch
         chance = str(root / f"chance/{kind}/{{algorithm}}/{{case}}.{kind}")
         return opened(root, kind, predictions=chance, probability=True, training=learnt["zarr"])
 
-    wanted = mt.evaluate(study("tif"), threshold=threshold, **NEAR)
+    wanted = mt.evaluate(study("tif"), threshold=threshold)
     small_tiles()
     reading = study(kind)["p0"].read(by_tile=True)
     assert tiles.is_lazy(next(iter(reading.predictions.values())))
     found = mt.evaluate(study(kind), threshold=threshold)
-    same_rows(found, wanted, without=["froc"])
-    (note,) = [note for note in found.notes if "by tile" in note]
-    assert "free-response curves" in note
+    same_rows(found, wanted)
+    assert ("froc" in wanted.tables) == (dtype == "f4" or threshold is not None)
+    assert found.notes == wanted.notes
 
 
 def test_probability_maps_that_are_not_finite_are_refused_by_tile(tmp_path, small_tiles):  # noqa: F811
@@ -198,9 +202,9 @@ def test_a_study_of_large_and_small_cases(tmp_path, small_tiles):  # noqa: F811
         small = np.asarray(Image.open(root / folder / f"png/{who}/p1.png"))[60:160:4, 60:160:4]
         Image.fromarray(small).save(root / folder / f"png/{who}/p1.png")
     small_tiles()
-    found = mt.evaluate(judged(root, "png"))
+    found = mt.evaluate(judged(root, "png"), boundaries="outlines")
     (note,) = [note for note in found.notes if "by tile" in note]
-    assert "tile: p0; left out" in note
+    assert note.endswith("tile: p0; left out there: boundaries")
     distances = [row for row in found.tables["scores"].rows if row.statistic == "hausdorff_95" and row.scope == "case"]
     assert {row.case for row in distances if row.value == row.value} == {"p0", "p1"}
     assert mt.reliability(opened(root, "png")).lesions is not None
@@ -256,6 +260,41 @@ def test_scores_against_references_in_agree_and_fuse(tmp_path, small_tiles):  # 
     assert lines(again.tables["reference_scores"]) == lines(agreed.tables["reference_scores"])
     again = mt.fuse(raters("zarr"), distances=False, lesions=False)
     assert lines(again.tables["reference_scores"]) == lines(fused.tables["reference_scores"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "kind"),
+    [
+        (3, {"void": 3}, "zarr"),
+        (1, {"region": "union"}, "tif"),
+        pytest.param(3, {"roi": True}, "zarr", marks=pytest.mark.slow),
+        pytest.param(2, {"instances": True}, "zarr", marks=pytest.mark.slow),
+    ],
+)
+def test_the_vote_on_lesions_is_that_in_memory(tmp_path, small_tiles, labels, options, kind):  # noqa: F811
+    root = study_files(tmp_path, labels)
+    if "roi" in options:
+        options = {"roi": area(root, "roi", slice(40, 210), slice(30, 230))["png"]}
+    methods = {"consensus": "lesions:0.5,staple"}
+    fused = mt.fuse(judged(root, "png", **options), out=root / "whole", pictures=False, **methods)
+    scored = mt.evaluate(judged(root, "png", **options), **methods)
+    whole = mt.consensus(judged(root, "png", **options), "lesions:0.5")
+    small_tiles()
+    study = judged(root, kind, **options)
+    found = mt.fuse(study, out=root / "tiles", pictures=False, **methods)
+    same_rows(found, fused)
+    assert found.notes == fused.notes
+    for case in CASES:
+        for folder, suffix in (("consensus", "png"), ("probability", "tif")):
+            wanted = np.asarray(Image.open(root / f"whole/fuse/{folder}/lesions-0.5/{case}.{suffix}"))
+            path = root / f"tiles/fuse/{folder}/lesions-0.5/{case}.{kind}"
+            written = zarr.open_array(path / "0")[...] if kind == "zarr" else tifffile.imread(path)
+            assert written.dtype == wanted.dtype
+            np.testing.assert_array_equal(written, wanted)
+        again = mt.consensus(study[case], "lesions:0.5")
+        np.testing.assert_array_equal(again.values, whole[case].values)
+        np.testing.assert_array_equal(again.probability, whole[case].probability)
+    same_rows(mt.evaluate(study, **methods), scored)
 
 
 @pytest.mark.parametrize("labels", [1, 3])

@@ -1,6 +1,7 @@
 """Neighbours across tiles: cases that are read by tile have the numbers of the same masks in one piece."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,7 @@ from manytruths.shape.mask_errors import (
     trace_mask,
     turn_mask,
 )
+from manytruths.study.consensus import decided_values
 
 SPACINGS = {2: (0.5, 0.7), 3: (2.0, 0.5, 0.7)}
 
@@ -174,6 +176,33 @@ def test_lesions_of_stored_masks(made, seed, instances, unrated, rule):
         np.testing.assert_array_equal(found.found, wanted.found)
 
 
+@given(masks(labels=3), st.integers(0, 2**32), st.sampled_from(["labels", "united", "instances"]), st.booleans())
+def test_the_vote_on_lesions_of_stored_masks(made, seed, kind, unrated):
+    mask, rng = made[0], np.random.default_rng(seed)
+    raters = {"A": mask, "B": np.roll(mask, 1, -1), "C": rng.permuted(mask, axis=0)}
+    options = {"spacing": SPACINGS[mask.ndim], "instances": kind == "instances", "lesion_threshold": 0.2}
+    options |= {"foreground": "any"} if kind == "united" else {}
+    if unrated:
+        raters["B"] = np.where(rng.random(mask.shape) < 0.3, np.uint8(9), raters["B"])
+        options["void"] = 9
+    inside = rng.random(mask.shape) < 0.8
+    for region in ("whole", inside) if inside.any() else ("whole",):
+        on_disk = {name: stored(own, rng) for name, own in raters.items()}
+        try:
+            wanted = mt.lesion_vote(raters, region=region, **options)
+        except mt.CallError as error:
+            # nothing is background
+            with pytest.raises(mt.CallError, match=re.escape(str(error))):
+                mt.lesion_vote(on_disk, region=region, **options)
+            continue
+        found = mt.lesion_vote(on_disk, region=region, **options)
+        assert (found.lesions_kept, found.lesions_dropped) == (wanted.lesions_kept, wanted.lesions_dropped)
+        assert found.notes == wanted.notes
+        np.testing.assert_array_equal(found.values[...], wanted.values)
+        for each in zip(decided_values(found), decided_values(wanted), strict=True):
+            np.testing.assert_array_equal(*(np.asarray(part) for part in each))
+
+
 @given(masks(labels=4), st.booleans(), st.integers(0, 2**32))
 @example((np.zeros((3, 4), np.uint8), 0), True, 0)
 def test_features_by_tile(made, colour, seed):
@@ -307,15 +336,55 @@ def test_references_and_images_of_large_cases(tmp_path, labels, instances, monke
         assert math.isclose(again.features[name].r, own.r, rel_tol=0, abs_tol=1e-12)
 
 
-def test_what_needs_more_runs_than_memory_is_refused_with_the_rater(tmp_path, monkeypatch):
-    masks = {"A": np.indices((20, 20)).sum(axis=0) % 2, "B": np.zeros((20, 20), int)}
-    write(tmp_path, {"p0": {rater: mask.astype(np.uint8) for rater, mask in masks.items()}}, np.random.default_rng(0))
+def test_what_needs_more_runs_than_memory_is_left_out_of_that_case(tmp_path, monkeypatch):
+    """Everything else is as it is without the limit; the other case has all."""
+    rng = np.random.default_rng(0)
+    calm = drawn(rng, (20, 20), 1)
+    noise = {**calm, "A": (np.indices((20, 20)).sum(axis=0) % 2).astype(np.uint8)}
+    write(tmp_path, {"p0": noise, "p1": calm}, rng)
+    judged = {"p0": {"alg0": calm["A"], "alg1": calm["B"]}, "p1": {"alg0": calm["B"], "alg1": calm["C"]}}
+    write(tmp_path / "pred", judged, rng)
+    write(tmp_path / "ref", {case: {"gold": calm["C"]} for case in ("p0", "p1")}, rng)
+
+    def opened(**options):
+        return mt.Study.open(
+            str(tmp_path / "{rater}/{case}.zarr"), predictions=str(tmp_path / "pred/{algorithm}/{case}.zarr"),
+            reference=str(tmp_path / "ref/{reference}/{case}.zarr"), **options,
+        )  # fmt: skip
+
+    commands = {
+        "agree": lambda: mt.agree(opened(), out=tmp_path / "out"), "fuse": lambda: mt.fuse(opened()),
+        "evaluate": lambda: mt.evaluate(opened()), "reliability": lambda: mt.reliability(opened()),
+    }  # fmt: skip
     monkeypatch.setattr(files, "LARGE", 100)
-    monkeypatch.setattr(runs, "MOST_RUNS", 100)
-    template = str(tmp_path / "{rater}/{case}.zarr")
-    with pytest.raises(InputError, match=r"^case p0, rater A: the mask has more than 100 runs"):
-        mt.agree(template)
-    assert mt.agree(template, measure="none", pictures=False).tables["agreement"].rows
+    wanted = {name: command() for name, command in commands.items()}
+    monkeypatch.setattr(runs, "MOST_RUNS", 150)
+    why = "rater A: the mask has more than 150 runs of equal pixels, too many to look at neighbours; remove noise"
+    left_out = {
+        "agree": "distances, diameters, lesions, regions, the search for broken masks", "fuse": "lesions, distances",
+        "evaluate": "distances, lesions, diameters, second look", "reliability": "lesions",
+    }  # fmt: skip
+    needs = re.compile(
+        "distance|hausdorff|surface|assd|lesion|diameter|axis|second_look|place|long|short|matched|region"
+    )
+    for name, command in commands.items():
+        found = command()
+        (note,) = [note for note in found.notes if "p0; left out there" in note]
+        assert left_out[name] in note
+        assert (why in note) == (name != "reliability")
+        for table in set(found.tables) & set(wanted[name].tables):
+            rows, before = (
+                [str(row) for row in getattr(result.tables[table], "rows", ()) if row.scope == "case"]
+                for result in (found, wanted[name])
+            )
+            for case in ("p0", "p1"):
+                here, there = ([row for row in each if f"case='{case}'" in row] for each in (rows, before))
+                if case == "p0":
+                    here, there = ([row for row in each if not needs.search(row)] for each in (here, there))
+                assert here == there, (name, table, case)
+    assert zarr.open_array(tmp_path / "out/agree/heatmaps/p0.zarr/0")[...].any()
+    with pytest.raises(InputError, match=r"^case p0, lesions:0\.5: rater A: the mask has more than 150 runs"):
+        mt.fuse(opened(), consensus="lesions:0.5")
 
 
 @given(masks(labels=3, axes=(1, 2, 3)), st.integers(0, 2**32))

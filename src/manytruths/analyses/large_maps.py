@@ -30,12 +30,12 @@ def check_large_maps(large_maps: str) -> None:
         raise CallError(f"large_maps is one of {', '.join(get_args(LargeMaps))}; got {large_maps!r}")
 
 
-def write_large_map(path: Path, reading: Reading, dtype: np.dtype[Any], paint: Paint) -> list[Path]:
-    """Write a map of whole numbers by tile, in the format of its suffix; the files that were written."""
+def write_large_map(path: Path, reading: Reading, dtype: np.dtype[Any], paint: Paint, most: int) -> list[Path]:
+    """Write a map of counts up to ``most`` by tile, in the format of its suffix; the files that were written."""
     if path.suffix == ".tif":
         write_tiles(path, reading.grid, dtype, paint)
         return [path]
-    writer = MapWriter(path, reading.grid.shape, dtype, reading.grid, labels=True)
+    writer = MapWriter(path, reading.grid.shape, dtype, reading.grid, nearest=True, most=most)
     try:
         for where, (tile,) in paint(writer):
             writer[where] = tile

@@ -107,13 +107,18 @@ def bland_altman_chart(
     for ends, paint, words in lines:
         parts += _band(ends, paint, words, up)
     parts += _line_words(lines, up, log, top)
+    many: dict[str, list[tuple[float, float]]] = {}
     for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         if not (math.isfinite(a) and math.isfinite(b)):
             continue
         paint = paints[groups[i]] if groups is not None else INK
+        if len(x) > svg.MANY_DOTS:
+            many.setdefault(paint, []).append((across(a), up(b)))
+            continue
         own = [svg.tooltip(names[i])] if names is not None else []
         style = {"r": 3.6, "fill": paint, "fill_opacity": 0.6, "stroke": "#ffffff", "stroke_width": 0.6}
         parts.append(svg.tag("circle", *own, cx=across(a), cy=up(b), **style))
+    parts += [svg.dots(places, 3.6, paint, 0.6) for paint, places in many.items()]
     return svg.document(LEFT + WIDE + WORDS + 16, top + HIGH + 52, title, parts)
 
 
@@ -183,13 +188,14 @@ def _strip(
     rater: str, values: Sequence[float], axis: Axis, y: float, log: bool, names: Sequence[str] | None
 ) -> list[str]:
     drawn = [(v, i) for i, v in enumerate(values) if math.isfinite(v) and (v > 0 or not log)]
-    parts = []
-    for place, (v, i) in enumerate(sorted(drawn)):
-        # neighbours go up and down in turn, so that equal values do not hide each other
-        lift = (-10, 4, -3, 10, 0)[place % 5]
+    # neighbours go up and down in turn, so that equal values do not hide each other
+    lifts, many = (-10, 4, -3, 10, 0), len(drawn) > svg.MANY_DOTS
+    places = [(axis(v), y + lifts[place % 5]) for place, (v, _) in enumerate(sorted(drawn))]
+    parts = [svg.dots(places, 3.6, BLUE, 0.6)] if many else []
+    for place, (v, i) in enumerate([] if many else sorted(drawn)):
         hover = svg.tooltip(f"{rater}{f', {names[i]}' if names is not None else ''}: {_short(v)}")
         style = {"r": 3.6, "fill": BLUE, "fill_opacity": 0.6, "stroke": "#ffffff", "stroke_width": 0.6}
-        parts.append(svg.tag("circle", hover, cx=axis(v), cy=y + lift, **style))
+        parts.append(svg.tag("circle", hover, cx=axis(v), cy=places[place][1], **style))
     if drawn:
         middle = axis(float(np.median([v for v, _ in drawn])))
         parts.append(svg.line(middle, y - 17, middle, y + 17, INK, stroke_width=2.5))

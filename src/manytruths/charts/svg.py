@@ -101,6 +101,17 @@ def rect(x: float, y: float, width: float, height: float, fill: str, **attribute
     return tag("rect", x=float(x), y=float(y), fill=fill, **size, **attributes)
 
 
+MANY_DOTS = 2000
+"""So many discs of a chart are one element, without words under the pointer: each of its own would be megabytes."""
+
+
+def dots(places: Iterable[tuple[float, float]], radius: float, paint: str, opacity: float) -> str:
+    """Discs as one element; those at one place are drawn once."""
+    ends = "".join(dict.fromkeys(f"M{x:.1f} {y:.1f}h0" for x, y in places))
+    style = {"stroke_width": 2 * radius, "stroke_linecap": "round", "stroke_opacity": opacity}
+    return tag("path", d=ends, fill="none", stroke=paint, **style)
+
+
 def document(width: float, height: float, title: str, parts: Iterable[str]) -> Chart:
     """A whole chart on white paper, its title above the parts (which start 36 below the top)."""
     letter = 15 * LETTER * 1.1

@@ -71,6 +71,10 @@ class LabelRuns:
         """Itself: nothing has to be read."""
         return self
 
+    def astype(self, kind: Any) -> LabelRuns:
+        """The same in another dtype."""
+        return LabelRuns(self.shape, self.starts, self.stops, self.values.astype(kind))
+
     def select(self, chosen: NDArray[np.bool_]) -> LabelRuns:
         """Some of the runs."""
         return LabelRuns(self.shape, self.starts[chosen], self.stops[chosen], self.values[chosen])
@@ -213,8 +217,7 @@ def read_runs(array: Array | LazyArray) -> LabelRuns:
         if count > MOST_RUNS:
             raise TooManyRuns(
                 f"the mask has more than {MOST_RUNS:,} runs of equal pixels, too many to look at neighbours; "
-                "remove noise from it, crop it, or leave out what is measured (agree --measure none --no-pictures, "
-                "fuse --no-distances)"
+                "remove noise from it, or crop it"
             )
     starts, stops, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     return LabelRuns(tuple(array.shape), *join_runs(starts, stops, values, array.shape[-1]))

@@ -19,7 +19,9 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.mask_arrays import Masks, gather_inputs
+from ..core.runs import Integers, LabelRuns, distinct, divide_runs, expand, read_runs
 from ..core.tally import Tally
+from ..core.tiles import LazyArray, is_lazy
 from ..core.undefined import divide
 from ..lesions.matching import FOUND, NOT_RATED, LesionMatch, match_lesions
 from .result import Consensus, binary_labels, first_readings, table_notes, with_mark
@@ -33,6 +35,8 @@ HALF = 0.5
 class LesionVote(Consensus):
     """A vote on lesions and their pixels, as maps; see :func:`lesion_vote`.
 
+    Of masks that are read by tile, maps are read by tile, too: they have a shape, a dtype and slices.
+
     Attributes
     ----------
     method : str
@@ -42,7 +46,8 @@ class LesionVote(Consensus):
     labels : Labels
         The labels that ``hard`` refers to.
     probability : ndarray
-        In lesions that are kept, the share of the finders who drew the pixel; 0 elsewhere.
+        In lesions that are kept, the share of the finders who drew the pixel; 0 elsewhere. Where it is read by tile,
+        of several labels that of the label decided on.
     hard : ndarray
         Whether a pixel is marked; of several labels, the code of its label.
     convergence : str
@@ -56,6 +61,21 @@ class LesionVote(Consensus):
     lesions_dropped: int
     """Number of the others."""
 
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """``hard`` in the values of the masks."""
+        if not is_lazy(self.hard):
+            return super().values
+        runs: Any = self.hard
+        values = np.array(self.labels.values)[runs.values.astype(np.uint8)]
+        return LabelRuns(runs.shape, runs.starts, runs.stops, values)  # type: ignore[return-value]
+
+    def of(self, label: int | str) -> NDArray[Any]:
+        """The probability of a label as a map; maps that are read by tile know that of two labels alone."""
+        if is_lazy(self.hard) and len(self.labels) > 2:
+            raise CallError("of masks that are read by tile, several labels have the probability of what was decided")
+        return super().of(label)
+
 
 def lesion_vote(
     masks: Masks,
@@ -66,7 +86,7 @@ def lesion_vote(
     instances: bool = False,
     raters: Sequence[str] | str | None = None,
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
-    region: str | ArrayLike = "whole",
+    region: str | ArrayLike | LazyArray = "whole",
     spacing: Sequence[float] | None = None,
     void: int | None = None,
     foreground: str | None = None,
@@ -121,7 +141,7 @@ def lesion_vote(
     table = first_readings(with_mark(tally(masks, **options, region=region)))
     if table.labels.background is None:
         raise CallError("lesions lie on a background; a vote on them needs masks in which one label is background")
-    inputs = gather_inputs(masks, raters, None, None)
+    inputs = gather_inputs(masks, raters, None, None, lazy=True)
     arrays = {c: a for c, a in zip(inputs.columns, inputs.arrays, strict=True) if c in table.columns}
     inside = None if isinstance(region, str) else region
     several, shares, counts = table.labels.several, [], np.zeros(2, int)
@@ -131,8 +151,8 @@ def lesion_vote(
         match = match_lesions(own, lesion_rule, lesion_threshold, spacing=spacing, instances=instances, region=inside)
         kept = _keep(match, threshold)
         counts += kept.sum(), (~kept).sum()
-        shares.append(_paint_shares(match, kept))
-    probability, hard = _decide(np.stack(shares, axis=-1), table)
+        shares.append(_find_shares(match, kept))
+    probability, hard = _decide(shares, table, in_memory=not any(is_lazy(array) for array in arrays.values()))
     return LesionVote(
         method=f"lesions:{threshold}", raters=table.rater_names,
         labels=table.labels if several else binary_labels(table),
@@ -141,8 +161,11 @@ def lesion_vote(
     )  # fmt: skip
 
 
-def _mask(array: NDArray[Any], value: int | None, void: int | None, instances: bool) -> NDArray[Any]:
-    """One label of a mask, or all of them; masked where it was not rated."""
+def _mask(array: Any, value: int | None, void: int | None, instances: bool) -> Any:
+    """One label of a mask, or all of them; masked where it was not rated. Of a mask that is read by tile, the runs."""
+    if is_lazy(array):
+        runs = read_runs(array)
+        return runs.hide(void) if instances else runs.binary(value, void)
     data = np.ma.getdata(array)
     marked = data if instances else data != 0 if value is None else data == value
     hidden = np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else np.zeros((), bool)
@@ -157,33 +180,64 @@ def _keep(match: LesionMatch, threshold: float | str) -> NDArray[np.bool_]:
     return reaches(divide(finders, rated), threshold)
 
 
-def _paint_shares(match: LesionMatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _find_shares(match: LesionMatch, kept: NDArray[np.bool_]) -> LabelRuns:
     """The share of the finders of a lesion who drew each of its pixels; of two lesions at a pixel, the larger one."""
-    marks, pixels = match.marks, len(match.marks.pixels)
-    drawn = []
-    for row in marks.numbers:
+    marks = match.marks
+    starts, stops, pieces = _cut_at_unrated(match)
+    drawn = [np.empty(0, np.int64)]
+    for row in marks.runs[:, pieces]:
         here = np.flatnonzero(row >= 0)
         lesion = match.lesion_of[row[here]]
-        drawn.append((lesion * pixels + here)[kept[lesion]])
+        drawn.append((lesion * len(starts) + here)[kept[lesion]])
     places, votes = np.unique(np.concatenate(drawn), return_counts=True)
-    lesion, pixel = np.divmod(places, max(pixels, 1))
+    lesion, piece = np.divmod(places, max(len(starts), 1))
     voters = (match.found == FOUND).sum(axis=1)[lesion]
-    if marks.unrated is not None:
-        voters = voters - (marks.unrated[:, pixel] & (match.found[lesion] == FOUND).T).sum(axis=0)
-    share = np.zeros(int(np.prod(marks.shape)))
-    np.maximum.at(share, marks.pixels[pixel], votes / voters)
-    return share.reshape(marks.shape)
+    for rater, hidden in marks.hidden.items():
+        run = np.searchsorted(hidden.starts, starts[piece], side="right") - 1
+        unrated = (run >= 0) & (starts[piece] < hidden.stops[run])
+        voters = voters - (unrated & (match.found[lesion, rater] == FOUND))
+    share = np.zeros(len(starts))
+    np.maximum.at(share, piece, votes / voters)
+    return LabelRuns(marks.shape, starts, stops, share).select(share > 0).join()
 
 
-def _decide(shares: NDArray[np.float64], table: Tally) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Probability and decision from the shares (…, labels but background)."""
-    marked = reaches(shares.max(axis=-1), HALF)
-    if not table.labels.several:
-        return shares[..., 0], marked
+def _cut_at_unrated(match: LesionMatch) -> tuple[Integers, Integers, Integers]:
+    """The runs of all marks, cut where pixels that were not rated begin and end, and which run each piece is of."""
+    marks = match.marks
+    starts, stops = marks.starts, marks.starts + marks.lengths
+    ends = [edge for hidden in marks.hidden.values() for edge in (hidden.starts, hidden.stops)]
+    if not ends:
+        return starts, stops, np.arange(len(starts))
+    edges = distinct(starts, *ends)
+    first, last = np.searchsorted(edges, starts, side="right"), np.searchsorted(edges, stops)
+    cuts = edges[expand(first, last - first)]
+    begin = np.sort(np.concatenate([starts, cuts]))
+    run = np.searchsorted(starts, begin, side="right") - 1
+    end = np.minimum(np.append(begin[1:], np.iinfo(np.int64).max), stops[run])
+    return begin, end, run
+
+
+def _decide(shares: Sequence[LabelRuns], table: Tally, *, in_memory: bool) -> tuple[Any, Any]:
+    """Probability and decision from the share of each label but background."""
+    several, shape = table.labels.several, shares[0].shape
+    starts, stops, values = divide_runs(shares)
+    share = np.stack(values, axis=-1)
+    marked = reaches(share.max(axis=-1), HALF)
+    if not several:
+        chance, hard = shares[0], LabelRuns(shape, starts, stops, marked).select(marked).join()
+        return (chance[...], hard[...]) if in_memory else (chance, hard)
     marks, ground = np.array(table.labels.marks), table.labels.background
-    probability = np.zeros((*shares.shape[:-1], len(table.labels)))
-    probability[..., marks] = shares / np.maximum(shares.sum(axis=-1, keepdims=True), 1)
-    probability[..., ground] = 1 - probability.sum(axis=-1)
-    hard = np.full(marked.shape, ground, np.uint8)
-    hard[marked] = marks[shares.argmax(axis=-1)[marked]]
-    return probability, hard
+    probability = np.zeros((len(starts), len(table.labels)))
+    probability[:, marks] = share / np.maximum(share.sum(axis=-1, keepdims=True), 1)
+    probability[:, ground] = 1 - probability.sum(axis=-1)
+    codes = np.full(len(starts), ground, np.uint8)
+    codes[marked] = marks[share.argmax(axis=-1)[marked]]
+    hard = LabelRuns(shape, starts, stops, codes)
+    if not in_memory:
+        chance = LabelRuns(shape, starts, stops, probability.max(axis=-1))
+        return chance.join(chance.complement(1.0)), hard.select(codes != 0).join()
+    whole = np.zeros((*shape, len(table.labels)))
+    whole[..., ground] = 1
+    pixels = expand(starts, stops - starts)
+    whole.reshape(-1, len(table.labels))[pixels] = np.repeat(probability, stops - starts, axis=0)
+    return whole, hard[...]

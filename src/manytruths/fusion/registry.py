@@ -38,6 +38,8 @@ class Estimator:
     example: str = ""
     spatial: bool = False
     """Whether it takes masks instead of a tally."""
+    by_runs: bool = False
+    """Of a spatial method, whether it takes runs of masks that are too large for memory."""
     settings: tuple[str, ...] = ()
     """Of a spatial method: which of a case's ``labels``, ``spacing``, ``instances``, ``lesion_rule`` and
     ``lesion_threshold`` it takes, beside what all of them take."""
@@ -72,6 +74,7 @@ def register(
     argument: str = "",
     example: str = "",
     spatial: bool = False,
+    by_runs: bool = False,
     settings: tuple[str, ...] = (),
     check: Callable[[Any], None] | None = None,
 ) -> None:
@@ -89,6 +92,8 @@ def register(
         The name as a user would write it; by default ``name``.
     spatial : bool
         Whether it takes masks instead of a tally.
+    by_runs : bool
+        For a spatial method, whether it takes masks that are read by tile, too.
     settings : tuple of str
         For a spatial method, which of a case's ``labels``, ``spacing``, ``instances``, ``lesion_rule`` and
         ``lesion_threshold`` it takes.
@@ -96,7 +101,7 @@ def register(
         Raises :class:`CallError` for values of the argument that cannot be used, so that they are refused before any
         case is read.
     """
-    _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, settings, check)
+    _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, by_runs, settings, check)
 
 
 def consensus_methods() -> tuple[str, ...]:
@@ -180,15 +185,23 @@ def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> C
     return chosen.function(tally(source, **counting), **options)
 
 
+def _need_decisions(*_: object, **__: object) -> Consensus:
+    raise CallError(
+        "adjudicated is what adjudicators decided about cases of a study, and no estimate of masks; give it a study or "
+        "one of its cases"
+    )
+
+
 register("vote", vote, argument="threshold", example="vote:0.5", check=check_threshold)
 register("excl", vote_without_outliers, argument="threshold", example="excl:0.5", check=check_threshold)
 register("staple", staple)
 register("simple", simple, argument="alpha", check=check_alpha)
 register("plurality", plurality)
 register(
-    "lesions", lesion_vote, argument="threshold", example="lesions:0.5", spatial=True, check=check_threshold,
-    settings=("labels", "spacing", "instances", "lesion_rule", "lesion_threshold"),
+    "lesions", lesion_vote, argument="threshold", example="lesions:0.5", spatial=True, by_runs=True,
+    check=check_threshold, settings=("labels", "spacing", "instances", "lesion_rule", "lesion_threshold"),
 )  # fmt: skip
 register("staple_map", staple_map, spatial=True, settings=("labels",))
 register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)
 register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)
+register("adjudicated", _need_decisions, spatial=True, settings=("labels",))

@@ -408,11 +408,16 @@ class StoredArray:
 class MapWriter:
     """An OME-Zarr 0.5 image that is written by tile; :meth:`finish` makes its pyramid and puts it in place.
 
-    Chunks carry check sums, and the attributes count the files, so that what is lost later is noticed.
+    Chunks carry check sums, and the attributes count the files, so that what is lost later is noticed. ``nearest`` says
+    whether levels take single pixels or their means. An image is shown in grey from 0 to ``most``; where that is None,
+    values are labels.
     """
 
-    def __init__(self, path: Path, shape: Sequence[int], dtype: Any, grid: Grid, *, labels: bool) -> None:
-        self.path, self.grid, self.labels, self.dtype = path, grid, labels, np.dtype(dtype)
+    def __init__(
+        self, path: Path, shape: Sequence[int], dtype: Any, grid: Grid, *, nearest: bool, most: float | None = None
+    ) -> None:
+        self.path, self.grid, self.dtype = path, grid, np.dtype(dtype)
+        self.nearest, self.most = nearest, most
         self.part = path.with_name(f".part-{path.name}")
         self.levels: list[Any] = []
         zarr = import_extra("zarr", "zarr", path)
@@ -500,7 +505,7 @@ class MapWriter:
             if known_value(above, source) == 0:
                 continue
             piece = above[source]
-            below[where] = piece[(slice(None, None, 2),) * piece.ndim] if self.labels else _means(piece)
+            below[where] = piece[(slice(None, None, 2),) * piece.ndim] if self.nearest else _means(piece)
 
     def _attributes(self) -> dict[str, Any]:
         axes = len(self.shape)
@@ -510,7 +515,7 @@ class MapWriter:
         for number in range(len(self.levels)):
             scale = {"type": "scale", "scale": [step * 2**number for step in spacing]}
             # the mean of pixels lies between them
-            offset = 0.0 if self.labels else (2**number - 1) / 2
+            offset = 0.0 if self.nearest else (2**number - 1) / 2
             shift = {"type": "translation", "translation": [step * offset for step in spacing]}
             transforms = [scale, shift] if offset else [scale]
             datasets.append({"path": str(number), "coordinateTransformations": transforms})
@@ -518,13 +523,17 @@ class MapWriter:
             "name": self.path.name.removesuffix(".zarr"),
             "axes": [{"name": name, "type": "space", **unit} for name in _SPACE[-axes:]],
             "datasets": datasets,
-            "type": "nearest" if self.labels else "mean",
-            "metadata": {"description": "each level has every second pixel of the one above" if self.labels else
+            "type": "nearest" if self.nearest else "mean",
+            "metadata": {"description": "each level has every second pixel of the one above" if self.nearest else
                          "each level has the means of 2 pixels along every axis of the one above"},
         }  # fmt: skip
         ome: dict[str, Any] = {"version": "0.5", "multiscales": [image]}
-        if self.labels:
+        if self.most is None:
             ome["image-label"] = {}
+        else:
+            window = {"min": 0, "max": self.most, "start": 0, "end": self.most}
+            channel = {"label": image["name"], "color": "FFFFFF", "active": True, "window": window}
+            ome["omero"] = {"channels": [channel]}
         there = {str(number): int(np.subtract(*absent_chunks(level)[::-1])) for number, level in enumerate(self.levels)}
         return {"ome": ome, WRITTEN: {"files": there}}
 

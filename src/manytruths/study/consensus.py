@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -22,13 +23,16 @@ from ..core.errors import CallError, InputError, ManytruthsError
 from ..core.labels import Labels
 from ..core.mask_arrays import Masks
 from ..core.painting import paint, paint_tiles
-from ..core.runs import LabelRuns, read_runs
+from ..core.runs import LabelRuns, divide_runs, read_runs
 from ..core.tally import Tally
-from ..core.tiles import Band, Where, is_lazy, load, sample
-from ..fusion.registry import estimate, estimator
+from ..core.tiles import Band, Where, is_lazy, load, sample, tile_slices
+from ..fusion.registry import estimate, estimator, options_of
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
+from .adjudicated import METHOD, with_decisions
+from .adjudicated_masks import AdjudicatedMap, adjudicated_consensus
 from .case import Case, Reading
+from .lesions import lesion_mask
 from .processes import Progress
 from .study import Study
 
@@ -47,6 +51,11 @@ LOOKED_AT = 1 << 24
 def default_methods(study: Study) -> tuple[str, ...]:
     """The methods of consensus where none are named: a vote is for one label, the plurality for several."""
     return OF_SEVERAL_LABELS if has_several_labels(study) else OF_ONE_LABEL
+
+
+def prepare(study: Study, methods: Sequence[str]) -> Study:
+    """The study as methods of consensus need it: with the decisions of adjudicators for ``adjudicated``."""
+    return with_decisions(study) if METHOD in methods and not any(case.decisions for case in study) else study
 
 
 def has_several_labels(study: Study) -> bool:
@@ -148,7 +157,8 @@ def consensus(
         if label is not None:
             raise CallError("label= is for a study or a case; of a tally take tally.only(label) or tally.foreground()")
         return estimate(source, method, **options)
-    estimator(method)
+    if estimator(method)[0].name == METHOD and isinstance(source, Study):
+        source = with_decisions(source)
     if isinstance(source, Case):
         return _case_consensus(source, method, label, options)[0]
     work = partial(_case_consensus, method=method, label=label, options=options)
@@ -288,21 +298,34 @@ class FirstReadings:
             return {column: mask for column, mask in self.inside.masks.items() if column in self.table.columns}
         value, void = None if self.label == ANY else int(self.label), self.reading.case.options.void
         own = {column: mask for column, mask in self.reading.masks.items() if column in self.table.columns}
+        if self.reading.is_large:
+            return {column: self.reading.marks(mask, value) for column, mask in own.items()}  # type: ignore[misc]
         return {column: binary_mask(mask, value, void) for column, mask in own.items()}
+
+    @property
+    def _decided_masks(self) -> dict[Column, Array]:
+        """What a method that looks at neighbours takes: of a large case, runs."""
+        masks = self.masks
+        if not self.reading.is_large:
+            return masks
+        return {column: self.reading.runs(mask) for column, mask in masks.items()}  # type: ignore[misc]
 
     @property
     def _instance_maps(self) -> dict[Column, Array]:
         """The masks of the table's columns as they were read, where their values number lesions."""
-        void, own = self.reading.case.options.void, self.table.columns
-        maps = {column: mask for column, mask in self.reading.masks.items() if column in own}
-        return maps if void is None else {column: np.ma.masked_equal(mask, void) for column, mask in maps.items()}
+        own = {column: mask for column, mask in self.reading.masks.items() if column in self.table.columns}
+        return {column: lesion_mask(mask, None, self.reading) for column, mask in own.items()}
 
     def estimate(self, method: str, options: Mapping[str, Any] | None = None) -> Consensus:
         """The consensus by a method; ``options`` are those of its estimator."""
         chosen, own = estimator(method)
         options = {**own, **(options or {})}
+        if chosen.name == METHOD:
+            return adjudicated_consensus(self)
         try:
-            if chosen.spatial and (self.reading.is_large or self.reading.pixels):
+            if chosen.spatial and (method, self.label) in self.reading.decided:
+                return self.reading.decided[method, self.label]
+            if chosen.spatial and (self.reading.pixels or (self.reading.is_large and not chosen.by_runs)):
                 size = times(self.reading.grid.shape)
                 raise InputError(
                     f"looks at neighbours, and {size} pixels are too many for that; take a method that decides pixel "
@@ -311,18 +334,19 @@ class FirstReadings:
             if chosen.spatial:
                 self.reading.need_pixels()
                 numbered = "instances" in chosen.settings and self.reading.case.options.instances
-                masks = self._instance_maps if numbered else self.masks
+                masks = self._instance_maps if numbered else self._decided_masks
                 return chosen.function(masks, **self._settings(chosen.settings), **options)
             return chosen.function(self.table, **options)
         except ManytruthsError as error:
-            raise type(error)(f"case {self.reading.case.name}, {method}: {error}") from None
+            name = self.reading.case.name
+            raise type(error)(f"case {name}, {method}: {str(error).removeprefix(f'case {name}, ')}") from None
 
     def _settings(self, further: tuple[str, ...]) -> dict[str, Any]:
         """What a spatial method has to know about the case."""
         case, single = self.reading.case, self.label is not None
         settings = {
             "raters": "exchangeable" if case.options.exchangeable else None,
-            "region": self._union() if single and isinstance(self.region, str) else self.region,
+            "region": self._union() if single and isinstance(self.region, str) else self._inside,
             "void": None if single else case.options.void,
             "foreground": None if single else case.options.foreground,
         }
@@ -334,12 +358,23 @@ class FirstReadings:
         }  # fmt: skip
         return settings | {name: offered[name] for name in further}
 
-    def _union(self) -> str | Array:
+    @property
+    def _inside(self) -> str | Array | LabelRuns:
+        """The region that counts; of a large case, its runs."""
+        inside = self.reading.inside if self.reading.is_large else None
+        return self.region if inside is None else inside
+
+    def _union(self) -> str | Array | LabelRuns:
         """The region where one label is looked at: a union is that of all labels."""
         if self.region != "union":
             return self.region
         void, columns = self.reading.case.options.void, self.table.columns
-        masks = [binary_mask(mask, None, void) for column, mask in self.reading.masks.items() if column in columns]
+        own = [mask for column, mask in self.reading.masks.items() if column in columns]
+        if self.reading.is_large:
+            marked = [self.reading.runs(mask).binary(None, void).marks() for mask in own]
+            starts, stops, _ = divide_runs(marked)
+            return LabelRuns(marked[0].shape, starts, stops, np.ones(len(starts), np.bool_)).join()
+        masks = [binary_mask(mask, None, void) for mask in own]
         union = np.logical_or.reduce([np.ma.filled(mask, False) for mask in masks])
         return union if union.any() else "union"
 
@@ -348,6 +383,8 @@ class FirstReadings:
 
         The estimate may come from another table that has this one's patterns: a pooled one, or one without a rater.
         """
+        if isinstance(estimated, AdjudicatedMap):
+            return estimated.values, np.asarray(estimated.probability).astype(np.float32)
         values, chance = decided_values(estimated)
         hard, soft = self.map_of(estimated, values), self.map_of(estimated, chance)
         hard = np.maximum(hard, 0)
@@ -358,33 +395,54 @@ class FirstReadings:
 
         With ``everywhere`` the patterns of the region are looked up outside it as well, which takes one label.
         """
+        if isinstance(estimated, AdjudicatedMap):
+            return values  # nothing is marked outside
         if estimated.tally is not None:
             masks = {column: mask for column, mask in self.masks.items() if column in estimated.tally.columns}
             options, single = self.reading.case.options, self.label is not None
             void, foreground = (None, None) if single else (options.void, options.foreground)
             values = paint(values, masks, estimated.tally, void=void, foreground=foreground, fill=0)
+        values = load(values)
         if everywhere or isinstance(self.region, str):
             return values
         return np.where(load(self.region).astype(bool) if is_lazy(self.region) else self.region, values, 0)
 
     def paint_runs(self, estimated: Consensus) -> LabelRuns:
         """The runs of the consensus mask, in the values of the masks; 0 outside the region."""
-        assert estimated.tally is not None
-        decided = np.maximum(decided_values(estimated)[0], 0)
+        if isinstance(estimated, AdjudicatedMap):
+            return read_runs(estimated.values)
         reading = self.reading
+        values: Any = decided_values(estimated)[0]
+        if estimated.tally is None:
+            return self._cut(values)
+        decided = np.maximum(values, 0)
         columns = [column for column in reading.masks if column in estimated.tally.columns]
-        painted = reading.paint_runs(decided, estimated.tally, columns, fill=0)
-        return painted if isinstance(self.region, str) else painted.intersect(reading.runs(self.region).marks())
+        return self._cut(reading.paint_runs(decided, estimated.tally, columns, fill=0))
+
+    def _cut(self, runs: LabelRuns) -> LabelRuns:
+        """Runs of a large case, within its region."""
+        inside = self.reading.inside
+        return runs if inside is None else runs.intersect(read_runs(inside))
+
+    def decision_runs(self, estimated: Consensus) -> tuple[LabelRuns, LabelRuns]:
+        """Of a method that looked at the runs of a large case: what :meth:`paint` gives, as runs."""
+        found: Any = decided_values(estimated)
+        values, chance = (self._cut(runs) for runs in found)
+        return values.astype(np.min_scalar_type(int(values.values.max(initial=0)))), chance.astype(np.float32)
 
     def paint_tiles(
         self, estimates: Sequence[Consensus], values: Sequence[Array], out: object, band: Band | None = None
     ) -> Iterator[tuple[Where, list[Array]]]:
         """The maps of several estimates from one table by tile, along the chunks of ``out``; 0 outside the region.
 
-        ``band`` names the tiles that are wanted.
+        ``values`` are those of patterns or, of a method that looks at neighbours, runs. ``band`` names the tiles that
+        are wanted.
         """
         table = estimates[0].tally
-        assert table is not None
+        if table is None:
+            for place in band or tile_slices(values, out):
+                yield place, [load(runs, place) for runs in values]
+            return
         options, own = self.reading.case.options, self.painted_masks(table)
         settings = {"void": options.void, "foreground": options.foreground, "fill": 0, "out": out, "band": band}
         for where, tiles in paint_tiles(values, own, table, **settings):  # type: ignore[arg-type]
@@ -400,8 +458,29 @@ class FirstReadings:
         return {column: mask for column, mask in self.reading.masks.items() if column in table.columns}
 
 
+def decide_by_runs(
+    reading: Reading, methods: Sequence[str], options: Mapping[str, Mapping[str, Any]], *, united: bool = False
+) -> None:
+    """Estimate what needs neighbours from the runs of a large case, so that the list of its patterns knows of it.
+
+    With ``united``, also of all labels but background together; ``options`` are those of estimators by name.
+    """
+    chosen = [method for method in methods if estimator(method)[0].by_runs]
+    if not (reading.is_large and chosen):
+        return
+    readings = FirstReadings.of(reading)
+    each = [readings.one_label(None)] if united else []
+    each += [readings] if readings.table.labels.several or not united else []
+    for method, of in product(chosen, each):
+        if (method, of.label) not in reading.decided:
+            reading.decided[method, of.label] = of.estimate(method, options_of(method, options))
+            reading.__dict__.pop("by_pattern", None)  # it was listed without
+
+
 def decided_values(estimated: Consensus) -> tuple[Array, Array]:
-    """What an estimate decides, and the probability of that: for every pattern, or as maps."""
+    """What an estimate decides, and the probability of that: for every pattern, as maps, or as runs."""
+    if is_lazy(estimated.hard):
+        return estimated.values, estimated.probability
     values, chance = np.asarray(estimated.values), np.asarray(estimated.probability)
     if chance.ndim > values.ndim:
         ground = estimated.labels.background

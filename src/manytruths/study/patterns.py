@@ -21,14 +21,15 @@ from ..core.counting import tally
 from ..core.errors import InputError, LabelError, ManytruthsError
 from ..core.mask_arrays import fill_masked
 from ..core.painting import paint, paint_tiles
-from ..core.runs import LabelRuns, read_runs
+from ..core.runs import LabelRuns, divide_runs, read_runs
 from ..core.tally import Tally
 from ..core.tiles import Where, chunk_shape, is_at_least, is_marked, load
+from ..fusion.result import Consensus
 from .case import Counted, Reading
 from .tallied import values_by_pattern
 
 Array = NDArray[Any]
-INSIDE, TRAINED = "region of interest", "training area"
+INSIDE, TRAINED, DECIDED, SETTLED = "region of interest", "training area", "consensus", "adjudicated"
 """Columns that are no masks."""
 
 
@@ -120,8 +121,14 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
     areas = reading.training_areas if judged else {}
     # algorithms may share an area
     trained = {column: _area(TRAINED, id(area)) for column, area in areas.items()}
-    arrays = {**reading.masks, **judged, **reading.references, **inside}
+    settled = (
+        {} if case.decisions is None else {_area(SETTLED): reading.adjudicated.runs.hide(reading.adjudicated.void)}
+    )
+    arrays = {**reading.masks, **judged, **reading.references, **inside, **settled}
     arrays |= {trained[column]: is_marked(area) for column, area in areas.items()}
+    looked_up = {key: _Decided.of(estimated, i) for i, (key, estimated) in enumerate(reading.decided.items())}
+    for decided in looked_up.values():
+        arrays |= decided.digits
     try:
         table = tally(arrays, unit=reading.grid.item_size, void=options.void, foreground=options.foreground)
     except LabelError as error:
@@ -144,7 +151,48 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
         ranks={},
         counted=Counted(table.counts, reading.grid),
     )  # fmt: skip
-    return Reading(counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays))
+    items = {key: decided.of_items(values) for key, decided in looked_up.items()}
+    return Reading(
+        counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays), items,
+        values[_area(SETTLED)] if settled else None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """What a method decided about runs, as a number for every decision and its probability, digit by digit."""
+
+    estimated: Consensus
+    digits: Mapping[Column, LabelRuns]
+    """Binary, the lowest first: masks of two values need no labels of their own."""
+    hard: Array
+    """By number; 0 stands for what is in no run."""
+    chance: Array
+
+    @classmethod
+    def of(cls, estimated: Consensus, place: int) -> _Decided:
+        starts, stops, parts = divide_runs([read_runs(estimated.hard), read_runs(estimated.probability)])
+        hard, chance = (np.concatenate([np.zeros(1, part.dtype), part]) for part in parts)
+        pairs = np.empty(len(hard), [("hard", hard.dtype), ("chance", chance.dtype)])
+        pairs["hard"], pairs["chance"] = hard, chance
+        known, number = np.unique(pairs, return_inverse=True)
+        number = (number - number[0]) % len(known)
+        known = np.roll(known, -int(np.searchsorted(known, pairs[0])))
+        digits = {}
+        for digit in range((len(known) - 1).bit_length()):
+            own = (number[1:] >> digit) & 1 == 1
+            runs = LabelRuns(tuple(estimated.hard.shape), starts, stops, np.ones(len(starts), np.bool_))
+            digits[Column(DECIDED, "reference", f"/{place}-{digit}")] = runs.select(own).join()
+        return cls(estimated, digits, known["hard"], known["chance"])
+
+    def of_items(self, values: Mapping[Column, Array]) -> Consensus:
+        """The same estimate, of every item."""
+        number = sum((np.asarray(values[c]).astype(np.int64) << i for i, c in enumerate(self.digits)), _nothing(values))
+        return replace(self.estimated, hard=self.hard[number], probability=self.chance[number])
+
+
+def _nothing(values: Mapping[Column, Array]) -> NDArray[np.int64]:
+    return np.zeros(len(next(iter(values.values()))), np.int64)
 
 
 def _area(name: str, number: int = 0) -> Column:

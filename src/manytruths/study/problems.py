@@ -222,8 +222,9 @@ def _absent_chunks(case: Case, problems: list[Problem]) -> dict[str, int]:
                 absent[str(column)] = absent.get(str(column), 0) + lost.absent
                 if lost.holes:
                     message = (
-                        f"case {case.name}: rater {column} marks both sides of {lost.holes} absent chunks, the first "
-                        f"{lost.first}, which count as its fill value; were they lost in a copy?"
+                        f"case {case.name}: rater {column} marks both sides of {lost.holes} absent "
+                        f"chunk{'' if lost.holes == 1 else 's'}, the first {lost.first}; what is absent counts as fill "
+                        "value: was it lost in a copy?"
                     )
                     problems.append(Problem("warning", "chunks", message, case.name, str(column)))
     return absent

@@ -254,21 +254,24 @@ def _always_equal(reviews: Mapping[str, MaskReview], pair: tuple[Column, ...], o
 def _equal_cases(study: Study, reviews: Mapping[str, MaskReview]) -> Iterator[Suspicion]:
     """Two cases with the same mask; the case is named in which it fits less well."""
     equal: dict[bytes, list[tuple[str, Column]]] = defaultdict(list)
+    marked = Counter(c for review in reviews.values() for c, trace in review.traces.items() if trace.marked)
     for name, review in reviews.items():
         for column, trace in review.traces.items():
             if trace.marked and math.prod(trace.shape) - trace.marked >= CASE_OUTLINE:
                 equal[trace.digest].append((name, column))
     for places in equal.values():
         trace = reviews[places[0][0]].traces[places[0][1]]
-        if trace.outline >= CASE_OUTLINE or (not study.options.exchangeable and _is_always(reviews, places)):
+        if trace.outline >= CASE_OUTLINE or (not study.options.exchangeable and _is_always(marked, places)):
             yield from _equal_pairs(reviews, places, trace.marked)
 
 
-def _is_always(reviews: Mapping[str, MaskReview], places: Sequence[tuple[str, Column]]) -> bool:
-    """Whether it is one rater's mask in most of five cases or more, and nobody else's in any: those may be alike."""
-    columns = {column for _, column in places}
-    marked = [review for review in reviews.values() for c in columns if c in review.traces and review.traces[c].marked]
-    return len(columns) == 1 and len(marked) >= SEVERAL and len(places) >= NEARLY_ALL * len(marked)
+def _is_always(marked: Mapping[Column, int], places: Sequence[tuple[str, Column]]) -> bool:
+    """Whether it is one rater's mask in most of five cases or more, and nobody else's in any: those may be alike.
+
+    ``marked`` counts the cases in which each marked anything.
+    """
+    (column, *others) = {column for _, column in places}
+    return not others and marked[column] >= SEVERAL and len(places) >= NEARLY_ALL * marked[column]
 
 
 def _equal_pairs(

@@ -28,14 +28,13 @@ from ...core.undefined import Note
 from ...io.result_tables import Row, Table
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
-from ...study.problems import has_file
 from ...study.suspicions import Suspicion, find_suspicions
 from ..large_maps import LargeMaps, check_large_maps
 from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
 from ..paper_tables.formats import parse_formats
 from ..result import Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
-from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, large_notes, parse_measures
+from .case import MEASURES, CaseAgreement, MapOptions, analyse_case, image_notes, large_notes, parse_measures
 from .changes import change_notes
 from .distances import StudyDistances, mean_distance_rows
 from .edits import edit_notes, edited_pairs, edits_table
@@ -423,10 +422,10 @@ def tabulate_agreement(
     unmeasured = large_notes({name: case.left_out for name, case in cases.items()})
     others = (
         *flow_notes(study),
-        *_notes(study, tallies, agreement),
+        *_notes(study, tallies, agreement, _pixel_word(cases)),
         *_left_out(study),
         *measured,
-        *_without_image(study, cases),
+        *image_notes(study, [case.note for case in cases.values()], "heatmaps"),
         *unmeasured,
     )
     notes = (
@@ -501,14 +500,6 @@ def _analyse_cases(
     return {case.name: result for case, result in results}
 
 
-def _without_image(study: Study, cases: Mapping[str, CaseAgreement]) -> list[str]:
-    """Cases whose heatmap lacks its image: one note for all, or each, or the first and the number of others."""
-    notes = [case.note for case in cases.values() if case.note]
-    if notes and not study.coded and not any(case.image is not None and has_file(case.image) for case in study):
-        return [f"heatmaps are without images: no file is where {study.options.images!r} says"]
-    return notes if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
-
-
 def _left_out(study: Study) -> Iterator[str]:
     """What the tables of pairs leave out."""
     pairs = pair_count(len(study.rater_names))
@@ -528,13 +519,14 @@ def _left_out(study: Study) -> Iterator[str]:
         )
 
 
-def _notes(study: Study, tallies: Tallies, table: Table) -> Iterator[str]:
+def _notes(study: Study, tallies: Tallies, table: Table, pixel: str) -> Iterator[str]:
     if not any(t.marked.any() for t in tallies.values()):
         void = study.options.void
         asked = "" if void is None else f"; is void={void} the value of the marks?"
         yield Note("nothing_marked", f"no rater marked anything in any case{asked}")
     if len({t.unit for t in tallies.values()}) > 1:
-        yield "pixels differ in size between cases: pooled numbers count pixels, not volume"
+        size = "volume" if pixel == "voxel" else "area"
+        yield f"{pixel}s differ in size between cases: pooled numbers count {pixel}s, not {size}"
     bound = table.find("smyth_bound")
     if bound.value > SMYTH_LIMIT:
         digits = 1 if bound.value >= SMYTH_LIMIT + 0.0005 else 3

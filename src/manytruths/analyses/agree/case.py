@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,15 @@ from ...agreement import (
 from ...core.errors import CallError, few
 from ...core.memory import give_back
 from ...core.painting import paint
+from ...core.runs import TooManyRuns
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...raters.broken_masks import MaskReview
 from ...shape import Region, find_regions
-from ...study import Case
+from ...study import Case, Study
 from ...study.case import Reading
 from ...study.mask_values import about
+from ...study.problems import has_file
 from ...study.suspicions import review_reading
 from ..large_maps import LargeMaps
 from .distances import CaseDistances, by_value, check_tolerance, measure_distances
@@ -40,6 +42,7 @@ from .references import count_references, has_references, label_values
 from .sizes import CaseSizes, measure_sizes
 
 Array = NDArray[Any]
+T = TypeVar("T")
 
 MEASURES = ("sizes", "distances", "lesions")
 """What is measured of each case besides agreement, unless it is left out."""
@@ -134,15 +137,23 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     references = count_references(reading.by_pattern if large and case.references else reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     named = label_values(reading, table) if has_references(reading, table) else None
-    distances = measure_distances(reading, table, named=named) if "distances" in plan.measure else None
-    give_back(size)
-    sizes = measure_sizes(reading, whole) if "sizes" in plan.measure else None
-    give_back(size)
-    lesions = measure_lesions(reading, table) if "lesions" in plan.measure else None
-    give_back(size)
+    noise, distances, sizes, lesions = Noise(), None, None, None
     against: ReferenceLesions = {}
+    if "distances" in plan.measure:
+        distances = noise.attempt("distances", lambda: measure_distances(reading, table, named=named))
+        give_back(size)
+    if "sizes" in plan.measure:
+        sizes = noise.attempt("diameters", lambda: measure_sizes(reading, whole))
+        if noise.left_out and sizes is None:
+            sizes = measure_sizes(reading.by_pattern, whole)  # areas need no neighbours
+        give_back(size)
+    if "lesions" in plan.measure:
+        lesions = noise.attempt("lesions", lambda: measure_lesions(reading, table))
+        give_back(size)
     if "lesions" in plan.measure and named is not None:
-        against = score_reference_lesions(reading, table, by_value(named))
+        labels = by_value(named)
+        scored = noise.attempt("lesions", lambda: score_reference_lesions(reading, table, labels))
+        against = scored or {}
     measured = CaseAgreement(
         table, review=review_reading(reading, whole), edits=edits, references=references, axes=axes,
         distances=distances, sizes=sizes, lesions=lesions, reference_lesions=against,
@@ -150,8 +161,8 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     if large:
         from .large import look_at_large
 
-        measured = look_at_large(reading, whole, plan, measured) if plan.looks else measured
-        return replace(measured, left_out=_left_out(reading, plan, measured))
+        measured = look_at_large(reading, whole, plan, measured, noise) if plan.looks else measured
+        return replace(measured, left_out=noise.describe(_left_out(reading, plan, measured)))
     if not plan.looks:
         return measured
     several = whole.labels.several
@@ -195,11 +206,45 @@ def name_left_out(asked: Mapping[str, bool]) -> str:
 
 def large_notes(cases: Mapping[str, str]) -> list[str]:
     """Which cases were counted by tile, and what was left out for it."""
-    by_tile = [name for name, left_out in cases.items() if left_out]
-    if not by_tile:
-        return []
-    names, left_out = few(by_tile, 3), next(filter(None, cases.values()))
-    return [f"too large to be looked at as a whole, and counted by tile: {names}; left out there: {left_out}"]
+    by_text: dict[str, list[str]] = {}
+    for name, left_out in cases.items():
+        by_text.setdefault(left_out, []).append(name)
+    return [
+        f"too large to be looked at as a whole, and counted by tile: {few(names, 3)}; left out there: {left_out}"
+        for left_out, names in by_text.items()
+        if left_out
+    ]
+
+
+def image_notes(study: Study, notes: Sequence[str], what: str) -> list[str]:
+    """Cases of which ``what`` lacks the image: one note for all, or each, or the first and the number of others."""
+    notes = [note for note in notes if note]
+    if notes and not study.coded and not any(case.image is not None and has_file(case.image) for case in study):
+        return [f"{what} are without images: no file is where {study.options.images!r} says"]
+    return [*notes] if len(notes) < 4 else [f"{notes[0]}; likewise {len(notes) - 1} more cases"]
+
+
+@dataclass
+class Noise:
+    """What is left out of a large case because a mask of it has more runs than are looked at."""
+
+    left_out: list[str] = field(default_factory=list)
+    why: str = ""
+
+    def attempt(self, name: str, measure: Callable[[], T]) -> T | None:
+        """What is measured from runs; None where there are too many."""
+        try:
+            return measure()
+        except TooManyRuns as error:
+            self.left_out += [] if name in self.left_out else [name]
+            self.why = str(error)
+            return None
+
+    def describe(self, others: str = "") -> str:
+        """All that is left out of a case, with what is left out for other reasons."""
+        if not self.left_out:
+            return others
+        return f"{', '.join(filter(None, [*self.left_out, others]))} ({self.why})"
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:

@@ -19,31 +19,44 @@ from ...core.runs import read_runs
 from ...core.tally import Tally
 from ...core.tiles import Where
 from ...io import safe_name, write_picture
-from ...shape import find_regions
+from ...shape import Region, find_regions
 from ...study.case import Reading
 from ..large_maps import large_suffix, write_large_map
-from .case import CaseAgreement, MapOptions, heatmap_values, ranking_worth
+from .case import CaseAgreement, MapOptions, Noise, heatmap_values, ranking_worth
 
 Array = NDArray[Any]
 
 
-def look_at_large(reading: Reading, whole: Tally, plan: MapOptions, measured: CaseAgreement) -> CaseAgreement:
+def look_at_large(
+    reading: Reading, whole: Tally, plan: MapOptions, measured: CaseAgreement, noise: Noise
+) -> CaseAgreement:
     """Add heatmaps, regions, image features and the score of ranks: by tile, and from the runs of the masks."""
-    heat, inside, score = reading.paint_runs(heatmap_values(whole), whole), reading.inside, None
-    shown = heat
+    values, score = None, None
     if reading.case.ranks:
-        table, maps = reading.rank_tally
         values = ranking_worth(reading, plan)
-        score = heatmap_score(table, values)
-        shown = paint_runs(values.astype(np.float32), {c: reading.runs(ranks) for c, ranks in maps.items()}, table)
-    regions = find_regions(shown if inside is None else shown.intersect(read_runs(inside)), reading.grid.spacing)
-    image, problem = _image(reading)
-    features: Mapping[str, Correlation] = {}
-    if image is not None:
-        features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
+        score = heatmap_score(reading.rank_tally[0], values)
+    seen = noise.attempt("regions", lambda: _look_at_runs(reading, whole, plan, values))
+    regions, features = seen or ([], {})
+    problem = _image(reading)[1]
     note = f"case {reading.case.name}: heatmap without its image: {problem}" if problem else ""
     files = () if plan.folder is None else tuple(_write_heatmap(reading, whole, plan, plan.folder))
     return replace(measured, regions=regions, features=features, ranking_score=score, note=note, files=files)
+
+
+def _look_at_runs(
+    reading: Reading, whole: Tally, plan: MapOptions, worth: Array | None
+) -> tuple[list[Region], Mapping[str, Correlation]]:
+    """The regions of the heatmap, of ranks where they are given, and its correlations with features of the image."""
+    heat, inside = reading.paint_runs(heatmap_values(whole), whole), reading.inside
+    shown = heat
+    if worth is not None:
+        table, maps = reading.rank_tally
+        shown = paint_runs(worth.astype(np.float32), {c: reading.runs(ranks) for c, ranks in maps.items()}, table)
+    regions = find_regions(shown if inside is None else shown.intersect(read_runs(inside)), reading.grid.spacing)
+    image = _image(reading)[0]
+    if image is None:
+        return regions, {}
+    return regions, image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
 
 
 def _image(reading: Reading) -> tuple[Any, str]:
@@ -62,7 +75,8 @@ def _write_heatmap(reading: Reading, whole: Tally, plan: MapOptions, folder: Pat
     shape = reading.grid.shape
     small = Blocks(shape, -(-max(shape) // LONGEST), "most", dtype=values.dtype) if len(shape) == 2 else None
     paint = partial(_paint, reading, whole, values, small)
-    yield from write_large_map(folder / f"{name}{large_suffix(reading, plan.large_maps)}", reading, values.dtype, paint)
+    path = folder / f"{name}{large_suffix(reading, plan.large_maps)}"
+    yield from write_large_map(path, reading, values.dtype, paint, len({column.name for column in reading.masks}))
     if small is not None:
         shows = "raters who differ from the most frequent label" if several else "raters who marked it"
         _draw(folder / f"{name}.png", reading, small, shows)

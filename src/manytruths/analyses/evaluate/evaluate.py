@@ -45,9 +45,9 @@ from ...shape.grid import times
 from ...study import Case, Progress, Study
 from ...study.case import Reading
 from ...study.case_files import find_cases
-from ...study.consensus import default_methods
+from ...study.consensus import default_methods, prepare
 from ...study.options import merged
-from ..agree.case import large_notes, name_left_out
+from ..agree.case import Noise, large_notes, name_left_out
 from ..agree.distances import check_tolerance
 from ..agree.references import Equal, find_equal_masks, find_votes
 from ..paper_tables.formats import parse_formats
@@ -471,6 +471,7 @@ def evaluate(
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
     study = _open(study, predictions)
     methods = _default_methods(study) if consensus is None else parse_methods(consensus)
+    study = prepare(study, methods)
     options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
@@ -622,7 +623,7 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
         left_out, plan = plan_large(reading, plan)
     whole = CaseMarks.of(reading, plan)
     responses = PackedResponses.of(whole) if case.options.probability else None
-    free = case.options.probability and plan.lesions and not reading.is_large
+    free = case.options.probability and plan.lesions
     froc = count_free_responses(whole) if free else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
@@ -641,18 +642,28 @@ def plan_large(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]
     if any(ticket.case == reading.case.name for ticket in plan.tickets):
         size = times(reading.grid.shape)
         raise InputError(f"case {reading.case.name}: {size} pixels are too many for a grading sheet; crop them")
-    near, curves = reading.sees_neighbours, reading.case.options.probability and plan.lesions
-    asked = {
-        "distances": plan.distances and not near, "lesions": plan.lesions and not near,
-        "diameters": plan.sizes and bool(reading.case.references) and not near,
-        "boundaries": plan.boundaries is not None, "second look": plan.second_look,
-        "free-response curves": curves and near, "intensity curves": plan.intensity_curves,
-    }  # fmt: skip
+    noise, options = Noise(), reading.case.options
+    noise.attempt("what needs neighbours", lambda: _find_runs(reading, plan))
+    near = not noise.left_out
+    noise.left_out = [name for name, wanted in {
+        "distances": plan.distances, "lesions": plan.lesions, "diameters": plan.sizes and bool(reading.case.references),
+        "second look": plan.second_look, "free-response curves": options.probability and plan.lesions,
+    }.items() if wanted and not near]  # fmt: skip
+    others = name_left_out({"boundaries": plan.boundaries is not None, "intensity curves": plan.intensity_curves})
     less = replace(
-        plan, distances=plan.distances and near, lesions=plan.lesions and near, boundaries=None, second_look=False,
-        intensity_curves=False,
+        plan, distances=plan.distances and near, lesions=plan.lesions and near, boundaries=None,
+        second_look=plan.second_look and near, intensity_curves=False,
     )  # fmt: skip
-    return name_left_out(asked), less
+    return noise.describe(others), less
+
+
+def _find_runs(reading: Reading, plan: EvaluatePlan) -> None:
+    """Read what neighbours are looked for in, which is kept."""
+    if plan.distances or plan.lesions or plan.second_look or plan.sizes:
+        for mask in reading.masks.values():
+            reading.runs(mask)
+        if reading.by_pattern.pixels is not None:
+            _ = reading.by_pattern.pixels.runs
 
 
 def compute_evaluation(

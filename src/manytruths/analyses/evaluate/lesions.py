@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...core.columns import Column
+from ...core.runs import LabelRuns, TooManyRuns, read_runs
+from ...core.tiles import LazyArray, is_at_least, load, tile_slices
 from ...lesions.marks import TooManyLesions
 from ...lesions.matching import LesionMatch, LesionPair
 from ...study.lesions import lesion_mask
 from ..agree.lesion_scores import Key, find_lesions, match_pairs, number_components
-from .marks import Array, CaseMarks, LabelMarks
+from .marks import Array, CaseMarks, LabelMarks, are_shares
 
 
 def lesion_pairs(label: LabelMarks, pairs: Iterable[Key]) -> dict[Key, LesionPair | None]:
@@ -40,12 +42,14 @@ def _masks(label: LabelMarks) -> dict[Column, Array]:
     drawn, decided = dict(label.marks), label.maps | label.consensus_maps()
     if not whole.case.options.instances:
         return drawn | decided
-    raw = {**whole.reading.masks, **whole.reading.references}
+    # patterns of a large case know what is marked, and not which lesion it is
+    near = whole.near
+    raw = {**near.masks, **near.references}
     if not whole.case.options.probability:
-        raw |= whole.predictions
-    drawn |= {c: lesion_mask(array, None, whole.reading) for c, array in raw.items()}
+        raw |= whole.predictions if near is whole.reading else near.predictions
+    drawn |= {c: lesion_mask(array, None, near) for c, array in raw.items()}
     decided |= {c: drawn[c] for c in whole.predictions if c not in raw}  # cut probability maps
-    return drawn | {c: number_components(mask) for c, mask in decided.items()}
+    return drawn | {c: number_components(whole.marks_of(mask)) for c, mask in decided.items()}
 
 
 # -- free-response curves ----------------------------------------------------------------------------
@@ -75,28 +79,33 @@ def count_free_responses(whole: CaseMarks) -> FreeResponses | None:
 
     A missing prediction finds nothing.
     """
-    reading, options = whole.reading, whole.case.options
+    reading, options = whole.near, whole.case.options
     cut = _cut(whole)
     if cut is None:
         return None
     label = whole.without_predictions().together
-    every = _masks(label)
-    shown = {f"of {c.name}": c for c in every if _is_reference(c, label)}
-    found: dict[tuple[str, str], FreeResponse] = {}
-    nothing = np.zeros(reading.grid.shape, bool)
     try:
+        every = {c: whole.on_pixels(mask) for c, mask in _masks(label).items() if _is_reference(c, label)}
+        shown = {f"of {c.name}": c for c in every}
+        found: dict[tuple[str, str], FreeResponse] = {}
         for column in (*reading.predictions, *whole.case.missing):
             values = reading.predictions.get(column)
-            mask = nothing if values is None else np.asarray(values >= cut)
-            own = {"own": number_components(mask) if options.instances else mask}
+            own = {"own": _cut_lesions(values, cut, reading.grid.shape, numbered=options.instances)}
             masks = {name: every[c] for name, c in shown.items()} | own
             match = find_lesions(reading, masks, reading.training_areas.get(column))
             top = _highest(match, values)
             for name, c in shown.items():
                 found[column.name, c.name] = _free_response(match, name, top)
-    except TooManyLesions:
+    except (TooManyLesions, TooManyRuns):
         return FreeResponses(too_many=True)
     return FreeResponses(found)
+
+
+def _cut_lesions(values: Array | LazyArray | None, cut: float, shape: tuple[int, ...], *, numbered: bool) -> Array:
+    """Where an algorithm sees lesions, as runs; with a number for each where masks are instance maps."""
+    nothing = np.empty(0, np.int64)
+    mask = LabelRuns(shape, nothing, nothing, nothing) if values is None else read_runs(is_at_least(values, cut))
+    return number_components(mask) if numbered else mask  # type: ignore[return-value]
 
 
 def _cut(whole: CaseMarks) -> float | None:
@@ -104,18 +113,25 @@ def _cut(whole: CaseMarks) -> float | None:
     limits = whole.case.options.limits
     if whole.plan.threshold is not None or limits is not None:
         return whole.plan.threshold if limits is None or whole.plan.threshold is not None else sum(limits) / 2
-    maps = whole.reading.predictions.values()
-    return 0.5 if all(v.min(initial=0) >= 0 and v.max(initial=0) <= 1 for v in maps) else None
+    return 0.5 if all(map(are_shares, whole.near.predictions.values())) else None
 
 
-def _highest(match: LesionMatch, values: Array | None) -> Array:
+def _highest(match: LesionMatch, values: Array | LazyArray | None) -> Array:
     """The largest response in each mark of the algorithm, which comes last; nan for the marks of others."""
     marks, top = match.marks, np.full(len(match.marks), np.nan)
-    row = marks.numbers[-1]
+    row = marks.runs[-1]
     here = np.flatnonzero(row >= 0)
-    if values is not None and len(here):
-        top[np.unique(row[here])] = -np.inf
-        np.maximum.at(top, row[here], values.reshape(-1)[marks.pixels[here]].astype(np.float64))
+    if values is None or not len(here):
+        return top
+    top[row[here]] = -np.inf
+    starts = marks.starts[here]
+    own = LabelRuns(marks.shape, starts, starts + marks.lengths[here], row[here] + 1)
+    for where in tile_slices([values]):
+        numbers = own[where]
+        inside = np.flatnonzero(numbers)
+        if len(inside):
+            responses = load(values, where).reshape(-1)[inside]
+            np.maximum.at(top, numbers.reshape(-1)[inside] - 1, responses.astype(np.float64))
     return top
 
 

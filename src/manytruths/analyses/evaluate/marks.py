@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import VOID, Labels
+from ...core.runs import LabelRuns
 from ...core.tally import Tally
+from ...core.tiles import LazyArray, load, tile_slices
 from ...core.undefined import code_of
 from ...evaluation.grading import GradeScale, Ticket
 from ...evaluation.references import (
@@ -34,7 +36,7 @@ from ...fusion import Consensus
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
-from ...study.consensus import FirstReadings, binary_mask
+from ...study.consensus import FirstReadings, binary_mask, decide_by_runs
 from ...study.mask_values import about, find_wrong_predictions, find_wrong_references, raise_first
 from ...study.patterns import count_patterns
 
@@ -121,6 +123,7 @@ class CaseMarks:
         """
         cut = plan.threshold if reading.case.options.probability else None
         if reading.is_large:
+            decide_by_runs(reading, plan.spatial, plan.options, united=True)
             reading = reading.by_pattern if cut is None else count_patterns(reading, cut)
         case = reading.case
         table = reading.tally("whole")
@@ -153,10 +156,16 @@ class CaseMarks:
         pixels = self.reading.pixels
         return self.reading if pixels is None or not pixels.reading.sees_neighbours else pixels.reading
 
-    def on_pixels(self, mask: Array) -> Array:
+    def on_pixels(self, mask: Array | LabelRuns) -> Array:
         """A mask of the case as that reading has it: of a large case, the items of it painted by tile."""
         pixels = self.reading.pixels
-        return mask if pixels is None or self.near is self.reading else pixels.map(mask)  # type: ignore[return-value]
+        if pixels is None or self.near is self.reading or isinstance(mask, LabelRuns):
+            return mask  # type: ignore[return-value]
+        return pixels.map(mask)  # type: ignore[return-value]
+
+    def marks_of(self, mask: Array) -> Array | LabelRuns:
+        """The same with the runs of a large case."""
+        return self.near.runs(self.on_pixels(mask)) if self.near.is_large else mask
 
     @cached_property
     def first_readings(self) -> FirstReadings:
@@ -318,7 +327,14 @@ def decides_labels(method: str) -> bool:
 
 def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:
     """The map of what a consensus of one label marks."""
-    return readings.map_of(result, np.asarray(result.hard), everywhere=everywhere).astype(bool)
+    hard = result.hard if np.ma.isMaskedArray(result.hard) else np.asarray(result.hard)
+    return readings.map_of(result, hard, everywhere=everywhere).astype(bool)
+
+
+def are_shares(values: Array | LazyArray) -> bool:
+    """Whether all responses lie between 0 and 1."""
+    tiles = (load(values, where) for where in tile_slices([values]))
+    return all(tile.min(initial=0) >= 0 and tile.max(initial=0) <= 1 for tile in tiles)
 
 
 def consensus_notes(method: str, result: Consensus) -> list[str]:

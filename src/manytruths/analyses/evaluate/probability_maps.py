@@ -17,7 +17,7 @@ from ...core.errors import CallError, InputError, few
 from ...core.labels import VOID
 from ...core.painting import paint_tiles
 from ...core.tally import Tallies, Tally
-from ...core.tiles import chunk_shape, is_lazy, load, tile_slices
+from ...core.tiles import chunk_shape, load
 from ...core.undefined import Undefined
 from ...evaluation.curves import (
     NO_NEGATIVES,
@@ -39,7 +39,7 @@ from ...study.case import Reading
 from ...study.mask_values import about
 from ..tables import Series, Settings, region_of, summarise
 from .case_scores import NO_PREDICTION, fill_missing
-from .marks import Array, CaseMarks, EvaluatePlan, LabelMarks, Missing, pack, unpack
+from .marks import Array, CaseMarks, EvaluatePlan, LabelMarks, Missing, are_shares, pack, unpack
 
 AREAS = ("pbar_area", "pr_area", "roc_area")
 POINTS = 100
@@ -175,10 +175,7 @@ def _count_no_response(joint: Tally, references: ReferenceStandards) -> Response
 
 def _limits(values: Array) -> tuple[float, float] | None:
     """Probabilities from 0 to 1 are rounded alike in every case, where there are too many of them."""
-    shares = values.dtype.kind == "f" and all(
-        tile.min(initial=0) >= 0 and tile.max(initial=0) <= 1
-        for tile in (load(values, where) for where in (tile_slices([values]) if is_lazy(values) else [None]))
-    )
+    shares = values.dtype.kind == "f" and are_shares(values)
     return (0.0, 1.0) if shares else None
 
 

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...claims.sentences import counted
+from ...core.runs import LabelRuns
+from ...core.tiles import load
 from ...core.undefined import Note
-from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
+from ...evaluation.second_look import SecondLook, SecondLookPlace, find_places
 from ...io import write_picture
 from ...io.result_tables import Row, Table
+from ...shape.grid import slice_axis
 from ...study import Case, Study
 from .marks import Array, CaseMarks, pack, unpack
 
@@ -76,52 +78,71 @@ class Closeup:
     """Of the slice, from 1."""
 
     @classmethod
-    def of(cls, whole: CaseMarks, place: SecondLookPlace, candidates: NDArray[np.bool_]) -> Closeup:
-        """What a picture of a place shows."""
-        pixels = np.zeros(candidates.shape, bool)
-        pixels[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
-        box, point, spacing = list(place.box), list(place.point), list(whole.reading.grid.spacing or ())
+    def of(cls, whole: CaseMarks, place: SecondLookPlace, runs: LabelRuns) -> Closeup:
+        """What a picture of a place shows, from a window around it."""
+        box, point, spacing = list(place.box), list(place.point), list(whole.near.grid.spacing or ())
         axis, plane = -1, -1
-        if pixels.ndim == 3:
-            from ...charts.overlays import best_slice
-
-            axis = best_slice(pixels, spacing=whole.reading.grid.spacing)[0]
-            plane = point[axis]
+        if len(box) == 3:
+            chosen = slice_axis(runs.shape, whole.near.grid.spacing)
+            assert chosen is not None
+            axis, plane = chosen, point[chosen]
             for each in (box, point, spacing):
                 del each[axis : axis + 1]
         reach = round(0.75 * max(stop - start for start, stop in box)) + AROUND
-        window = tuple(slice(max(0, start - reach), stop + reach) for start, stop in box)
+        size = [n for i, n in enumerate(runs.shape) if i != axis]
+        window = [
+            slice(max(0, start - reach), min(n, stop + reach)) for (start, stop), n in zip(box, size, strict=True)
+        ]
+        step = -(-max(edge.stop - edge.start for edge in window) // LARGEST)
+        where = tuple(window) if plane < 0 else (*window[:axis], slice(plane, plane + 1), *window[axis:])
+
+        def flat(part: Array) -> Array:
+            return np.ascontiguousarray((part if plane < 0 else part.squeeze(axis))[::step, ::step])
 
         def cut(array: Array) -> Array:
-            plain = np.ma.filled(array, 0)
-            return np.ascontiguousarray((plain if plane < 0 else np.take(plain, plane, axis))[window])
+            return flat(np.ma.filled(load(whole.on_pixels(array), where), 0))
 
-        image, _ = whole.reading.picture
+        image = _cut_image(whole, where)
         return cls(
-            None if image is None else cut(image), cut(pixels),
+            None if image is None else flat(image), flat(runs[where]),
             {c.name: cut(mask) for c, mask in whole.by_rater.items()},
             {c.name: cut(mask) for c, mask in whole.by_algorithm.items()},
-            tuple((start - w.start, stop - w.start) for (start, stop), w in zip(box, window, strict=True)),
-            tuple(p - w.start for p, w in zip(point, window, strict=True)),
-            tuple(spacing) or None, None if plane < 0 else plane + 1,
+            tuple(
+                ((start - w.start) // step, -((w.start - stop) // step))
+                for (start, stop), w in zip(box, window, strict=True)
+            ),
+            tuple((p - w.start) // step for p, w in zip(point, window, strict=True)),
+            tuple(step * n for n in spacing) or None, None if plane < 0 else plane + 1,
         )  # fmt: skip
+
+
+LARGEST = 4096
+"""Rows and columns of a close-up; of larger ones, every second, third … is kept."""
+
+
+def _cut_image(whole: CaseMarks, where: tuple[slice, ...]) -> Array | None:
+    """A part of the image; of a large one, only that is read."""
+    near = whole.near
+    if near.is_large and len(where) == 2:
+        return None if near.pyramid[0] is None else near.pyramid[0].crop(where)
+    image = near.picture[0]
+    return None if image is None else image[where]
 
 
 def find_case_places(whole: CaseMarks) -> CaseLook:
     """The places of a case, and close-ups of the strongest, should they be among the strongest of the study."""
-    plan, reading = whole.plan, whole.reading
-    predictions = {c.name: mask for c, mask in whole.by_algorithm.items()}
-    masks = {c.name: mask for c, mask in whole.by_rater.items()}
+    plan, region = whole.plan, whole.reading.region
+    predictions = {c.name: whole.on_pixels(mask) for c, mask in whole.by_algorithm.items()}
+    masks = {c.name: whole.on_pixels(mask) for c, mask in whole.by_rater.items()}
     limits: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
-    limits["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
-    spacing = reading.grid.spacing
-    places = second_look(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **limits)
+    limits["inside"] = None if isinstance(region, str) else whole.on_pixels(np.asarray(region).astype(bool))
+    spacing = whole.near.grid.spacing
     pixel = min(spacing or [1.0])
+    places, runs = find_places(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **limits)
     shown = [i for i, place in enumerate(places.places) if not _is_rim(place, pixel)][:MOST_PICTURES]
     if not (plan.closeups and shown):
         return CaseLook(places, pixel)
-    candidates = candidate_pixels(predictions, masks, **limits)
-    return CaseLook(places, pixel, {i: pack(Closeup.of(whole, places.places[i], candidates)) for i in shown})
+    return CaseLook(places, pixel, {i: pack(Closeup.of(whole, places.places[i], runs[i])) for i in shown})
 
 
 def tabulate_places(study: Study, cases: Mapping[str, CaseLook], *, most: int = 1000) -> Looks:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.columns import Column
+from ...core.runs import TooManyRuns
 from ...core.tally import Tallies
 from ...io.result_tables import Row, Table
 from ...measures.sizes import MarkSize, SizeUnits
 from ...study import Study
+from ...study.case import Reading
 from ..agree.reference_sizes import COMPARED, MOST_CHARTS, chart_name, reference_chart, reference_rows
 from ..agree.size_agreement import RATIOS, SizeReadings, Values
 from ..agree.sizes import MEASURED_AXES, measure_labels, region_of_sizes, size_units
@@ -41,7 +43,17 @@ class PredictedSizes:
 
 
 def measure_predictions(whole: CaseMarks) -> PredictedSizes | None:
-    """The sizes of a case; None without given references, and of masks that are neither images nor volumes."""
+    """The sizes of a case; None without given references, and of masks that are neither images nor volumes.
+
+    Of masks with too many runs for diameters, what is counted.
+    """
+    try:
+        return _measure_on(whole, whole.near)
+    except TooManyRuns:
+        return _measure_on(whole, whole.reading)
+
+
+def _measure_on(whole: CaseMarks, near: Reading) -> PredictedSizes | None:
     reading, labels, options = whole.reading, whole.table.labels, whole.case.options
     if not reading.references or len(reading.grid.shape) not in MEASURED_AXES or labels.background is None:
         return None
@@ -53,7 +65,8 @@ def measure_predictions(whole: CaseMarks) -> PredictedSizes | None:
         values |= dict.fromkeys(named) if alone else named
 
     def measure(masks: Mapping[Column, Array]) -> dict[Column, dict[str, MarkSize]]:
-        return measure_labels(whole.near, {c: whole.on_pixels(mask) for c, mask in masks.items()}, values)
+        here = masks if near is whole.reading else {c: whole.on_pixels(mask) for c, mask in masks.items()}
+        return measure_labels(near, here, values)
 
     marks = {(c.name, ""): m for c, m in measure(whole.predictions).items()}
     marks |= {("", c.name): m for c, m in measure(reading.references).items()}
@@ -62,7 +75,7 @@ def measure_predictions(whole: CaseMarks) -> PredictedSizes | None:
             c: np.ma.array(array, mask=np.ma.getmaskarray(array) | area) for c, array in reading.references.items()
         }
         marks |= {(judged.name, c.name): m for c, m in measure(given).items()}
-    return PredictedSizes(size_units(whole.near), marks)
+    return PredictedSizes(size_units(near), marks)
 
 
 def sizes_table(cases: Mapping[str, PredictedSizes], tallies: Tallies, labels: list[str]) -> Table:

@@ -18,6 +18,7 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
+from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Note, Undefined, code, code_of, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
@@ -28,6 +29,7 @@ from ...io import Location, safe_name, write_map, write_picture
 from ...io.files import suffix_of
 from ...io.results import fingerprint, link_or_copy, load_checkpoint, save_checkpoint
 from ...study import Case
+from ...study.adjudicated import METHOD
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
@@ -48,7 +50,7 @@ SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 FAINT = 0.05
 """Probabilities below it do not colour a picture: those of background are never quite 0."""
 
-KEPT_FORMAT = 3
+KEPT_FORMAT = 4
 """Of finished cases; those in an earlier one are computed again."""
 
 Array = NDArray[Any]
@@ -133,6 +135,8 @@ class CaseFusion:
     """Scores of raters and consensuses (as algorithms) against given references, by label."""
     left_out: str = ""
     """What was not measured because the case is too large."""
+    without_image: str = ""
+    """Why pictures lack an image that was to be had."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,9 @@ def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
             return from_json(before, written)
     made = estimate_case(reading, plan)
     _write_all(plan, made)
-    save_checkpoint(plan.folder, ledger, digest, names, to_json(made.kept))
-    return replace(made.kept, files=written)
+    kept = replace(made.kept, without_image=reading.picture[1] if plan.pictures else "")
+    save_checkpoint(plan.folder, ledger, digest, names, to_json(kept))
+    return replace(kept, files=written)
 
 
 def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
@@ -203,7 +208,7 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     if plan.lesions and references:
         lesions = score_reference_lesions(reading, table, by_value(named or {}), decided)
     kept = CaseFusion(
-        _joint(readings, decided), *of_table(readings, estimates, plan), references=references,
+        count_joint(readings, decided), *of_table(readings, estimates, plan), references=references,
         axes=len(reading.grid.shape),
         distances=measure_distances(reading, table, decided, named) if plan.distances else None, lesions=lesions,
     )  # fmt: skip
@@ -246,7 +251,8 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     asked = (plan.methods, plan.options, plan.pictures, plan.distances, plan.lesions)
-    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled)
+    decisions = repr(case.decisions) if METHOD in plan.methods else ""
+    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled, decisions)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
@@ -296,7 +302,7 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
     reading = made.reading
     for method, (hard, chance) in made.maps.items():
         exact, soft, *shown = map_files(reading.case, plan, method)
-        write_map(exact, hard, reading.grid)
+        write_map(exact, np.ma.getdata(hard), reading.grid)
         write_map(soft, chance, reading.grid)
         if shown:
             # of several labels, how sure background is is nothing to show
@@ -326,7 +332,7 @@ def _complexity(readings: FirstReadings) -> tuple[Complexity, dict[str, Complexi
     return unknown, {name: case_complexity(table) for name, table in labels.items()}
 
 
-def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
+def count_joint(readings: FirstReadings, hard: Mapping[str, Array | LabelRuns]) -> Tally:
     """Masks and consensuses in one table: everything about how they differ is read off it."""
     reading, region, table = readings.inside, readings.region, readings.table
     case, options = reading.case, reading.case.options
@@ -422,6 +428,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
         "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
         "references": {label: table.to_csv() for label, table in result.references.items()},
         "axes": result.axes,
+        "without_image": result.without_image,
         "distances": distances_to_json(result.distances),
         "lesions": {
             label: [[_names(a), _names(b), {k: _stored(v) for k, v in scores.items()}] for (a, b), scores in of.items()]
@@ -460,6 +467,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
             label: {(Column(*a), Column(*b)): {k: _number(v) for k, v in scores.items()} for a, b, scores in of}
             for label, of in kept.get("lesions", {}).items()
         },
+        without_image=kept.get("without_image", ""),
     )
 
 

@@ -1,12 +1,13 @@
 """A case of ``fuse`` whose masks are too large for memory: what is decided by pattern is painted tile by tile.
 
 The table of raters and consensuses together needs no second look at the pixels: what a method decides for a pattern is
-one more column of it.
+one more column of it. What a vote on lesions decides is found from runs, and counted with the masks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,29 +15,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.counting import tally
 from ...core.errors import CallError
 from ...core.labels import VOID, Labels
+from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
-from ...core.tiles import Band, holds_whole_chunks, tile_bands
+from ...core.tiles import Band, Where, holds_whole_chunks, tile_bands, tile_slices
 from ...fusion import Consensus
 from ...io import safe_name
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
+from ...study.adjudicated_masks import AdjudicatedMap
 from ...study.case import Reading
-from ...study.consensus import FirstReadings, decided_values
+from ...study.consensus import FirstReadings, decide_by_runs, decided_values
 from ...study.crew import CaseSpread
-from ..agree.case import name_left_out
+from ..agree.case import Noise, name_left_out
 from ..agree.distances import CaseDistances, by_value, measure_distances
 from ..agree.lesion_scores import ReferenceLesions, score_reference_lesions
 from ..agree.references import count_references, has_references, label_values
 from ..large_maps import large_suffix
-from .case import CaseFusion, FusePlan, consensus_column, of_table
+from .case import CaseFusion, FusePlan, consensus_column, count_joint, of_table
 
 Array = NDArray[Any]
 
 
 def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     """Estimate, write the maps by tile, keep what the table says, and measure the runs of masks and consensuses."""
+    decide_by_runs(reading, plan.methods, plan.options)
     readings = FirstReadings.of(reading)
     estimates = {
         method: plan.pooled[method] if method in plan.pooled else readings.estimate(method, plan.options_of(method))
@@ -45,44 +50,59 @@ def fuse_large_case(reading: Reading, plan: FusePlan) -> CaseFusion:
     joint = _joint(readings, estimates)
     files = () if plan.folder is None else tuple(_write_maps(readings, estimates, joint, plan))
     kept = of_table(readings, estimates, plan)
-    distances, lesions = _measure(readings, estimates, plan)
+    noise = Noise()
+    distances, lesions = _measure(readings, estimates, plan, noise)
+    left_out = noise.describe(name_left_out({"pictures": plan.pictures and plan.folder is not None}))
     references = _references(reading, estimates) if reading.case.references else {}
     return CaseFusion(
         joint, *kept, files=files, references=references, axes=len(reading.grid.shape), distances=distances,
-        lesions=lesions, left_out=name_left_out({"pictures": plan.pictures and plan.folder is not None}),
+        lesions=lesions, left_out=left_out,
     )  # fmt: skip
 
 
 def _measure(
-    readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan
+    readings: FirstReadings, estimates: Mapping[str, Consensus], plan: FusePlan, noise: Noise
 ) -> tuple[CaseDistances | None, ReferenceLesions]:
     """Distances of raters and references to consensuses, and lesions of references, from the runs of their masks."""
     reading, table = readings.reading, readings.table
     named = label_values(reading, table) if has_references(reading, table) else None
-    scored = plan.lesions and named is not None
-    decided = {m: readings.paint_runs(estimated) for m, estimated in estimates.items() if plan.distances or scored}
-    lesions: ReferenceLesions = {}
+
+    def decided() -> dict[str, LabelRuns]:
+        return {method: readings.paint_runs(estimated) for method, estimated in estimates.items()}
+
+    distances, lesions = None, None
     if plan.lesions and named is not None:
-        lesions = score_reference_lesions(reading, table, by_value(named), decided)
-    return (measure_distances(reading, table, decided, named) if plan.distances else None), lesions
+        labels = by_value(named)
+        lesions = noise.attempt("lesions", lambda: score_reference_lesions(reading, table, labels, decided()))
+    if plan.distances:
+        distances = noise.attempt("distances", lambda: measure_distances(reading, table, decided(), named))
+    return distances, lesions or {}
 
 
 def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[str, Tally]:
     """Raters, consensuses and given references, pattern by pattern."""
     readings = FirstReadings.of(reading.by_pattern)
-    decided = {method: readings.paint(estimated)[0] for method, estimated in estimates.items()}
+    by_item = {m: e if e.tally is not None else readings.estimate(m) for m, e in estimates.items()}
+    decided = {method: readings.paint(estimated)[0] for method, estimated in by_item.items()}
     return count_references(readings.reading, readings.table, decided)
 
 
 def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:
     """Masks and consensuses in one table."""
     reading, table = readings.reading, readings.table
+    if any(estimated.tally is None for estimated in estimates.values()):
+        return count_joint(readings, {m: readings.paint_runs(estimated) for m, estimated in estimates.items()})
     several = len(reading.masks) > len([c for c in table.columns if c in reading.masks])
     cut = table.region in ("union", "modified_background")
     joint = table
-    if several or cut:
+    decided = {m: estimated for m, estimated in estimates.items() if isinstance(estimated, AdjudicatedMap)}
+    if decided:
+        joint = _joint_with_decisions(readings, decided)
+    elif several or cut:
         joint = reading.tally("whole" if isinstance(readings.region, str) else readings.region, judged=False)
     for method, estimated in estimates.items():
+        if method in decided:
+            continue
         values = _values_in(joint, estimated)
         if missing := set(values.tolist()) - set(joint.labels.values):
             joint = joint.relabel(joint.labels.union(Labels(tuple(sorted(missing)))))
@@ -92,6 +112,24 @@ def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally
         return joint.restrict(table.region) if cut else joint
     except CallError:
         return joint  # second readings part the background
+
+
+def _joint_with_decisions(readings: FirstReadings, decided: Mapping[str, AdjudicatedMap]) -> Tally:
+    """Masks and what adjudicators decided, which no pattern of the masks tells."""
+    reading = readings.reading.by_pattern
+    case, options = reading.case, reading.case.options
+    settled = FirstReadings.of(reading)
+    return tally(
+        {**reading.masks, **dict.fromkeys(case.absent)},
+        raters="exchangeable" if options.exchangeable else None,
+        references={consensus_column(method): settled.estimate(method).values for method in decided},
+        labels=case.labels,
+        region="whole" if isinstance(settled.region, str) else settled.region,
+        unit=reading.grid.item_size,
+        void=options.void,
+        foreground=options.foreground,
+        counts=reading.counts,
+    )
 
 
 def _values_in(table: Tally, estimated: Consensus) -> NDArray[np.int64]:
@@ -121,13 +159,11 @@ def _write_maps(
     suffix = large_suffix(readings.reading, plan.large_maps)
     maps: list[tuple[Consensus, Array, Path, bool]] = []
     for method, estimated in estimates.items():
-        values, chance = decided_values(estimated)
-        column = joint.columns.index(consensus_column(method))
-        top = max(
-            (joint.labels.values[code] for code in np.unique(joint.patterns[:, column]) if code != VOID), default=0
-        )
-        hard = np.clip(values, 0, top).astype(np.min_scalar_type(top))
-        for kind, table in (("consensus", hard), ("probability", chance.astype(np.float32))):
+        if isinstance(estimated, AdjudicatedMap):
+            yield from _write_decisions(readings.reading, method, folder, suffix)
+            continue
+        hard, chance = _values_of(readings, estimated, joint, method)
+        for kind, table in (("consensus", hard), ("probability", chance)):
             path = folder / kind / method.replace(":", "-") / f"{safe_name(case.name)}{suffix}"
             maps.append((estimated, table, path, kind == "consensus"))
     if suffix == ".tif":
@@ -137,23 +173,65 @@ def _write_maps(
         return
     by_table: dict[int, list[tuple[Consensus, Array, Path, bool]]] = {}
     for each in maps:
-        by_table.setdefault(id(each[0].tally), []).append(each)
+        by_table.setdefault(id(each[0].tally or each[0]), []).append(each)
     for group in by_table.values():
         yield from _write_stores(readings, group)
+
+
+def _values_of(readings: FirstReadings, estimated: Consensus, joint: Tally, method: str) -> tuple[Array, Array]:
+    """What is painted of an estimate: of every pattern or, of a method that looks at neighbours, runs."""
+    if estimated.tally is None:
+        return readings.decision_runs(estimated)  # type: ignore[return-value]
+    values, chance = decided_values(estimated)
+    codes = np.unique(joint.patterns[:, joint.columns.index(consensus_column(method))])
+    top = max((joint.labels.values[code] for code in codes if code != VOID), default=0)
+    return np.clip(values, 0, top).astype(np.min_scalar_type(top)), chance.astype(np.float32)
+
+
+def _write_decisions(reading: Reading, method: str, folder: Path, suffix: str) -> Iterator[Path]:
+    """The adjudicated mask, and 1 where it is marked, by tile from its runs."""
+    made = reading.adjudicated
+    marked = made.runs.hide(made.void).marks()
+    chance = LabelRuns(marked.shape, marked.starts, marked.stops, np.ones(len(marked), np.float32))
+    for kind, runs in (("consensus", made.runs), ("probability", chance)):
+        path = folder / kind / method.replace(":", "-") / f"{safe_name(reading.case.name)}{suffix}"
+        if suffix == ".tif":
+            write_tiles(path, reading.grid, runs.dtype, partial(_tiles_of, runs))
+            yield path
+            continue
+        writer = MapWriter(path, reading.grid.shape, runs.dtype, reading.grid, labels=kind == "consensus")
+        try:
+            for where, (tile,) in _tiles_of(runs, writer):
+                writer[where] = tile
+            yield from writer.finish(CaseSpread(reading.case))
+        finally:
+            writer.discard()
+
+
+def _tiles_of(runs: LabelRuns, out: object, band: Band | None = None) -> Iterator[tuple[Where, list[Array]]]:
+    """Runs by tile, along the chunks of ``out``."""
+    for where in tile_slices([runs], out) if band is None else band:
+        yield where, [runs[where]]
 
 
 def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Path, bool]]) -> Iterator[Path]:
     """Maps from one table, all painted in one pass, by several workers where there are some."""
     grid = readings.reading.grid
-    writers = [MapWriter(path, grid.shape, table.dtype, grid, labels=hard) for _, table, path, hard in maps]
+    writers = [
+        MapWriter(path, grid.shape, table.dtype, grid, nearest=hard, most=None if hard else 1.0)
+        for _, table, path, hard in maps
+    ]
     try:
         estimates, values = [e for e, *_ in maps], [table for _, table, *_ in maps]
-        assert estimates[0].tally is not None
-        masks = list(readings.painted_masks(estimates[0].tally).values())
-        spread = readings.reading.spread_over([*masks, readings.region])
+        table = estimates[0].tally
+        masks = values if table is None else list(readings.painted_masks(table).values())
+        # runs are in memory here
+        spread = None if table is None else readings.reading.spread_over([*masks, readings.region])
         if spread is None or not holds_whole_chunks(masks, writers[0]):
             spread = CaseSpread(readings.reading.case)
-        work = partial(_paint_band, readings=readings, estimates=estimates, values=values, writers=writers)
+        # what was found in runs stays here
+        bare = replace(readings, reading=replace(readings.reading, decided={}))
+        work = partial(_paint_band, readings=bare, estimates=estimates, values=values, writers=writers)
         for _ in spread(work, tile_bands(masks, writers[0])):
             pass
         for writer in writers:

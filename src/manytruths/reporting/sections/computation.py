@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import manytruths
@@ -20,6 +21,7 @@ from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...evaluation.ranking.ranking import Ranking
 from ...inference.intervals import MIN_SUBJECTS
+from ...io import write_csv, write_text
 from ...io.result_tables import Row
 from ...study.options import PATHS
 from ..building import text_column, text_table
@@ -68,6 +70,10 @@ def _file_blocks(findings: Findings) -> Iterator[Block]:
         text = NO_CHECKSUMS if findings.coded else "No file was read: the masks were in memory."
         yield Paragraphs(((text,),), "Files")
         return
+    if len(findings.files) > MOST_FILES:
+        where = f"{FILE_LIST} and {SUMS}, in the folder of tables beside the page, list them"
+        yield Paragraphs(((f"{len(findings.files):,} files were read; {where}.",),), "Files")
+        return
     heads = (text_column(head) for head in ("Path", "Kind", "Case"))
     columns = (*heads, Column("Bytes"), text_column("SHA-256"))
     rows = tuple(
@@ -77,9 +83,25 @@ def _file_blocks(findings: Findings) -> Iterator[Block]:
     )  # fmt: skip
     title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
     yield PageTable("files", title, columns, rows, filter=True, closed=True)
-    sums = "".join(_checksum_line(file_read) for file_read in findings.files)
-    file = "SHA256SUMS.txt"  # browsers add this ending to a text that has none
-    yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
+    sums = "".join(map(_checksum_line, findings.files))
+    yield Text("sha256sums", f"Checksums (sha256sum -c {SUMS})", sums, "Copy", SUMS, True, closed=True)
+
+
+MOST_FILES = 2000
+"""More files are listed beside the page: a line of each would be most of it."""
+FILE_LIST = "files.csv"
+SUMS = "SHA256SUMS.txt"
+"""Browsers add this ending to a text that has none."""
+
+
+def write_file_list(findings: Findings, folder: Path) -> list[Path]:
+    """Write the files that were read, and their checksums, where they are too many for the page."""
+    if findings.coded or len(findings.files) <= MOST_FILES:
+        return []
+    rows = ((f.path, f.kind, f.case, f.bytes, f.sha256) for f in findings.files)
+    write_csv(folder / FILE_LIST, rows, ("path", "kind", "case", "bytes", "sha256"))
+    write_text(folder / SUMS, "".join(map(_checksum_line, findings.files)))
+    return [folder / FILE_LIST, folder / SUMS]
 
 
 def _checksum_line(file: FileRead) -> str:
