@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# modules that are compiled are kept: each process of the tests would compile them again
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all bench claims coverage masks docs lint clean
 
 demo: .venv/installed

@@ -5,10 +5,11 @@ Hypothesis has no deadlines, which fail on a busy machine; CI repeats the same e
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,17 @@ def own_folder() -> Iterator[None]:
     finally:
         os.chdir(before)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without looking for garbage, of which thousands of tests that stay leave none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def list_files(root: Path) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import (
+    adjudication,
     boundaries,
     consensus,
     engine,
@@ -42,6 +43,7 @@ JOBS = (
     | many.JOBS
     | scaling.JOBS
     | outlines.JOBS
+    | adjudication.JOBS
 )
 
 

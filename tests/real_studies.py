@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,11 @@ def draw(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 def demo(seed: int = 0) -> Masks:
     """The study of the demo, in memory: five raters, 24 cases, one of whom reads twice."""
+    return {case: {who: mask.copy() for who, mask in by_rater.items()} for case, by_rater in _simulated(seed).items()}
+
+
+@cache
+def _simulated(seed: int) -> Masks:
     return {
         case.name: {who: m.mask.astype(np.uint8) for who, m in case.readings.items()}
         for case in mt.simulate_study(seed=seed)

@@ -1,3 +1,4 @@
+from .adjudication.adjudicate import AdjudicationRun, adjudicate
 from .agreement import (
     AgreementCurve,
     Correlation,
@@ -41,6 +42,7 @@ from .agreement import (
     volume_difference,
     weighted_kappa,
 )
+from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
@@ -248,6 +250,8 @@ __version__: str
 __all__ = [
     "MRMC",
     "VOID",
+    "Adjudicated",
+    "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
     "BlandAltman",
@@ -368,6 +372,8 @@ __all__ = [
     "VoteStatistic",
     "WilliamsIndex",
     "acceptable_region",
+    "adjudicate",
+    "adjudicated",
     "agree",
     "agreement_curve",
     "balanced_accuracy",

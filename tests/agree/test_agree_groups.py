@@ -145,6 +145,16 @@ def test_what_is_said_of_groups(result):
     assert " agreed more " in "".join(part if isinstance(part, str) else part.shown for part in cases.result)
 
 
+def test_numbers_of_groups_are_printed_once(result, capsys):
+    made = {c.about for c in result.claims.of("groups.cases", "groups.raters").made}
+    means = result.claims.of("groups.means").made
+    assert made & {c.about for c in means}, "both hold, and one sentence is enough"
+    result.print()
+    printed = " ".join(capsys.readouterr().out.split())
+    for claim in means:
+        assert (" ".join(claim.text.split()) in printed) is (claim.about not in made)
+
+
 def test_equal_groups_are_not_called_different():
     cases, _ = masks(20, seed=3)
     half = {rater: {"hand": "left" if i % 2 else "right"} for i, rater in enumerate(RATERS)}

@@ -12,6 +12,7 @@ import manytruths as mt
 from label_studies import three_labels
 from manytruths.analyses.agree.agree import Agreement
 from manytruths.core.undefined import code_of
+from study_folders import disc
 
 
 def printed(result: Agreement, width: int = 200) -> str:
@@ -24,6 +25,13 @@ def agreed(subjects: int, **options: int) -> Agreement:
     rng = np.random.default_rng(3)
     cases = {f"p{i:02}": {r: 255 * (rng.random((6, 6)) < 0.4) for r in "ABC"} for i in range(subjects)}
     return mt.agree(mt.Study.from_arrays(cases, **options), pictures=False)
+
+
+DRAWN = {f"c{i}": {r: disc(40, radius=9 + i % 3 + k) for k, r in enumerate("ABC")} for i in range(4)}
+
+
+def drawn_agreed(cases: Any = DRAWN) -> Agreement:
+    return mt.agree(mt.Study.from_arrays(cases), pictures=False)
 
 
 def test_few_subjects_have_no_intervals_and_the_reason_is_given():
@@ -115,6 +123,44 @@ def _headlines_in(text: str) -> str:
 def test_two_raters_are_compared_with_the_other():
     two = drawn(raters="AB")
     assert "Raters, against the other, pooled" in printed(mt.agree(two, pictures=False))
+
+
+def test_what_an_empty_mask_does_to_differences_of_size_is_in_their_name():
+    assert "relative area difference (2 if one is empty)" in printed(drawn_agreed())
+
+
+def test_volumes_are_called_volumes():
+    depth = {case: {r: np.stack([m] * 4) for r, m in by.items()} for case, by in DRAWN.items()}
+    flat, deep = printed(drawn_agreed()), printed(drawn_agreed(depth))
+    assert "pooled (area: what the rater marked in all" in flat
+    assert re.search(r"kappa +area +Dice distance", flat)
+    assert "pooled (volume: what the rater marked in all" in deep
+    assert re.search(r"kappa +volume +Dice distance", deep)
+
+
+def test_pixels_that_differ_in_size_are_called_what_they_are():
+    for by, spacings, said in (
+        (DRAWN, [(1, 1), (2, 2)], "pixels differ in size between cases: pooled numbers count pixels, not area"),
+        (
+            {case: {r: np.stack([m] * 4) for r, m in masks.items()} for case, masks in DRAWN.items()},
+            [(1, 1, 1), (2, 1, 1)],
+            "voxels differ in size between cases: pooled numbers count voxels, not volume",
+        ),
+    ):
+        each = {case: spacings[i % 2] for i, case in enumerate(by)}
+        assert said in mt.agree(mt.Study.from_arrays(by, spacing=each), pictures=False).notes
+
+
+def test_one_mask_in_doubt_is_one_mask():
+    y, x = np.mgrid[:60, :60]
+    cases = {
+        f"p{i}": {r: (np.hypot(y - 28 - i, x - 30 - k) < 14).astype(np.uint8) for k, r in enumerate("ABC")}
+        for i in range(4)
+    }
+    cases["p1"]["B"] = 1 - cases["p1"]["B"]
+    assert "First of all (all numbers count this mask as it is):" in printed(drawn_agreed(cases))
+    cases["p2"]["B"] = 1 - cases["p2"]["B"]
+    assert "First of all (all numbers count these masks as they are):" in printed(drawn_agreed(cases))
 
 
 def test_macro_means_without_interval_have_a_reason():

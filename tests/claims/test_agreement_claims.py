@@ -148,6 +148,8 @@ def test_a_verdict_that_less_background_would_change_is_withheld() -> None:
     assert len(region.numbers) == 2
     assert "it is met for tentative conclusions over all pixels" in region.text
     assert "it cannot be told with only as much background" in region.text
+    assert "whether this is met depends on how much background is counted: " in region.text
+    assert "whether this was met depended on how much background was counted: " in plain_text(region.result)
 
 
 def test_a_verdict_that_holds_for_both_regions_is_made() -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 import manytruths as mt
 from manytruths.claims.masks import describe_doubts
@@ -90,6 +91,29 @@ def test_outliers_that_others_hide_are_told_in_one_tense():
     claims = {claim.about: claim for claim in agreed(cases).claims.of("raters.outlier").made}
     assert claims["F"].text.startswith("Rater F is an outlier once G is left out: ")
     assert plain_text(claims["F"].result).startswith("Rater F was an outlier once G was left out: ")
+
+
+def test_half_of_the_raters_are_no_outliers():
+    """Of eight raters, four err by more and more, and each is far from those who err less."""
+    rng, (y, x) = np.random.default_rng(0), np.mgrid[:70, :70]
+    rough = {**dict.fromkeys("ABCD", 0.8), "E": 2.2, "F": 2.6, "G": 3.2, "H": 4.0}
+    cases = {
+        f"p{i:02}": {
+            r: (np.hypot(y - 35, x - 35) + e * 5 * gaussian_filter(rng.normal(size=y.shape), 3) < 20).astype(np.uint8)
+            for r, e in rough.items()
+        }
+        for i in range(24)
+    }
+    result = agreed(cases)
+    facts, claims = result.raters.facts, {claim.about: claim for claim in result.claims.of("raters.outlier")}
+    assert facts.tests.outliers.p_value[4:].max() < 0.01
+    assert facts.tests.outliers.step[4:].tolist() == [3, 2, 1, 0]
+    assert not any(claim.made for claim in claims.values())
+    assert {claims[rater].why_not.code for rater in "EFGH"} == {"no_majority"}
+    assert [plain_text(sentence) for sentence in describe_tests(facts, result.claims)] == [
+        "The test would call raters H, G, F and E outliers; this is not said, because one after another, half of the "
+        "raters or more would be outliers."
+    ]
 
 
 def test_who_draws_larger_than_most_is_not_given_a_ratio_below_one():

@@ -26,7 +26,7 @@ def study():
 def test_every_command_names_the_session_and_its_gaps(study):
     results = (
         mt.agree(study, pictures=False), mt.fuse(study),
-        mt.evaluate(study, distances=False, second_look=False),
+        mt.evaluate(study, distances=False, second_look=False), mt.reliability(study),
     )  # fmt: skip
     for result in results:
         (note,) = [note for note in result.notes if code_of(note) == "sessions"]

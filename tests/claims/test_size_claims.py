@@ -285,7 +285,7 @@ def test_cases_in_which_nobody_marked_a_label_are_counted_for_each_label():
                 drawn[rater][disc(radius * rng.uniform(0.5, 0.6)) == 1] = 2
         masks[f"p{i:02}"] = drawn
     (claim,) = claims(mt.Study.from_arrays(masks, labels={1: "tumour", 2: "core"})).of("sizes.icc")
-    said_so = "; cases in which nobody marked the label {} as 0, as which raters agree (three cases for core)."
+    said_so = "; cases in which nobody marked the label {} as 0, on which raters agree (three cases for core)."
     assert said_so.format("count") in claim.text
     assert said_so.format("counted") in plain_text(claim.result)
 

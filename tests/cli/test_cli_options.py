@@ -26,6 +26,7 @@ FUNCTIONS = {
     "reliability": mt.reliability, "mrmc": mt.compare_modalities, "plan": mt.plan, "report": mt.report,
     "import": mt.import_study, "tally": mt.share_tallies,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
+    "adjudicate": mt.adjudicate,
 }  # fmt: skip
 FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debug"}
 """Options of every command, and of other programs that the documentation names."""
@@ -83,7 +84,7 @@ MEANINGS = {
     "--cut": "atings", "--n-cases": "Number of cases", "--to": "[Ff]older", "--folds": "Number of .*folds",
     "--size": "of an image in pixels", "--foreground": "all labels other than 0 as one", "--region": "ixels that count",
     "--exclude-rater": "ater to leave out", "--roi": "emplate of masks of the region of interest",
-    "--void": "value that means 'not rated'",
+    "--void": "value that means 'not rated'", "--names": "the names of",
 }  # fmt: skip
 """Options that are described in the words of each command: what all descriptions share."""
 

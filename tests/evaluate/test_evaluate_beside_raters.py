@@ -71,6 +71,9 @@ def test_a_verdict_that_rests_on_one_rater_says_so() -> None:
     (claim,) = result.claims.of("algorithms.interchangeable")
     assert claim.made
     assert "; this is not shown without rater A (γ " in claim.text
+    without = result.table("interchangeability").find("smallest_margin", "mean", algorithm="net", rater="", without="A")
+    assert without.value > 0.04
+    assert f"), smallest margin {without.value:.3f})" in claim.text, "it is judged by more than the 95% interval"
     even = {who: draw(who, 1) for who in "ABCD"}
     fair = mt.evaluate(study_of(even, {"net": draw("n", 0.5)}), margin=0.15, pictures=False)
     assert fair.claims.of("algorithms.interchangeable").made

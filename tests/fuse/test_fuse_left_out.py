@@ -154,3 +154,16 @@ def test_claims_are_written_whatever_the_method():
     assert [(claim.kind.id, claim.made) for claim in claims] == [
         ("consensus.same", True), ("consensus.bound", False), ("consensus.left_out", False),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("few", "said"),
+    [(1, "c0 is in no group, with two raters"), (2, "c0 and c1 are in no group, with two raters each")],
+)
+def test_cases_of_two_raters_are_said_to_be_in_no_group(few, said):
+    rng = np.random.default_rng(1)
+    masks = {
+        f"c{i}": {r: disc(40, x=rng.normal(0, 0.4 + i / 6), radius=9 + i % 4) for r in "ABC"[: 2 if i < few else 3]}
+        for i in range(14)
+    }
+    assert f"complexity: {said}" in mt.fuse(mt.Study.from_arrays(masks), distances=False).notes

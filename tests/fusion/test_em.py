@@ -67,13 +67,12 @@ def plain_em(table: mt.Tally, options: dict[str, object], steps: int) -> tuple[n
         prior = np.append(1 - share, share * prior[1:] / prior[1:].sum())
     pseudo = pseudo_counts(options.get("map_prior"), labels)  # type: ignore[arg-type]
     confusion = np.zeros((rows.shape[1], labels, labels))
+    gave = [[np.flatnonzero(rows[:, j] == given) for given in range(labels)] for j in range(rows.shape[1])]
     for _ in range(steps):
         for j in range(rows.shape[1]):
             for truth in range(labels):
-                mass = [
-                    (counts * weight[:, truth])[rows[:, j] == given].sum() + pseudo[truth, given]
-                    for given in range(labels)
-                ]
+                true = counts * weight[:, truth]
+                mass = [true[gave[j][given]].sum() + pseudo[truth, given] for given in range(labels)]
                 confusion[j, truth] = np.array(mass) / sum(mass) if sum(mass) else np.full(labels, np.nan)
         if options.get("prior") == "estimated":
             prior = counts @ weight / counts.sum()

@@ -296,3 +296,14 @@ def test_masks_that_nobody_marked_have_no_true_item(method: str) -> None:
     """Also where no label was declared, so that only background was met."""
     found = consensus([[0, 0], [0, 0], [0, 0]], method)
     assert (found.probability.tolist(), found.hard.tolist(), found.values.tolist()) == ([0.0], [False], [0])
+
+
+@pytest.mark.parametrize(("rounds", "after"), [(1, "1 round "), (2, "2 rounds "), (100, "")])
+def test_simple_says_where_it_has_not_converged(rounds, after):
+    rng = np.random.default_rng(0)
+    truth = rng.random(400) < 0.4
+    errors = dict(zip("ABCDE", (0.05, 0.05, 0.05, 0.1, 0.6), strict=True))
+    masks = {r: (truth ^ (rng.random(400) < e)).astype(np.uint8) for r, e in errors.items()}
+    found = mt.simple(mt.tally(masks), max_iter=rounds)
+    assert found.convergence == ("stopped" if after else "converged")
+    assert found.notes == ((f"not converged: after {after}the vote or its raters still changed",) if after else ())

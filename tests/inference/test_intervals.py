@@ -147,6 +147,21 @@ def test_equal_sizes_count_in_full_and_size_is_what_was_marked():
     assert pooled_intervals([mt.fleiss_kappa], tables)[0].low.code == "few_effective_subjects"
 
 
+def test_kappa_rests_on_the_rarer_label_even_if_it_is_the_background():
+    """Sixty subjects whose lesions all four raters find, but for one lesion of two subjects, which one rater finds."""
+    found = np.ones(3, bool)
+    alone = np.array([True, False, True])
+    tables = Tallies(
+        {str(i): mt.tally({"A": found, **dict.fromkeys("BCD", alone if i < 2 else found)}) for i in range(60)}
+    )
+    kappa, alpha, positive = pooled_intervals([mt.fleiss_kappa, mt.krippendorff_alpha, mt.positive_agreement], tables)
+    assert kappa.low.code == kappa.high.code == alpha.low.code == "few_subjects_with_the_rarer_label"
+    assert 0.6 < kappa.value < 0.7
+    assert positive.low < positive.value < positive.high
+    often = Tallies({str(i): mt.tally({"A": found, **dict.fromkeys("BCD", (alone, found)[i % 2])}) for i in range(80)})
+    assert not math.isnan(pooled_intervals([mt.fleiss_kappa], often)[0].low)
+
+
 def test_a_pooled_number_needs_half_of_the_subjects_that_have_a_size():
     """Empty subjects do not count; with sizes that differ much, an effective 30 may be a few of many."""
     some = [1] * 90 + [20] * 30

@@ -98,6 +98,15 @@ def test_an_outlier_is_found_and_the_others_are_not(rng):
 def test_two_outliers_are_found_one_after_the_other(rng):
     test = mt.rater_outlier_test(distances_of(rng.normal([0, 0, 9, 0, 0, -6], 1, (30, 6))))
     assert (test.p_value < 0.05).tolist() == [False, False, True, False, False, True]
+    assert not test.no_majority()
+
+
+def test_where_half_of_the_raters_would_be_outliers_there_is_no_majority(rng):
+    """Of five, three are far from the two others, and from each other."""
+    test = mt.rater_outlier_test(distances_of(rng.normal([0, 0, 4, 12, 36], 0.5, (30, 5))))
+    assert (test.p_value < 0.05).tolist() == [False, False, True, True, True]
+    assert test.step[2:].tolist() == [2, 1, 0]
+    assert test.no_majority()
 
 
 def test_excess_is_the_distance_to_the_others_minus_that_among_them():

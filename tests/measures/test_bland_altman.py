@@ -91,6 +91,7 @@ def test_peak_flow_1986():
     assert (round(-2.1 - 2 * 38.8, 1), round(-2.1 + 2 * 38.8, 1)) == limits
     assert round(stats.t.ppf(0.975, 16), 2) == 2.12
     printed = {"bias": (-22.0, 17.8), "lower": (-114.3, -45.1), "upper": (40.9, 110.1)}
+    assert (round(math.sqrt(38.8**2 / 17), 1), round(math.sqrt(3 * 38.8**2 / 17), 1)) == (9.4, 16.3)
     compare_with_paper(found, WRIGHT[:, 0] - MINI[:, 0], 2, printed, limits, (9.4, 16.3), 2.12, 0.1)
 
 

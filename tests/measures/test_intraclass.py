@@ -187,6 +187,11 @@ def test_a_float_with_more_to_it():
         ([[1.0, np.inf], [3.0, 2.0]], "A,1", "infinite_size"),
         ([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]], "C,1", "subjects_do_not_differ"),
         (np.empty((0, 3)), "A,1", "fewer_than_two_subjects"),
+        ([[1e200, 2e200], [4e200, 3e200], [5e200, 7e200]], "A,1", "sizes_out_of_range"),
+        ([[1.7e308, -1.7e308], [0.0, 1.0]], "A,1", "sizes_out_of_range"),
+        ([[1e-200, 2e-200], [4e-200, 3e-200], [5e-200, 7e-200]], "1", "sizes_out_of_range"),
+        ([[1e-200, 2e-200], [4e-200, np.nan], [5e-200, 7e-200]], "A,1", "sizes_out_of_range"),
+        ([[1e-320, 2e-320], [4e-320, np.nan], [5e-320, 7e-320]], "1", "sizes_out_of_range"),
     ],
 )
 def test_undefined_with_a_code(table, kind, code):
@@ -424,6 +429,19 @@ COMPLETE = st.tuples(st.integers(2, 5), st.integers(2, 4)).flatmap(
         st.lists(st.integers(0, 3), min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0]
     )
 )
+
+
+@pytest.mark.parametrize("unit", [2.0**-225, 2.0**225])
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_unit_does_not_matter(kind, gap, unit):
+    """Up to sizes of 1e68 and from differences of 1e-68 on."""
+    table = np.array(SHROUT, float)
+    if gap:
+        table[0, 1] = np.nan
+    r, moved = mt.icc(table, kind), mt.icc(table * unit, kind)
+    assert (moved, moved.low, moved.high) == pytest.approx((r, r.low, r.high), rel=1e-9)
+    assert moved.sem_agreement == pytest.approx(r.sem_agreement * unit, rel=1e-9)
 
 
 @settings(max_examples=150, deadline=None)

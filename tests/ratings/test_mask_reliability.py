@@ -368,3 +368,43 @@ def test_given_accuracies_are_not_called_the_others(capsys):
     assert "ρ, genuine and right by the accuracies given" in said
     assert "accuracy given" in said
     assert "right means as the majority" not in said
+
+
+def notes(masks, **options):
+    return "\n".join(mt.reliability(mt.Study.from_arrays(masks), **options).notes)
+
+
+def test_the_rule_of_lesions_is_said():
+    """One lesion, drawn at two places that hardly overlap: one in the union of the marks, two by IoU."""
+    masks = {f"c{i}": {"A": disc(30), "B": disc(30, x=7), "C": disc(30)} for i in range(3)}
+    assert len(mt.reliability(mt.Study.from_arrays(masks)).lesions) == 3
+    assert len(mt.reliability(mt.Study.from_arrays(masks), lesion_items="matched").lesions) == 6
+    assert "a lesion is what is connected in the marks of all raters together: agree, which matches" in notes(masks)
+    assert "connected in the marks of all" not in notes(masks, lesion_items="matched")
+    assert "lesions are matched (" in notes(masks, lesion_items="matched")
+
+
+def test_one_bridged_lesion_is_one():
+    two = disc(40, x=-8, radius=5) | disc(40, x=8, radius=5)
+    whole = two.copy()
+    whole[19:21, 12:28] = 1
+    masks = {"c1": {"A": two, "B": whole, "C": two}, "c2": {r: disc(40) for r in "ABC"}}
+    assert "1 of 2 lesions is bridged: " in notes(masks)
+    masks["c2"] = masks["c1"]
+    assert "2 of 2 lesions are bridged: " in notes(masks)
+
+
+def test_kappa_of_lesions_that_everybody_found_is_not_said_to_be_low():
+    result = mt.reliability(mt.Study.from_arrays({f"c{i}": {r: disc(30) for r in "ABC"} for i in range(3)}))
+    assert np.isnan(result.tables["detection"].find("fleiss_kappa", "pooled").value)
+    assert "kappa and alpha, if they are defined, are too low" in "\n".join(result.notes)
+
+
+def test_who_did_not_read_a_case_is_named():
+    masks = {f"c{i}": {r: disc(30, radius=5 + i) for r in "ABC"} for i in range(5)}
+    assert "has no mask of" not in notes(masks)
+    del masks["c1"]["B"], masks["c3"]["B"]
+    found = notes(masks)
+    assert "rater B has no mask of 2 of 5 cases (c1, c3)" in found
+    assert "numbers of a rater are over that rater's own cases, so that they give no order" in found
+    assert "has no mask" not in "\n".join(mt.reliability(mt.Study.from_arrays(masks, raters="exchangeable")).notes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -73,19 +75,23 @@ def said(found: Findings) -> str:
     return "\n".join(parts)
 
 
-def texts():
-    return {
-        "two": findings(masks(raters=2)),
-        "three": findings(masks(), ("vote:any", "staple", "simple", "plurality", "excl:0.5", "lsml", "lsmlp")),
-        "exchangeable": findings(masks(), raters="exchangeable"),
-        "few": findings(masks(cases=3)),
-        "empty": findings(masks(cases=2, p01=0, p02=0)),
-        "union": findings(masks(), region="modified_background"),
-        "labels": findings({c: {r: m * (1 + (int(c[1:]) % 2)) for r, m in by.items()} for c, by in masks().items()}),
-    }
+STUDIES: dict[str, Callable[[], Findings]] = {
+    "two": lambda: findings(masks(raters=2)),
+    "three": lambda: findings(masks(), ("vote:any", "staple", "simple", "plurality", "excl:0.5", "lsml", "lsmlp")),
+    "exchangeable": lambda: findings(masks(), raters="exchangeable"),
+    "few": lambda: findings(masks(cases=3)),
+    "empty": lambda: findings(masks(cases=2, p01=0, p02=0)),
+    "union": lambda: findings(masks(), region="modified_background"),
+    "labels": lambda: findings(
+        {c: {r: m * (1 + (int(c[1:]) % 2)) for r, m in by.items()} for c, by in masks().items()}
+    ),
+}
 
 
-STUDIES = texts()
+@cache
+def computed(name: str) -> Findings:
+    """What was found in one of the studies."""
+    return STUDIES[name]()
 
 
 def simulated_findings(home: Path) -> Findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -194,6 +195,18 @@ def test_groups_have_their_n_and_levels_only_with_intervals(found):
     assert "Level" not in titles_of(tables(agreement.section(found))["agreement-by-group"])
     many = findings(discs(20), groups={f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 21)})
     assert "Level" in titles_of(tables(agreement.section(many))["agreement-by-group"])
+
+
+def test_kappas_of_groups_that_differ_have_digits_that_differ():
+    one = np.zeros((60, 60), np.uint8)
+    one[20:50, 20:50] = 1
+    other = np.roll(one, 2, axis=1)
+    less = other.copy()
+    less[0, 0] = 1
+    cases = {f"p{i}": {"A": one, "B": less if i > 1 else other} for i in range(4)}
+    said = lead(agreement.section(findings(cases, groups={case: "B" if case > "p1" else "A" for case in cases})))
+    low, high = re.search(r"The mean kappa of groups ranges from ([\d.]+) in B .* to ([\d.]+) in A ", said).groups()
+    assert float(low) < float(high) < float(low) + 0.005
 
 
 def test_kappa_without_special_cases_has_its_n():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from computed_studies import STUDIES, block, blocks, findings, masks, methods, said, simulated_findings
+from computed_studies import STUDIES, block, blocks, computed, findings, masks, methods, said, simulated_findings
 from small_findings import discs
 
 import manytruths as mt
@@ -35,7 +35,7 @@ def demo(tmp_path_factory) -> Findings:
 
 @pytest.fixture(params=[*STUDIES, "demo"])
 def found(request, demo) -> Findings:
-    return demo if request.param == "demo" else STUDIES[request.param]
+    return demo if request.param == "demo" else computed(request.param)
 
 
 # -- formulas --------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def _nearly_all(left: int) -> np.ndarray:
 
 def test_words_for_patients_are_used_where_some_are_named():
     named = findings(masks(), subjects={f"p{k:02}": f"s{k}" for k in range(1, 13)})
-    for found, each in ((named, "patients"), (STUDIES["three"], "cases")):
+    for found, each in ((named, "patients"), (computed("three"), "cases")):
         rows = {row[0].shown: row for row in block(found, "grras").rows}
         assert rows["13a"][1].shown.endswith(f"mean over {each}")
         assert f"confidence intervals over {each}" in block(found, "methods").text
@@ -189,7 +189,7 @@ def test_what_empty_masks_count_as_is_one_table(demo):
     assert rows["Distances of an algorithm"] == ["undefined, left out", "the image's diagonal"]
     assert rows["Surface Dice of an algorithm"] == ["undefined, left out", "0"]
     assert rows["Dice distance in γ and in tests of raters"] == ["0", "1"]
-    few = {row[0].shown for row in block(STUDIES["two"], "conventions").rows}
+    few = {row[0].shown for row in block(computed("two"), "conventions").rows}
     assert not any("algorithm" in name for name in few)
     assert "not replaced" not in block(demo, "undefined").note
 
@@ -226,12 +226,12 @@ def test_every_undefined_value_is_counted(demo):
 
 
 def test_refused_intervals_are_listed():
-    rows = block(STUDIES["few"], "undefined").rows
+    rows = block(computed("few"), "undefined").rows
     assert any(row[1].shown == "interval" and "at least 10" in row[2].shown for row in rows)
 
 
 def test_nothing_undefined_is_said():
-    study = STUDIES["three"]
+    study = computed("three")
     nothing = Tables([Table(name) for name in ("performance", "differences", "complexity")])
     fusion = replace(study.fusion, tables=nothing)
     part = undefined_block(replace(study, agreement=replace(study.agreement, tables=Tables(())), fusion=fusion))
@@ -276,12 +276,12 @@ def test_many_files_are_listed_beside_the_page(demo, tmp_path, monkeypatch):
 
 
 def test_checksum_of_a_strange_name():
-    found = replace(STUDIES["two"], files=(FileRead("a\nb\\c", "mask", "p01", 1, "0" * 64),))
+    found = replace(computed("two"), files=(FileRead("a\nb\\c", "mask", "p01", 1, "0" * 64),))
     assert block(found, "sha256sums").text == "\\" + "0" * 64 + "  a\\nb\\\\c\n"
 
 
 def test_without_files_it_says_so():
-    assert "No file was read" in said(STUDIES["two"])
+    assert "No file was read" in said(computed("two"))
 
 
 def test_under_codes_there_is_no_path(demo):

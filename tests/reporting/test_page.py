@@ -11,10 +11,11 @@ import pytest
 
 from manytruths.claims.numbers import number_cell
 from manytruths.claims.sentences import Cell, plain_text, spell_intervals, text_cell
+from manytruths.io.front_files import in_script, module_order, script_digest
 from manytruths.io.result_tables import Row
 from manytruths.reporting import page as page_module
 from manytruths.reporting.elements import Beside, Cases, Chart, Column, PageTable, Paragraphs, Section, Text
-from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
+from manytruths.reporting.page import CaseEntry, halves, headline, page_html, width
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" width="40" height="20"><title>dots</title></svg>'
@@ -190,7 +191,7 @@ def test_only_its_own_script_may_run():
     [(meta, _)] = seen.all("meta", http_equiv="Content-Security-Policy")
     rules = dict(rule.strip().split(" ", 1) for rule in meta["content"].split(";"))
     assert rules["default-src"] == "'none'"
-    assert rules["script-src"] == f"'{page_module.digest(script)}'"
+    assert rules["script-src"] == f"'{script_digest(script)}'"
 
 
 def test_scripts_of_cases_may_come_from_beside_the_page():
@@ -222,7 +223,7 @@ def test_the_bundle_is_one_module():
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script.lower()
     assert "<!--" not in script
-    order = page_module.module_order(page_module.FRONT)
+    order = module_order(page_module.FRONT, page_module.ENTRY)
     assert order[-1] == "page.js"
     assert {path.name for path in page_module.FRONT.glob("*.js")} == set(order)
 

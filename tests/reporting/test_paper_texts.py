@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from computed_studies import SETTINGS, STUDIES, block, findings, masks, methods, said, simulated_findings
+from computed_studies import SETTINGS, STUDIES, block, computed, findings, masks, methods, said, simulated_findings
 
 import manytruths as mt
 from manytruths.analyses.agree.agree import compute_agreement
@@ -25,7 +25,7 @@ def demo(tmp_path_factory) -> Findings:
 
 @pytest.fixture(params=[*STUDIES, "demo"])
 def found(request, demo) -> Findings:
-    return demo if request.param == "demo" else STUDIES[request.param]
+    return demo if request.param == "demo" else computed(request.param)
 
 
 # -- what the methods text tells -------------------------------------------------------------
@@ -52,7 +52,7 @@ def test_tells_what_was_run(demo):
 
 
 def test_tells_nothing_else():
-    text = methods(STUDIES["two"])
+    text = methods(computed("two"))
     assert "2 raters" in text
     assert "the union of the markings" in text
     for word in (
@@ -68,18 +68,18 @@ def test_tells_nothing_else():
     standards = re.search(r"The reference standard was made[^.]*\.", text)
     assert standards is not None
     assert "STAPLE" not in standards[0]
-    assert "[Langerak 2010]" in methods(STUDIES["three"])
+    assert "[Langerak 2010]" in methods(computed("three"))
 
 
 def test_without_staple_it_is_named_only_where_complexity_uses_it():
-    assert methods(STUDIES["two"]).count("STAPLE") == 1
-    assert "Complexity of a case" in methods(STUDIES["two"])
-    assert "STAPLE" not in methods(STUDIES["empty"])
-    assert "Complexity" not in methods(STUDIES["empty"])
+    assert methods(computed("two")).count("STAPLE") == 1
+    assert "Complexity of a case" in methods(computed("two"))
+    assert "STAPLE" not in methods(computed("empty"))
+    assert "Complexity" not in methods(computed("empty"))
 
 
 def test_exchangeable_raters_are_nobody():
-    text = methods(STUDIES["exchangeable"])
+    text = methods(computed("exchangeable"))
     assert "three raters a case" in text
     assert "exchangeable" in text
     assert "outliers" not in text
@@ -87,7 +87,7 @@ def test_exchangeable_raters_are_nobody():
 
 
 def test_few_subjects_have_no_intervals():
-    text = methods(STUDIES["few"])
+    text = methods(computed("few"))
     assert "No confidence intervals over cases were made, as there were only 3 cases" in text
     assert "resamples" not in text
 
@@ -100,18 +100,18 @@ def test_a_single_case_is_no_mean():
 
 
 def test_regions_and_labels():
-    assert "as many of the background [Gordon 2009]" in methods(STUDIES["union"])
-    assert "The 2 labels were analysed together and each on its own." in methods(STUDIES["labels"])
+    assert "as many of the background [Gordon 2009]" in methods(computed("union"))
+    assert "The 2 labels were analysed together and each on its own." in methods(computed("labels"))
 
 
 def test_votes_are_taken_for_each_label():
     both = {case: {r: m * (1 + (np.arange(12) > 5)) for r, m in by.items()} for case, by in masks().items()}
     assert "Votes were taken for each label" in methods(findings(both))
-    assert "for each label" not in methods(STUDIES["three"])
+    assert "for each label" not in methods(computed("three"))
 
 
 def test_what_has_no_value_was_not_done():
-    text = methods(STUDIES["empty"])
+    text = methods(computed("empty"))
     for word in ("kappa", "Dice", "outliers", "Ward", "Williams", "benefit of more raters"):
         assert word not in text, word
 
@@ -229,9 +229,9 @@ def test_results_hold_sizes_and_distances_after_agreement(demo):
 
 
 def test_results_of_two_raters_say_whom_the_intervals_are_about():
-    made = STUDIES["two"].claims.of("agreement.these_raters").made
+    made = computed("two").claims.of("agreement.these_raters").made
     assert made
-    assert plain_text(made[0].result) in block(STUDIES["two"], "results").text
+    assert plain_text(made[0].result) in block(computed("two"), "results").text
 
 
 def test_nothing_is_computed_as_published_without_a_name(found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from computed_studies import STUDIES, blocks, findings, simulated_findings
+from computed_studies import STUDIES, blocks, computed, findings, simulated_findings
 
 from manytruths.claims.sentences import plain_text
 from manytruths.io.result_tables import Row, Table
@@ -76,18 +76,18 @@ def test_every_session_has_its_mean_size(demo):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_sentences_and_tables_are_whole(name):
-    section = sizes.section(STUDIES[name])
+    section = sizes.section(computed(name))
     for sentence in section.lead if section else ():
         text = plain_text(sentence)
         assert text.endswith(".")
         assert not any(bad in text for bad in ("nan", "None", "  ", " ,", "..", "RECIST"))
-    for table in tables(STUDIES[name]).values():
+    for table in tables(computed(name)).values():
         assert table.rows
         assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 def test_labels_have_rows_and_charts_of_limits_only():
-    found = STUDIES["labels"]
+    found = computed("labels")
     section = sizes.section(found)
     assert set(column(tables(found)["distances"], "Label")) == {"mean of labels", "1", "2"}
     names = [b.name for b in blocks(section) if isinstance(b, Chart)]
@@ -95,7 +95,7 @@ def test_labels_have_rows_and_charts_of_limits_only():
 
 
 def test_nothing_measured_has_no_section():
-    assert sizes.section(STUDIES["empty"]) is not None, "sizes of 0 are sizes"
+    assert sizes.section(computed("empty")) is not None, "sizes of 0 are sizes"
     plain = findings({"p1": {r: np.eye(4, dtype=np.uint8)[0] for r in "AB"}})
     assert sizes.section(plain) is None
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from computed_studies import findings as study_findings
+from scipy.ndimage import gaussian_filter
 from small_findings import METHODS, cells, discs, findings, lead, listed, mapped, steps, tables, to_know
 
 from manytruths import Study
@@ -23,6 +26,7 @@ from manytruths.io import write_map
 from manytruths.io.result_tables import Table
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, raters, summary
+from study_folders import write_npy
 
 EVERY = (summary, agreement, raters, cases)
 
@@ -51,10 +55,16 @@ STUDIES = {
 }  # fmt: skip
 
 
+@cache
+def computed(name):
+    """What was found in one of the studies."""
+    return STUDIES[name]()
+
+
 @pytest.fixture(scope="module", params=[*STUDIES, "algorithms"])
 def found(request, tmp_path_factory):
     name = request.param
-    return STUDIES[name]() if name in STUDIES else with_predictions(tmp_path_factory.mktemp("study"))
+    return computed(name) if name in STUDIES else with_predictions(tmp_path_factory.mktemp("study"))
 
 
 def with_predictions(folder):
@@ -132,7 +142,7 @@ def test_names_of_tables_are_unique(found):
 
 
 def test_five_raters():
-    found = STUDIES["five"]()
+    found = computed("five")
     text = lead(summary.section(found))
     row = found.agreement.headline("dice")
     assert "Five raters read the same twelve cases. Two raters overlap by a mean Dice of " in text
@@ -145,7 +155,7 @@ def test_five_raters():
 
 
 def test_disputed_cases_are_the_worst_and_open():
-    found = STUDIES["five"]()
+    found = computed("five")
     table = tables(summary.section(found))["disputed-cases"]
     kappas = sorted(row.value for row in found.agreement.agreement.all("fleiss_kappa", "case"))
     shown = [float(row[1].value) for row in table.rows]
@@ -154,14 +164,14 @@ def test_disputed_cases_are_the_worst_and_open():
 
 
 def test_one_case_says_once_why_there_are_no_intervals():
-    section = summary.section(STUDIES["one case"]())
+    section = summary.section(computed("one case"))
     assert lead(section).count("no confidence intervals over cases: they need ten, and there is one.") == 1
     assert "they hold for other raters and this case" in lead(section)
     assert "disputed-cases" not in tables(section)
 
 
 def test_two_raters():
-    found = STUDIES["two raters"]()
+    found = computed("two raters")
     text = lead(summary.section(found))
     assert "The two raters overlap by" in text
     assert "outlier" not in text
@@ -172,7 +182,7 @@ def test_two_raters():
 
 
 def test_exchangeable_raters_are_nobody():
-    found = STUDIES["exchangeable"]()
+    found = computed("exchangeable")
     assert raters.section(found) is None
     section = summary.section(found)
     assert "Five raters each, not necessarily the same, read twelve cases" in lead(section)
@@ -181,20 +191,20 @@ def test_exchangeable_raters_are_nobody():
 
 
 def test_labels_one_by_one():
-    text = lead(summary.section(STUDIES["labels"]()))
+    text = lead(summary.section(computed("labels")))
     assert "for gland" in text
     assert "for tumour" in text
 
 
 def test_nothing_marked_is_said_in_words():
-    found = STUDIES["empty"]()
+    found = computed("empty")
     assert "nobody marked anything" in lead(summary.section(found))
     assert "kappa is" not in lead(summary.section(found))
     assert "nobody marked anything" in lead(agreement.section(found))
 
 
 def test_identical_masks():
-    section = summary.section(STUDIES["identical"]())
+    section = summary.section(computed("identical"))
     assert "All raters marked exactly the same in every case" in lead(section)
     assert "disputed-cases" not in tables(section)
     assert any(step.startswith("Most raters gave the same label") for step in listed(section, "What to do next"))
@@ -202,11 +212,11 @@ def test_identical_masks():
 
 
 def test_empty_masks_and_cases_without_a_common_place():
-    found = STUDIES["empty masks"]()
+    found = computed("empty masks")
     table = tables(summary.section(found))["coverage"]
     assert [row[2].shown for row in table.rows] == ["0", "0", "0", "2", "0"]
     assert any(step.startswith("In two cases (p01 and p02)") for step in steps(found))
-    apart = STUDIES["nowhere together"]()
+    apart = computed("nowhere together")
     assert any(step.startswith("Do not judge anything by a consensus of p01") for step in steps(apart))
     alone = discs(4, "ABC")
     alone["p02"] = {"B": alone["p02"]["B"]}
@@ -222,9 +232,47 @@ def test_absent_raters_are_named():
     assert table.rows[1][1].shown == "9 of 12"
 
 
+def test_cases_that_a_rater_did_not_read_and_found_not_evaluable_are_one_sentence(tmp_path):
+    for case, by in discs(4, "ABC").items():
+        for rater, mask in by.items():
+            if rater != "B" or case == "p04":
+                write_npy(tmp_path / rater / f"{case}.npy", mask)
+    reads = tmp_path / "reads.csv"
+    done = "".join(f"p0{i},{rater},done\n" for i in range(1, 5) for rater in "AC")
+    reads.write_text(f"case,rater,status\n{done}p01,B,not_evaluable\np02,B,not_evaluable\np03,B,unread\np04,B,done\n")
+    study = Study.open(f"{tmp_path}/{{rater}}/{{case}}.npy", reads=reads)
+    table = tables(summary.section(study_findings(study)))["coverage"]
+    assert table.note.startswith("B is absent from one case and found two not evaluable; votes and pairs are of fewer")
+
+
+def test_one_mask_in_doubt_is_not_called_masks():
+    own = discs(4, "ABC", size=60)
+    for by in own.values():
+        by["C"] = by["A"].copy()
+    own["p01"]["B"] = 1 - own["p01"]["B"]
+    assert "All numbers count this mask as it is: correct it, or leave it out, and make the report" in lead(
+        summary.section(findings(own))
+    )
+
+
+def test_two_outliers_are_compared_with_another_rater():
+    y, x = np.mgrid[:60, :60]
+    rng = np.random.default_rng(5)
+    rough = {**dict.fromkeys("ABCDE", 0.8), "F": 2.2, "G": 3.0}
+    own = {
+        f"p{i:02}": {
+            r: (np.hypot(y - 30, x - 30) + e * 5 * gaussian_filter(rng.normal(size=y.shape), 3) < 18).astype(np.uint8)
+            for r, e in rough.items()
+        }
+        for i in range(14)
+    }
+    said = "Go through some cases with rater F and rater G, and with another rater: do they follow the same rules?"
+    assert any(step.startswith(said) for step in steps(findings(own)))
+
+
 def test_without_background_each_label_is_told():
     """Such a study has nothing to fuse; what is said of agreement needs no fusion."""
-    base = STUDIES["exchangeable"]()
+    base = computed("exchangeable")
     study = Study.from_arrays({k: [m + 1 for m in v.values()] for k, v in discs().items()}, raters="exchangeable")
     found = replace(
         base, study=study, agreement=compute_agreement(study, settings=base.settings, plan=MapOptions(measured=False))
@@ -238,7 +286,7 @@ def test_without_background_each_label_is_told():
 
 
 def test_second_readings():
-    found = STUDIES["twice"]()
+    found = computed("twice")
     assert [row[3].shown for row in tables(summary.section(found))["coverage"].rows] == ["12", "0"]
     section = raters.section(found)
     assert section is not None
@@ -246,9 +294,9 @@ def test_second_readings():
 
 
 def test_cases_without_patients_are_warned_of():
-    assert to_know(STUDIES["five"]())[0].startswith("Every case counts as a patient of its own.")
-    assert not any("patient of its own" in note for note in to_know(STUDIES["groups"]()))
-    assert not any("patient of its own" in note for note in to_know(STUDIES["one case"]()))
+    assert to_know(computed("five"))[0].startswith("Every case counts as a patient of its own.")
+    assert not any("patient of its own" in note for note in to_know(computed("groups")))
+    assert not any("patient of its own" in note for note in to_know(computed("one case")))
 
 
 @pytest.mark.parametrize("who", ["ABC", "ABCDE", "ABCDEFGHI"])
@@ -308,7 +356,7 @@ def test_with_a_given_reference_an_effective_number_is_told(tmp_path):
         f"{tmp_path}/raters/{{rater}}/{{case}}.png", reference=f"{tmp_path}/known/{{reference}}/{{case}}.png"
     )
     found = replace(
-        STUDIES["five"](),
+        computed("five"),
         study=study,
         agreement=compute_agreement(study, settings=Settings(), plan=MapOptions(measured=False)),
     )

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..core.undefined import code
+from ..claims.sentences import counted
+from ..core.errors import few
+from ..core.undefined import Note, code
 from ..io.result_tables import Row
+from ..study import Study
 
 MOST_PAIRS = 1000
 """Of raters, up to which every pair has all of its rows: those of 45 raters."""
@@ -39,3 +42,19 @@ def pair_count(raters: int) -> int:
 def many_raters(raters: int) -> bool:
     """Whether so many raters have more pairs than tables hold in full."""
     return pair_count(raters) > MOST_PAIRS
+
+
+def absence_notes(study: Study) -> Iterator[Note]:
+    """Raters without a mask of some cases, of many raters how many; nothing of exchangeable ones, who are nobody."""
+    if study.options.exchangeable:
+        return
+    whose = {case.name: {column.name for column in case.masks} for case in study}
+    gaps = {name: [case for case, names in whose.items() if name not in names] for name in study.rater_names}
+    absent, of = {name: cases for name, cases in gaps.items() if cases}, counted(len(study), "case")
+    if absent and many_raters(len(gaps)):
+        counts = sorted(map(len, absent.values()))
+        text = f"{len(absent)} of {len(gaps)} raters have no mask of some cases: {counts[0]} to {counts[-1]} of {of}"
+        yield Note("absent_rater", text)
+        return
+    for name, cases in absent.items():
+        yield Note("absent_rater", f"rater {name} has no mask of {len(cases)} of {of} ({few(cases, 3)})")

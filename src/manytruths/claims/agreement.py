@@ -323,7 +323,7 @@ def _consider_kappa(log: ClaimLog, table: TableIndex, facts: AgreementFacts) -> 
         less: Sentence = ()
         if other is not None:
             depends = "depends" if verb == "is" else "depended"
-            more = f"; it {depends} on how much background is counted, and {verb} {{}} {LESS_BACKGROUND}"
+            more = f"; it {depends} on how much background {verb} counted, and {verb} {{}} {LESS_BACKGROUND}"
             less = compose(more, table.quote(other))
         alone = _other_words(table, facts, word, verb)
         return compose(text, of, facts.where, verb, table.quote(row), _on_average(row, facts), less, (words, *alone))
@@ -497,7 +497,7 @@ def _consider_region(
 
     def sentence(be: str, depends: str, cannot: str) -> Sentence:
         here, there = (MET.get(kind, f"it {cannot} be told").format(be) for kind in (made, found))
-        return (f"{RULE}; whether this {be} met {depends} on how much background is counted: {by}, {here} "
+        return (f"{RULE}; whether this {be} met {depends} on how much background {be} counted: {by}, {here} "
                 f"{facts.where}, and {there} {LESS_BACKGROUND}.",)  # fmt: skip
 
     now, then = sentence("is", "depends", "cannot"), sentence("was", "depended", "could not")

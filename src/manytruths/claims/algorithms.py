@@ -179,8 +179,10 @@ def _limits_of_verdict(table: TableIndex, facts: BesideRaters, name: str) -> Sen
         parts.append((f"for {join_names([label_words(label) for label in far])} alone",))
     if raters := facts.not_without.get(name):
         gamma = table.cell("interchangeability", "mean", name, "", "; ".join(raters), digits=3)
+        bound = table.row("smallest_margin", "mean", name, "", "; ".join(raters))
+        needed = compose(", smallest margin {}", table.quote(bound, 3)) if is_defined(bound) else ()
         who = _name_outliers(raters) if raters == facts.outliers else raters[0]
-        parts.append(compose("without rater{s} {} (γ {})", who, gamma, s="s" if len(raters) > 1 else ""))
+        parts.append(compose("without rater{s} {} (γ {}{})", who, gamma, needed, s="s" if len(raters) > 1 else ""))
     return ("; this is not shown ", *join_parts(parts, ", nor ")) if parts else ()
 
 
@@ -204,7 +206,7 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
             )
             numbers.append(table.quote(margin, 3))
         beneath = has_interval(row) and row.high is not None and row.high < 0
-        below = ", below 0 as of masks that run between the raters' own or copy one" if beneath else ""
+        below = ", below 0 as it is for masks that run between the raters' own or copy one" if beneath else ""
         rest = {was: _without_outliers(table, facts, name, was) for was in ("is", "was")}
         sentence, result = (
             compose(f"{text}{{without}}.", *numbers, below=below, was=was, without=rest[was]) for was in rest
@@ -213,7 +215,7 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
 
 
 def _without_outliers(table: TableIndex, facts: BesideRaters, name: str, was: str) -> Sentence:
-    """``; without D, an outlier by the test, γ is −0.016 (−0.09 to 0.06) and that margin 0.108``."""
+    """``; without D, an outlier by the test, γ is −0.016 (−0.09 to 0.06) and the smallest margin 0.108``."""
     whom = "; ".join(facts.outliers)
     row, margin = (table.row(s, "mean", name, "", whom) for s in ("interchangeability", "smallest_margin"))
     if not facts.outliers or not is_defined(row):
@@ -222,7 +224,7 @@ def _without_outliers(table: TableIndex, facts: BesideRaters, name: str, was: st
     gamma = table.quote(row, 3)
     if not is_defined(margin) or not margin.value or name in facts.dependent:
         return compose("; without {}, γ {was} {}", who, gamma, was=was)
-    return compose("; without {}, γ {was} {} and that margin {}", who, gamma, table.quote(margin, 3), was=was)
+    return compose("; without {}, γ {was} {} and the smallest margin {}", who, gamma, table.quote(margin, 3), was=was)
 
 
 def _name_outliers(raters: Sequence[str]) -> str:

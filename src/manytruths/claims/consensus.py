@@ -37,6 +37,7 @@ UNION, INTERSECTION = "what any rater marked (union)", "what all raters marked (
 MAJORITY, HALF = "the majority vote", "the vote of at least half"
 """Half of an even number of raters is no majority."""
 METHOD_NAMES = {
+    "adjudicated": "the adjudicated reference standard",
     "excl": "the vote without outliers",
     "staple_map": "STAPLE with neighbours",
     "plurality": "the plurality",

@@ -122,10 +122,15 @@ def consider_groups(log: ClaimLog, table: TableIndex, facts: GroupFacts) -> None
             _consider_means(log, table, pair, facts)
 
 
+def without_claimed_means(claims: Claims) -> Claims:
+    """The claims without the numbers of groups of which a difference is claimed, as that claim has them."""
+    told = {claim.about for claim in claims.of(RATERS.id, CASES.id).made}
+    return Claims(claim for claim in claims if claim.kind.id != MEANS.id or claim.about not in told)
+
+
 def unclaimed_means(claims: Claims) -> Claims:
     """The numbers of groups about which no claim of a difference is made."""
-    told = {claim.about for claim in claims.of(RATERS.id, CASES.id).made}
-    return Claims(claim for claim in claims.of(MEANS.id).made if claim.about not in told)
+    return without_claimed_means(claims).of(MEANS.id).made
 
 
 def describe_groups(claims: Claims) -> Iterator[Sentence]:

@@ -262,6 +262,12 @@ def mask_notes(suspicions: Sequence[Suspicion], masks: Mapping[str, int]) -> Ite
         yield Note(group.first.kind, f"{text[0].lower()}{text[1:].removesuffix('.')}{advice}")
 
 
+def count_as_is(suspicions: Sequence[Suspicion]) -> str:
+    """``All numbers count these masks as they are``."""
+    one = len(suspicions) == 1 and len(suspicions[0].columns) == 1 and suspicions[0].case
+    return f"All numbers count {'this mask as it is' if one else 'these masks as they are'}"
+
+
 def describe_suspicion(suspicion: Suspicion) -> str:
     """One suspicion, with how to leave the mask out: a problem of ``check``."""
     group = Group((suspicion,))

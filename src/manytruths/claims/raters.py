@@ -56,8 +56,8 @@ OUTLIER = ClaimKind(
     "difference",
     "A rater is farther from the others than they are from each other.",
     f"{TESTED}; max-T step-down test by permutations of raters within subjects, of raters with {MIN_SUBJECTS} of them; "
-    "no possible copies, no mask of the rater that is probably broken (empty masks, which may be lost, are named), and "
-    "no two groups of raters",
+    "no possible copies, no mask of the rater that is probably broken (empty masks, which may be lost, are named), no "
+    "two groups of raters, and fewer than half of the raters who would be outliers, one after another",
     EQUAL,
 )
 CLUSTERS = ClaimKind(
@@ -396,6 +396,8 @@ def _no_outlier(rater: str, facts: RaterFacts) -> Note | None:
         return Note("broken_mask", "a mask of this rater is probably broken")
     if facts.tests.groups.p_value <= ALPHA and facts.tests.groups.gap > 0:
         return Note("one_of_a_group", "the raters seem to fall into two groups, within which they agree")
+    if facts.tests.outliers.no_majority(ALPHA):
+        return Note("no_majority", "one after another, half of the raters or more would be outliers")
     return None
 
 
@@ -690,9 +692,16 @@ def describe_tests(facts: RaterFacts, claims: Claims) -> Iterator[Sentence]:
         yield from _not_tested_at_all(why, facts)
         return
     withheld = [c for c in claims.of(*TESTS) if c.withheld is not None and c.why_not == c.withheld]
+    many = [claim for claim in withheld if claim.withheld is not None and claim.withheld.code == "no_majority"]
+    if many:
+        names = join_parts([(Cell(claim.about),) for claim in many])
+        text = "The test would call rater{} {} {}; this is not said, because {}."
+        words = ("", "an outlier") if len(many) == 1 else ("s", "outliers")
+        yield compose(text, words[0], names, words[1], str(many[0].withheld))
     for claim in withheld:
-        text = "The test would call {} {}; this is not said, because {}."
-        yield compose(text, *_whom(claim, facts), str(claim.withheld))
+        if claim not in many:
+            text = "The test would call {} {}; this is not said, because {}."
+            yield compose(text, *_whom(claim, facts), str(claim.withheld))
     parts = [*_outlier_parts(facts), *_size_parts(facts), *_group_parts(facts)]
     made = [part for part in parts if not part.why]
     if made and not withheld and not claims.of(*TESTS).made:

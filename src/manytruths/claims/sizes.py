@@ -315,7 +315,7 @@ def _empty_cases(size: _Size, past: bool) -> str:
     if size.facts.labels:
         parts = [f"{spell_count(count, 'case')} for {label_words(label)}" for label, count in empty.items()]
         count = "counted" if past else "count"
-        return f"; cases in which nobody marked the label {count} as 0, as which raters agree ({join_names(parts)})"
+        return f"; cases in which nobody marked the label {count} as 0, on which raters agree ({join_names(parts)})"
     count = "counted" if past else "counts" if empty[""] == 1 else "count"
     return f"; {spell_count(empty[''], 'case')} in which nobody marked anything {count} as 0"
 

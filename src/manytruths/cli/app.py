@@ -5,6 +5,7 @@ from __future__ import annotations
 from cyclopts import App, Group
 
 from .. import __version__
+from .adjudication_commands import adjudicate
 from .exchange_commands import export, import_study
 from .learning_commands import predict, train
 from .options import ARGUMENTS, COMMON
@@ -27,11 +28,27 @@ app = App(
 PANELS = {
     "Start": "demo check report",
     "Analyse": "agree fuse evaluate rank reliability mrmc plan",
+    "Settle": "adjudicate",
     "Exchange": "import export tally",
     "Learn": "train predict phantom",
     "Help": "--help --version",
 }
-for _command in (demo, check, report, agree, fuse, evaluate, rank, reliability, mrmc, plan, train, predict, phantom):
+for _command in (
+    demo,
+    check,
+    report,
+    agree,
+    fuse,
+    evaluate,
+    rank,
+    reliability,
+    mrmc,
+    plan,
+    train,
+    predict,
+    phantom,
+    adjudicate,
+):
     app.command(_command)
 app.command(export)
 app.command(tally)

@@ -123,6 +123,9 @@ class StudyOptions:
     "CSV file of the reading log: who read which case (status), and whose mask they started from (based_on)."
     targets: Annotated[str | None, in_study] = None
     "CSV file of target lesions (subject, lesion, target, organ, node, label), for responses by RECIST 1.1."
+    decisions: Annotated[str | None, in_study] = None
+    """Decisions of adjudicators, for --consensus adjudicated: a folder of logs, a log or a pack; by default the folder
+    manytruths-adjudication, where there is one."""
     exclude: Annotated[list[str] | None, in_study, repeated] = None
     "Mask to leave out, as RATER=CASE; can be given several times."
     session: Annotated[str | None, in_study] = None

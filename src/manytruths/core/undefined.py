@@ -120,6 +120,10 @@ REASONS: dict[str, str] = {
     "one_rater_in_group": "a group has one rater: agreement within it needs two",
     "subject_in_two_groups": "some subjects have cases in both groups, so that they cannot be exchanged",
     "groups_of_cases": "these are groups of cases, not of raters",
+    "few_subjects_with_the_rarer_label": (
+        "pooled: an interval of kappa or alpha needs an effective number of subjects, (Σs)² / Σs² with s the items of "
+        "the rarer label in each, of at least 30 and at least half of those that have it"
+    ),
     "few_effective_subjects": (
         "pooled: an interval needs an effective number of subjects, (Σs)² / Σs² with s what anybody marked in each, of "
         "at least 30 and at least half of the subjects"
@@ -156,6 +160,7 @@ REASONS: dict[str, str] = {
     # sizes and their agreement
     "constant_sizes": "every size is the same",
     "infinite_size": "a size is infinite",
+    "sizes_out_of_range": "powers of sizes this large or this close are beyond the range of numbers: use another unit",
     "no_size_given_twice": "no subject has sizes from two raters",
     "errors_not_separable": "too few subjects have sizes from two raters to tell errors from other differences",
     "raters_identical": "raters differ by constants at most, so that their errors tell nothing about others",

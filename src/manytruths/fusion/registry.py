@@ -185,6 +185,13 @@ def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> C
     return chosen.function(tally(source, **counting), **options)
 
 
+def _need_decisions(*_: object, **__: object) -> Consensus:
+    raise CallError(
+        "adjudicated is what adjudicators decided about cases of a study, and no estimate of masks; give it a study or "
+        "one of its cases"
+    )
+
+
 register("vote", vote, argument="threshold", example="vote:0.5", check=check_threshold)
 register("excl", vote_without_outliers, argument="threshold", example="excl:0.5", check=check_threshold)
 register("staple", staple)
@@ -197,3 +204,4 @@ register(
 register("staple_map", staple_map, spatial=True, settings=("labels",))
 register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)
 register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",), check=check_length_penalty)
+register("adjudicated", _need_decisions, spatial=True, settings=("labels",))

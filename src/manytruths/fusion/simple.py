@@ -123,6 +123,8 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         share, hard, scores = _vote(tally, weights, score)
         if ((weights > 0) == voting).all() and (hard == last).all():
             convergence = "converged"
+    after = f"{rounds} round{'s' if rounds > 1 else ''}"
+    notes = [f"not converged: after {after} the vote or its raters still changed"] if convergence == "stopped" else []
     several = tally.labels.several
     if not (np.isin(hard, tally.labels.marks) if several else hard)[tally.counts > 0].any():
         convergence = "nothing marked"
@@ -136,7 +138,7 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         probability=PatternValues(np.nan_to_num(share), tally),
         hard=PatternValues(hard, tally),
         convergence=convergence,
-        notes=(*table_notes(tally), *(few if len(names) > 1 else []), *open_notes(tally.labels, items)),
+        notes=(*table_notes(tally), *notes, *(few if len(names) > 1 else []), *open_notes(tally.labels, items)),
         kept=tuple(name for name, weight in zip(names, weights, strict=True) if weight > 0),
         dropped=tuple(names[i] for i in gone),
         scores=scores,

@@ -362,8 +362,12 @@ def pooled_intervals(
     if few is not None:
         return [Interval(statistic(whole), few, few, level, name, n) for statistic in statistics]
     freedom = effective_subjects(sizes) - 1
+    rare = None if by_cases else few_subjects_with_the_rarer(whole, counts)
     intervals = []
     for statistic, scale in zip(statistics, chosen, strict=True):
+        if rare is not None and getattr(statistic, "__name__", "") in BEYOND_CHANCE:
+            intervals.append(Interval(statistic(whole), rare, rare, level, name, n))
+            continue
         left_out = _without_subjects(statistic, whole, counts, tables)
         intervals.append(jackknife_interval(statistic(whole), left_out, freedom, scale, level, n))
     return intervals
@@ -393,6 +397,22 @@ def few_effective_subjects(sizes: ArrayLike, *, by_cases: bool = False) -> Undef
         return None
     code = "few_effective_cases" if by_cases else "few_effective_subjects"
     return Undefined(code, f"there are {effective:.1f} of {there}")
+
+
+BEYOND_CHANCE = ("cohen_kappa", "fleiss_kappa", "krippendorff_alpha")
+"""Statistics that rest on the rarer of two labels, whichever it is: without it they are undefined."""
+
+
+def few_subjects_with_the_rarer(whole: Tally, counts: NDArray[np.int64]) -> Undefined | None:
+    """The undefined end of the interval of kappa where few subjects have the rarer of two labels; else None.
+
+    Where all raters find all lesions but two, kappa is about these two, however many there are.
+    """
+    if len(whole.labels) != 2:
+        return None
+    rarer = int((whole.counts @ whole.votes).argmin())
+    found = few_effective_subjects(counts[:, whole.votes[:, rarer] > 0].sum(axis=1))
+    return None if found is None else Undefined("few_subjects_with_the_rarer_label", found.detail)
 
 
 def subject_sizes(whole: Tally, counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -307,6 +307,13 @@ class RaterOutlierTest:
     n: NDArray[np.int64]
     permutations: int
 
+    def no_majority(self, alpha: float = 0.05) -> bool:
+        """Whether half of the raters or more would be outliers, one after another: the others are no majority then.
+
+        Of raters who all differ, each is farther from those who are left once the ones before are left out.
+        """
+        return bool(2 * np.count_nonzero((self.p_value <= alpha) & (self.step_excess > 0)) >= len(self.p_value))
+
 
 def rater_outlier_test(
     distances: ArrayLike,

@@ -64,7 +64,7 @@ class Canvas:
     labels: tuple[tuple[str, int], ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Location:
     """A file, or an array of an archive, or one index of its first axis.
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import copyfileobj
 from typing import IO, Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 from ..core.errors import FormatError, GridError
 from ..shape.grid import MAX_ITEMS, Grid
 from .files import Content, Location, Use, check_bytes, check_shape, first_bytes, import_extra, make_grid, raise_damaged
+from .writing import atomic
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22
@@ -119,3 +123,67 @@ def _apply_scale(array: NDArray[Any], header: Any) -> NDArray[Any]:
     if slope is None or (slope == 1 and not intercept):
         return array
     return array * np.float64(slope) + np.float64(intercept or 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Voxels:
+    """The voxels of a file on disk; slices are read, and scaled, when they are asked for."""
+
+    stored: NDArray[Any]
+    slope: float
+    intercept: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.stored.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.stored.dtype if self._plain else np.dtype(np.float64)
+
+    @property
+    def _plain(self) -> bool:
+        return self.slope == 1 and not self.intercept
+
+    def __getitem__(self, where: Any) -> NDArray[Any]:
+        part = np.asarray(self.stored[where])
+        part = part.astype(part.dtype.newbyteorder("="), copy=False)
+        if self._plain:
+            return part
+        scaled = part * np.float64(self.slope) + np.float64(self.intercept)
+        whole = self.slope.is_integer() and self.intercept.is_integer() and part.dtype.kind in "iu"
+        return np.rint(scaled).astype(np.int64) if whole else scaled
+
+
+def open_voxels(location: Location, scratch: Path) -> Voxels:
+    """The voxels of a volume, to be read in parts; a compressed file is unpacked to ``scratch`` once.
+
+    Memory does not depend on the size of the file.
+    """
+    header, grid, packed = read_layout(location)
+    shape, kind = header.get_data_shape(), header.get_data_dtype()
+    start, path = int(header.get_data_offset()), location.path
+    wanted = start + math.prod(shape) * kind.itemsize
+    if packed:
+        if not scratch.is_file() or scratch.stat().st_size != wanted:
+            with atomic(scratch) as temporary, open(temporary, "wb") as out, _open_stream(location) as stream:
+                copyfileobj(stream, _Limited(out, wanted), 1 << 20)
+        path = scratch
+    if path.stat().st_size < wanted:
+        raise_damaged(location, f"{path.stat().st_size} bytes where its header says {wanted}")
+    stored = np.memmap(path, kind, "r", start, tuple(shape), "F").reshape(grid.shape, order="F")
+    slope, intercept = header.get_slope_inter()
+    return Voxels(stored, float(1 if slope is None else slope), float(intercept or 0))
+
+
+class _Limited:
+    """A file of which no more is written than was promised."""
+
+    def __init__(self, stream: IO[bytes], most: int) -> None:
+        self._stream, self._left = stream, most
+
+    def write(self, data: bytes) -> int:
+        kept = data[: self._left]
+        self._left -= len(kept)
+        self._stream.write(kept)
+        return len(data)

@@ -399,7 +399,8 @@ def _f_quantiles(fit: SizeModel, single: str, x: float, level: float) -> tuple[f
     if single == "A,1":
         n, (_, r, e) = fit.per_rater, fit.squares
         terms = x / n * r, (1 + x - x / n) * e
-        below = (terms[0] + terms[1]) ** 2 / (terms[0] ** 2 / raters + terms[1] ** 2 / within)
+        part = terms[0] / (terms[0] + terms[1])
+        below = 1 / (part**2 / raters + (1 - part) ** 2 / within)
     share = (1 + level) / 2
     low, most = float(fdtri(below, between, share)), float(fdtri(between, below, share))
     return (1 / low if low > 0 else math.inf), most

@@ -36,6 +36,8 @@ from ..inference.quantiles import student_quantile
 Values = NDArray[np.float64]
 MOST = 700.0
 """Its exponential is still a number."""
+LARGEST = 1e70
+"""Intervals need fourth powers, which of larger sizes, or of differences below its reciprocal, exceed all numbers."""
 ROUNDING = 64 * np.finfo(np.float64).eps
 """Relative to the largest size: smaller errors are rounding."""
 
@@ -228,6 +230,10 @@ def _too_small(table: Values, there: NDArray[np.bool_], subjects: int) -> Undefi
         return Undefined("no_size_given_twice")
     if np.nanmin(table) == np.nanmax(table):
         return Undefined("constant_sizes")
+    # halves, as the difference of the two largest numbers is none
+    spread = np.nanmax(table) / 2 - np.nanmin(table) / 2
+    if np.nanmax(np.abs(table)) > LARGEST or spread < 0.5 / LARGEST:
+        return Undefined("sizes_out_of_range")
     return None
 
 

@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.columns import Column
+from ..core.labels import VOID
 from ..core.mask_arrays import HIDDEN
 from ..core.runs import LabelRuns
 from ..core.tally import Tally, cross_tabulate
+from ..shape.mask_bits import PackedMasks
 from ..shape.mask_errors import (
     ALIKE,
     MOST_CHANCE,
@@ -108,7 +110,7 @@ class BrokenMask:
     count: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Offset:
     """Where a mask lies against the others' masks."""
 
@@ -120,7 +122,7 @@ class Offset:
     """The same after it is moved."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MaskReview:
     """What the masks of one case show about themselves.
 
@@ -193,6 +195,8 @@ class _Case:
     """Each rater in the first session that there is."""
     masks: list[Marks]
     """Of several labels, every second one."""
+    packed: PackedMasks | None
+    """The same as bits; None of runs."""
     traces: list[MaskTrace]
     """Of all labels."""
     both: Floats
@@ -211,7 +215,9 @@ class _Case:
         where = [tally.columns.index(c) for c in columns]
         base, several = _most_frequent(tally, where), len(tally.labels.marks) > 1
         shown = _looked_at(tally, base)
-        chosen = np.isin(tally.patterns[:, where], shown).astype(np.float64)
+        is_shown = np.zeros(VOID + 1)
+        is_shown[shown] = 1
+        chosen = is_shown[tally.patterns[:, where]]
         by_label = None
         if several and len(tally.labels) <= MOST_LABELS:
             by_label = cross_tabulate(tally.patterns, tally.counts, where, len(tally.labels))
@@ -219,16 +225,18 @@ class _Case:
         marked = [_is_marked(v, tally.labels.values[base], void) for v in values]
         chosen_values = [tally.labels.values[code] for code in shown]
         looked_at = [_has_value(v, chosen_values) for v in values] if several else marked
+        packed = PackedMasks.of(looked_at)
         if several:
             traces = [trace_mask(m, v, part) for m, v, part in zip(marked, values, looked_at, strict=True)]
         else:
-            traces = trace_masks(marked)
+            traces = trace_masks(marked, packed)
         first: dict[str, int] = {}
         for i in sorted(range(len(columns)), key=lambda i: columns[i].order):
             first.setdefault(columns[i].name, i)
         both = (chosen * tally.counts[:, None]).T @ chosen
         is_background = base == tally.labels.background
-        return cls(columns, tuple(first.values()), looked_at, traces, both, by_label, tally.labels.names, is_background)
+        names = tally.labels.names
+        return cls(columns, tuple(first.values()), looked_at, packed, traces, both, by_label, names, is_background)
 
     @cached_property
     def dice(self) -> Floats:
@@ -253,8 +261,12 @@ class _Case:
 
     def median_fit(self, i: int) -> float:
         """Median Dice with the other raters."""
-        others = self.others(i)
-        return _median(self.dice[i, others].tolist()) if others and self.sizes[i] else math.nan
+        return self._median_fits[i]
+
+    @cached_property
+    def _median_fits(self) -> list[float]:
+        fits = [[row[k] for k in others] for row, others in zip(self.dice.tolist(), self._others, strict=True)]
+        return [_median(each) if each and size else math.nan for each, size in zip(fits, self.sizes, strict=True)]
 
     def common_fit(self, i: int) -> float:
         """Median Dice among the other raters."""
@@ -290,33 +302,35 @@ class _Case:
         enough = max(ALIKE, WORSE * (0 if math.isnan(common) else common))
         return bool(others) and _median(self.dice[i, others].tolist()) < enough
 
-    @cached_property
+    @property
     def profiles(self) -> list[Floats]:
         """Profiles of all masks along each axis, (masks, length); each of sum 1 where anything is marked."""
-        sizes = np.maximum(1, self.sizes)[:, None]
-        return [np.stack(axis) / sizes for axis in zip(*map(profiles_of, self.masks), strict=True)]
+        if self.packed is not None:
+            counts = self.packed.profiles()
+        else:
+            counts = [np.stack(axis) for axis in zip(*map(profiles_of, self.masks), strict=True)]
+        return [axis / np.maximum(1, self.sizes)[:, None] for axis in counts]
 
-    def _pixels(self, chosen: Sequence[int]) -> list[tuple[int, ...]]:
-        """By how much each of some masks must move to lie where the others lie."""
-        among = np.zeros((len(chosen), len(self.columns)))
-        for row, i in enumerate(chosen):
-            among[row, self.others(i)] = 1
-        return list(zip(*(find_lags(axis[list(chosen)], among @ axis) for axis in self.profiles), strict=True))
-
-    def moved_dice(self, i: int, k: int, pixels: Sequence[int]) -> float:
-        """Dice of a mask that is moved with another."""
-        size = self.sizes[i] + self.sizes[k]
-        return 2 * shifted_overlap(self.masks[i], self.masks[k], pixels) / size
+    def moved_dice(self, i: int, others: Sequence[int], pixels: Sequence[int]) -> list[float]:
+        """Dice of a mask that is moved with others."""
+        if self.packed is not None:
+            shared = self.packed.shifted_overlaps(i, others, pixels)
+        else:
+            shared = [shifted_overlap(self.masks[i], self.masks[k], pixels) for k in others]
+        return [2 * both / (self.sizes[i] + self.sizes[k]) for both, k in zip(shared, others, strict=True)]
 
     def offsets(self) -> dict[int, Offset]:
         """Where each mask lies against the other raters' masks."""
-        chosen = [i for i, size in enumerate(self.sizes) if size and self.others(i)]
+        among = np.zeros((len(self.columns), len(self.columns)))
+        for i, others in enumerate(self._others):
+            among[i, others] = 1
         found = dict[int, Offset]()
-        for i, pixels in zip(chosen, self._pixels(chosen) if chosen else (), strict=True):
-            before = after = self.median_fit(i)
-            if max(map(abs, pixels)) >= LEAST_SHIFT:
-                after = _median([self.moved_dice(i, k, pixels) for k in self.others(i)])
-            found[i] = Offset(pixels, before, after)
+        for i, pixels in enumerate(find_lags(self.profiles, among)):
+            if self.sizes[i] and self.others(i):
+                before = after = self.median_fit(i)
+                if max(map(abs, pixels)) >= LEAST_SHIFT:
+                    after = _median(self.moved_dice(i, self.others(i), pixels))
+                found[i] = Offset(pixels, before, after)
         return found
 
 

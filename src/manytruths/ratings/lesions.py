@@ -47,8 +47,8 @@ from .ratings import MISSING, Ratings, Values
 LONELY = "fewer_than_two_finders"
 FOUND = Labels((0, 1), ("missed", "found"))
 FLOOR = (
-    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and alpha are "
-    "too low; use positive agreement"
+    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and alpha, if "
+    "they are defined, are too low; use positive agreement"
 )
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]

@@ -10,6 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from ..analyses.adjudicated.adjudicated import Adjudicated, tabulate_adjudicated
+from ..analyses.adjudicated.decisions import CaseOutcome, outcome_of
 from ..analyses.agree.agree import Agreement, tabulate_agreement
 from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
 from ..analyses.evaluate.evaluate import CaseEvaluation, Evaluation, check_plan, tabulate_evaluation
@@ -35,6 +37,7 @@ from ..io.result_tables import Table
 from ..io.results import file_digest, replacing
 from ..io.zarr_store import is_store, store_bytes, store_digest
 from ..study import Case, Progress, Study
+from ..study.adjudicated import find_logs
 from ..study.case import Reading, Sources
 from ..study.consensus import OF_ONE_LABEL, decide_by_runs
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
@@ -95,6 +98,7 @@ class CaseFindings:
     evaluation: CaseEvaluation | None
     view: View
     files: tuple[FileRead, ...]
+    adjudicated: CaseOutcome | None = None
 
 
 def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
@@ -109,7 +113,8 @@ def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     kept = fuse_large_case(reading, plan.fuse) if reading.is_large else fusing.kept
     view = _make_view(reading, fusing, plan, plan.view, agreement) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
-    return CaseFindings(agreement, kept, evaluation, view, tuple(_files_read(case)))
+    outcome = outcome_of(reading.adjudicated) if case.decisions is not None else None
+    return CaseFindings(agreement, kept, evaluation, view, tuple(_files_read(case)), outcome)
 
 
 def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan, agreement: CaseAgreement) -> View:
@@ -226,6 +231,8 @@ class Findings:
     title: str = ""
     coded: bool = False
     """Whether names were replaced by codes."""
+    adjudicated: Adjudicated | None = None
+    """None where nobody decided about disputes of the study."""
 
     @cached_property
     def tables(self) -> dict[str, TableIndex]:
@@ -236,6 +243,7 @@ class Findings:
             "evaluate": self.evaluation.tables.values() if self.evaluation else (),
             "rank": self.ranking.tables.values() if self.ranking else (),
             "plan": (self.plan.table,) if self.plan else (),
+            "adjudicated": self.adjudicated.tables.values() if self.adjudicated else (),
         }
         tables = [(command, t) for command, results in by_command.items() for t in results if isinstance(t, Table)]
         return {f"{command}/{t.name}": TableIndex(f"{command}/{t.name}.csv", t) for command, t in tables}
@@ -247,7 +255,7 @@ class Findings:
     @cached_property
     def claims(self) -> Claims:
         """What is said about the data by every command, and what was considered and not said; each once."""
-        results = (self.agreement, self.fusion, self.evaluation, self.ranking, self.plan)
+        results = (self.agreement, self.fusion, self.adjudicated, self.evaluation, self.ranking, self.plan)
         unique: dict[tuple[str, str, str], Claim] = {}
         for claim in (claim for result in results if result is not None for claim in result.claims):
             unique.setdefault((claim.kind.id, claim.about, claim.text), claim)
@@ -326,6 +334,11 @@ def compute_findings(
             evaluation = tabulate_evaluation(study, judged, evaluating, all_groups)
         with clock("ranking"):
             ranking = rank_algorithms(evaluation, seed=settings.seed, resamples=plan.resamples)
+    settled = None
+    if any(case.adjudicated for case in cases.values()):
+        with clock("adjudication"):
+            outcomes = {name: case.adjudicated for name, case in cases.items() if case.adjudicated is not None}
+            settled = tabulate_adjudicated(study, find_logs(study), outcomes, all_groups)
     with clock("planning"):
         planned = _plan_more_raters(agreement, seed=settings.seed, resamples=plan.resamples)
     # anybody who has the files could identify a case by a checksum
@@ -333,6 +346,7 @@ def compute_findings(
     return Findings(
         study, settings, agreement, fusion, evaluation, ranking, planned, views, files, clock.seconds,
         options=plan.options, asked=plan.evaluate, title=plan.title, coded=plan.coded,
+        adjudicated=settled,
     )  # fmt: skip
 
 

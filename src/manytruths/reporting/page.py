@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from ..claims.sentences import Cell
+from ..io.front_files import in_script, join_scripts, join_styles, script_digest
 from .elements import PageTable, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -61,21 +62,33 @@ def page_html(
 
 def content_policy(script: str, *, files: bool) -> str:
     """A content security policy: no network, and no scripts but the page's own and those of cases beside it."""
-    allowed = f"'{digest(script)}'" + (" 'self' file:" if files else "")
+    allowed = f"'{script_digest(script)}'" + (" 'self' file:" if files else "")
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def in_script(text: str) -> str:
-    """JSON that can neither end its element nor open a comment."""
-    return text.replace("<", "\\u003c")
+class _Compiled(BytecodeCache):
+    """Templates that this process has compiled; each page has an environment of its own, as macros see its cases."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+COMPILED = _Compiled()
 
 
 def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -131,30 +144,13 @@ def headline(table: PageTable) -> int | None:
 FRONT = Path(__file__).parent / "front"
 ENTRY = "page.js"
 STYLES = ("page.css", "viewer.css", "print.css")
-IMPORT = re.compile(r"^import\b[^;]*?[\"']\./([\w.-]+)[\"'];[ \t]*\n?", re.MULTILINE)
-EXPORT = re.compile(r"^export (?=(?:async |function|class|const|let)\b)", re.MULTILINE)
 
 
 def scripts(folder: Path | None = None) -> str:
     """All modules as one without imports, each after those that it imports."""
-    folder = folder or FRONT
-    modules = ((folder / name).read_text(encoding="utf-8") for name in module_order(folder))
-    return "\n".join(EXPORT.sub("", IMPORT.sub("", module)).strip() + "\n" for module in modules)
+    return join_scripts(folder or FRONT, ENTRY)
 
 
 def styles(folder: Path | None = None) -> str:
     """The style sheets, the one for print last."""
-    return "\n".join(((folder or FRONT) / name).read_text(encoding="utf-8") for name in STYLES)
-
-
-def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
-    """The modules that an entry needs, imported ones first."""
-    modules: list[str] = []
-    for needed in IMPORT.findall((folder / entry).read_text(encoding="utf-8")):
-        modules += [name for name in module_order(folder, needed) if name not in modules]
-    return [*modules, entry]
-
-
-def digest(script: str) -> str:
-    """The digest by which a content security policy allows a script."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    return join_styles(folder or FRONT, STYLES)

@@ -25,7 +25,8 @@ from ..io import write_csv, write_text
 from ..io.result_tables import Table
 from ..io.results import replacing, write_summary
 from ..study import Progress, Study
-from ..study.consensus import default_methods
+from ..study.adjudicated import METHOD, has_decisions, with_decisions
+from ..study.consensus import default_methods, prepare
 from ..study.deidentification import Codes, code_study, read_key
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
@@ -223,6 +224,7 @@ def report(
         parse_methods(consensus)  # refused before the study is opened
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus)
+    study = _with_decisions(study, methods, codes)
     evaluate = {
         "threshold": threshold, "tolerance": tolerance, "margin": margin, "distances": distances, "missing": missing,
         "lesions": "lesions" in parse_measures(measure), "sizes": "sizes" in parse_measures(measure),
@@ -240,6 +242,16 @@ def report(
         seed=seed, kappa_scale=kappa_scale, exclude_group=left_out, jobs=jobs, by=columns, error_ratio=error_ratio
     )
     return _write_report(study, _page_path(Path(to)), plan, settings, progress, formats)
+
+
+def _with_decisions(study: Study, methods: Sequence[str], codes: bool) -> Study:
+    """The study with the decisions of adjudicators, where there are any; codes leave them out, as logs hold names."""
+    if not codes or METHOD in methods:
+        if codes:
+            raise CallError("codes (--codes) replace names by which decisions are found; leave out one of them")
+        decided = study.tallied is None and has_decisions(study)
+        return with_decisions(study) if decided else prepare(study, methods)
+    return study
 
 
 def _page_path(to: Path) -> Path:
@@ -319,6 +331,8 @@ def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) ->
         paths += findings.evaluation.write_into(folder / "evaluate", maps, pictures=pictures)
     if findings.ranking is not None:
         paths += findings.ranking.write_into(folder / "rank", pictures=pictures)
+    if findings.adjudicated is not None:
+        paths += findings.adjudicated.write_into(folder / "adjudicated", pictures=pictures)
     if findings.plan is not None:
         paths += findings.plan.write_into(folder / "plan", pictures=pictures)
     return paths

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations, product
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import GridError
 from ..core.runs import LabelRuns, expand
 from .components import number_runs
+from .mask_bits import PackedMasks, Words, between, compress_mask, decompress_mask, neighbours, windows
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -27,7 +28,6 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Marks = Mask | LabelRuns
 """A mask in memory, or the runs of a large one: what is found is the same."""
-Words = NDArray[np.uint64]
 
 ALIKE = 0.5
 """Dice from which two masks fit."""
@@ -53,8 +53,6 @@ STEPS = 0.3
 """Weight of the correlation of steps."""
 _PLATEAU = 1 - 1e-9
 """Shifts with the largest correlation but for rounding; the smallest of them is taken."""
-_ONE = np.uint64(1)
-_LAST = np.uint64(63)
 
 
 def fits_far_better(
@@ -83,7 +81,7 @@ def fits_far_better(
 # -- what is kept of a mask ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MaskTrace:
     """What is kept of a mask to compare it with those of other cases.
 
@@ -96,7 +94,7 @@ class MaskTrace:
     digest : bytes
         Equal for masks with the same values.
     packed : bytes
-        The mask at regularly spaced points, as compressed bits.
+        The mask at regularly spaced points, by :func:`~.mask_bits.compress_mask`.
     specks : int
         Marked pixels without a marked neighbour.
     pinholes : int
@@ -117,8 +115,7 @@ class MaskTrace:
     def points(self) -> Mask:
         """The mask at regularly spaced points."""
         shape = tuple(len(_places(n, len(self.shape))) for n in self.shape)
-        bits = np.frombuffer(zlib.decompress(self.packed), np.uint8)
-        return np.unpackbits(bits, count=math.prod(shape)).astype(bool).reshape(shape)
+        return decompress_mask(self.packed, shape)
 
     @property
     def share(self) -> float:
@@ -138,41 +135,44 @@ def trace_mask(mask: Marks, values: Array | LabelRuns | None = None, part: Marks
     if isinstance(mask, LabelRuns):
         return _trace_runs(mask, values if isinstance(values, LabelRuns) else mask, mask if part is None else part)
     assert not isinstance(values, LabelRuns)
+    packed = PackedMasks.of([mask])
+    # an array that is neither in the order of C nor in that of Fortran
+    packed = PackedMasks.of([np.ascontiguousarray(mask)]) if packed is None else packed
+    assert packed is not None
     # the memory order of the file: counts do not depend on it
-    ordered = mask.T if mask.flags.f_contiguous else mask
     held = None if values is None else np.ascontiguousarray(values.T if values.flags.f_contiguous else values)
-    stack = _trace_stack(ordered[None], mask.shape, None if held is None else [held], [mask if part is None else part])
-    return stack[0]
+    return _trace_packed(packed, None if held is None else [held], [mask if part is None else part])[0]
 
 
-def trace_masks(masks: Sequence[Marks]) -> list[MaskTrace]:
+def trace_masks(masks: Sequence[Marks], packed: PackedMasks | None = None) -> list[MaskTrace]:
     """Summarise masks of one case; small ones side by side, as most of their time is the overhead of calls.
+
+    ``packed`` are the same masks, where they are packed already.
 
     >>> mask = np.eye(4, dtype=bool)
     >>> trace_masks([mask, ~mask]) == [trace_mask(mask), trace_mask(~mask)]
     True
     """
-    arrays = [mask for mask in masks if not isinstance(mask, LabelRuns) and mask.flags.c_contiguous]
-    if len(arrays) < len(masks) or sum(mask.size for mask in arrays) > MOST_AT_ONCE:
-        return [trace_mask(mask) for mask in masks]
-    return _trace_stack(np.stack(arrays), arrays[0].shape, None, arrays)
+    arrays = [mask for mask in masks if not isinstance(mask, LabelRuns)]
+    if len(arrays) == len(masks) and sum(mask.size for mask in arrays) <= MOST_AT_ONCE:
+        packed = PackedMasks.of(arrays) if packed is None else packed
+        if packed is not None:
+            return _trace_packed(packed, None, arrays)
+    return [trace_mask(mask) for mask in masks]
 
 
-def _trace_stack(
-    ordered: Mask, shape: tuple[int, ...], held: Sequence[Array] | None, shown: Sequence[Marks]
-) -> list[MaskTrace]:
-    """Summaries of masks in memory order, (masks, ...); what is hashed and shown of each is given."""
-    words = _pack(ordered)
-    around = _between(words)
-    marked, specks, between, inside = (
-        _counts(each) for each in (words, words & ~_neighbours(words), around, around & words)
-    )
+def _trace_packed(packed: PackedMasks, held: Sequence[Array] | None, shown: Sequence[Marks]) -> list[MaskTrace]:
+    """Summaries of masks side by side; what is hashed and shown of each is given."""
+    near = packed.words
+    around = between(near)
+    marked, specks, gaps, inside = (_counts(each) for each in (near, near & ~neighbours(near), around, around & near))
+    shape = shown[0].shape
     key = str(shape).encode()[:64]
-    digests = [hashlib.blake2b(each.tobytes(), digest_size=16, key=key).digest() for each in held or words]
-    packed = [_pack_points(each) for each in shown]
+    digests = [hashlib.blake2b(each.tobytes(), digest_size=16, key=key).digest() for each in held or packed.whole]
+    points = [_pack_points(each) for each in shown]
     return [
-        MaskTrace(shape, m, digest, points, s, b - i, m - i)
-        for m, s, b, i, digest, points in zip(marked, specks, between, inside, digests, packed, strict=True)
+        MaskTrace(shape, m, digest, kept, s, b - i, m - i)
+        for m, s, b, i, digest, kept in zip(marked, specks, gaps, inside, digests, points, strict=True)
     ]
 
 
@@ -204,13 +204,13 @@ def _count_inside(marks: LabelRuns) -> int:
 
 
 def _pack_points(shown: Marks) -> bytes:
-    """A mask at regularly spaced points along each axis, packed; all of a small one."""
+    """A mask at regularly spaced points along each axis, as a few bytes; all of a small one."""
     axes = len(shown.shape)
     if not isinstance(shown, LabelRuns) and max(shown.shape) <= _most_places(axes):
         points = shown
     else:
         points = _take(shown, [_places(n, axes) for n in shown.shape])
-    return zlib.compress(np.packbits(points).tobytes(), 1)
+    return compress_mask(points)
 
 
 def _take(marks: Marks, places: Sequence[NDArray[np.intp]]) -> Mask:
@@ -266,56 +266,6 @@ def _places(length: int, axes: int) -> NDArray[np.intp]:
         return np.arange(length)
     half = ((np.arange(most // 2) + 0.5) * length / most).astype(np.intp)
     return np.concatenate([half, length - 1 - half[::-1]])
-
-
-def _pack(mask: Mask) -> Words:
-    """64 pixels of the last axis in a word, the first in its lowest bit."""
-    bits = np.packbits(mask, axis=-1, bitorder="little")
-    missing = -bits.shape[-1] % 8
-    if missing:
-        bits = np.concatenate([bits, np.zeros((*bits.shape[:-1], missing), np.uint8)], axis=-1)
-    return np.ascontiguousarray(bits).view("<u8").astype(np.uint64, copy=False)
-
-
-def _beside(words: Words) -> tuple[Words, Words]:
-    """For every pixel, its neighbours before and after along the last axis."""
-    before, after = words << _ONE, words >> _ONE
-    before[..., 1:] |= words[..., :-1] >> _LAST
-    after[..., :-1] |= words[..., 1:] << _LAST
-    return before, after
-
-
-def _moved(words: Words, axis: int) -> tuple[Words, Words]:
-    """The same along another axis."""
-    before, after = np.zeros_like(words), np.zeros_like(words)
-    first = (slice(None),) * axis
-    before[(*first, slice(1, None))] = words[(*first, slice(None, -1))]
-    after[(*first, slice(None, -1))] = words[(*first, slice(1, None))]
-    return before, after
-
-
-def _neighbours(words: Words) -> Words:
-    """Pixels with a marked neighbour, diagonal ones too; of a stack of masks, each by itself."""
-    before, after = _beside(words)
-    beside = before | after
-    whole = beside | words
-    for axis in range(1, words.ndim - 1):
-        before, after = _moved(whole, axis)
-        beside |= before
-        beside |= after
-        whole = whole | before | after
-    return beside
-
-
-def _between(words: Words) -> Words:
-    """Pixels between marked ones along every axis; of a stack of masks, each by itself."""
-    before, after = _beside(words)
-    around = before & after
-    for axis in range(1, words.ndim - 1):
-        before, after = _moved(words, axis)
-        around &= before
-        around &= after
-    return around
 
 
 # -- turned ----------------------------------------------------------------------------------------
@@ -435,36 +385,52 @@ def profiles_of(mask: Marks) -> tuple[Floats, ...]:
     )
 
 
-def find_lags(mine: Floats, theirs: Floats) -> list[int]:
-    """By how many pixels each profile must move to lie where another lies; (masks, length) each.
+def find_lags(profiles: Sequence[Floats], among: Floats) -> list[tuple[int, ...]]:
+    """By how many pixels each of some masks must move along each axis to lie where some of the others lie.
 
+    ``profiles`` are of all masks, (masks, length) for each axis; ``among`` tells with which others each is compared.
     It is the lag of the largest correlation of profiles and, with less weight, of their steps. Profiles alone say
     little where marks lie all over the image, steps alone where they are one round thing.
 
     >>> a = np.zeros((20, 20), bool)
     >>> a[2:6, 3:9] = True
-    >>> moved = profiles_of(np.roll(a, (5, -1), (0, 1)))
-    >>> [find_lags(mine[None], theirs[None]) for mine, theirs in zip(profiles_of(a), moved)]
-    [[5], [-1]]
+    >>> both = zip(profiles_of(a), profiles_of(np.roll(a, (5, -1), (0, 1))))
+    >>> find_lags([np.stack(axis) for axis in both], np.array([[0.0, 1.0], [1.0, 0.0]]))
+    [(5, -1), (-5, 1)]
     """
-    size = 1 << (2 * mine.shape[-1] - 1).bit_length()
-    correlations = _correlate_profiles(mine, theirs, size)
-    correlations += STEPS * _correlate_profiles(np.diff(mine), np.diff(theirs), size)
-    known: list[bool] = np.logical_and(mine.any(axis=-1), theirs.any(axis=-1)).tolist()
-    return [_nearest_peak(each) if some else 0 for each, some in zip(correlations, known, strict=True)]
+    cut = [axis[:, _support(axis)] for axis in profiles]
+    most = max(1, *(axis.shape[1] for axis in cut))
+    mine = np.zeros((2, len(cut), len(among), most))
+    for k, axis in enumerate(cut):
+        mine[0, k, :, : axis.shape[1]] = axis
+        mine[1, k, :, : max(0, axis.shape[1] - 1)] = np.diff(axis)
+    theirs = among @ mine
+    norms = np.sqrt(np.einsum("skij,skij->ski", mine, mine) * np.einsum("skij,skij->ski", theirs, theirs))
+    weights = np.array([1.0, STEPS])[:, None, None] / np.where(norms == 0, 1.0, norms)
+    size = 1 << (2 * most - 1).bit_length()
+    mine_there, theirs_there = np.fft.rfft(np.stack([mine, theirs]), size)
+    correlations = np.fft.irfft((theirs_there * mine_there.conj() * weights[..., None]).sum(axis=0), size)
+    known = mine[0].any(axis=-1) & theirs[0].any(axis=-1)
+    return list(zip(*np.where(known, _nearest_peaks(correlations), 0).tolist(), strict=True))
 
 
-def _nearest_peak(correlation: Floats) -> int:
-    size = len(correlation)
-    lags = np.flatnonzero(correlation >= _PLATEAU * correlation.max())
-    lags = np.where(lags < size // 2, lags, lags - size)
-    return int(lags[np.abs(lags).argmin()])
+def _support(profiles: Floats) -> slice:
+    """Where anything is marked, with a place on either side for the steps."""
+    places = np.flatnonzero(profiles.any(axis=0))
+    return slice(max(0, int(places[0]) - 1), int(places[-1]) + 2) if len(places) else slice(0, 0)
 
 
-def _correlate_profiles(mine: Floats, theirs: Floats, size: int) -> Floats:
-    product_of = np.fft.rfft(theirs, size) * np.fft.rfft(mine, size).conj()
-    norms = np.sqrt(np.einsum("ij,ij->i", mine, mine) * np.einsum("ij,ij->i", theirs, theirs))
-    return np.asarray(np.fft.irfft(product_of, size) / np.where(norms == 0, 1.0, norms)[:, None])
+def _nearest_peaks(correlations: Floats) -> Integers:
+    """The lag of the largest correlation, along the last axis; of several the smallest."""
+    lags = _lags(correlations.shape[-1] // 2)
+    high = correlations >= _PLATEAU * correlations.max(axis=-1, keepdims=True)
+    return np.asarray(lags[high[..., lags].argmax(axis=-1)])
+
+
+@lru_cache
+def _lags(half: int) -> Integers:
+    """Lags from the smallest to the largest, of equal ones the positive first."""
+    return np.array([0, *(lag for step in range(1, half) for lag in (step, -step)), -half])
 
 
 def best_offset(mask: Marks, others: Sequence[Marks]) -> tuple[int, ...]:
@@ -506,7 +472,7 @@ def _shift(marks: Marks, offset: Sequence[int], back: bool = False) -> Marks:
     Both in their window of the image, runs where they lie when the first has moved.
     """
     if not isinstance(marks, LabelRuns):
-        return marks[_windows(marks.shape, offset)[1 if back else 0]]
+        return marks[windows(marks.shape, offset)[1 if back else 0]]
     *lead, first = np.unravel_index(marks.starts, marks.shape)
     last = first + marks.lengths
     low = [max(0, step) for step in offset]
@@ -536,14 +502,6 @@ def shifted_dice(mask: Marks, other: Marks, offset: Sequence[int]) -> float:
     if 2 * here < whole[0] or 2 * there < whole[1] or not are_similar_sizes(here, there):
         return 0.0
     return float(2 * count_shared(mine, theirs) / (here + there))
-
-
-def _windows(shape: Sequence[int], offset: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """What stays in the image when a mask is moved, and where it lies then."""
-    pairs = [(min(abs(d), n), d > 0, n) for d, n in zip(offset, shape, strict=True)]
-    mine = tuple(slice(0, n - d) if up else slice(d, n) for d, up, n in pairs)
-    theirs = tuple(slice(d, n) if up else slice(0, n - d) for d, up, n in pairs)
-    return mine, theirs
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,19 @@ def smooth_noise(random: np.random.Generator, size: int, scale: float) -> Field:
 
     The filter works on frequencies, so that a smooth field costs no more than a rough one.
     """
+    gain, spread = _smoothing(size, scale)
+    white = np.fft.rfft2(random.standard_normal((size, size)))
+    field: Field = np.fft.irfft2(white * gain, s=(size, size)).astype(np.float32)
+    return field / spread
+
+
+@lru_cache(maxsize=16)
+def _smoothing(size: int, scale: float) -> tuple[NDArray[np.float64], np.float32]:
+    """The factors of all frequencies, and the standard deviation of what they leave of white noise."""
     rows, columns = np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None, :]
     gain = np.exp(-2 * (np.pi * scale) ** 2 * (rows**2 + columns**2))
     impulse = np.fft.irfft2(gain, s=(size, size))
-    white = np.fft.rfft2(random.standard_normal((size, size)))
-    field: Field = np.fft.irfft2(white * gain, s=(size, size)).astype(np.float32)
-    return field / np.float32(np.sqrt((impulse**2).sum()))
+    return gain, np.float32(np.sqrt((impulse**2).sum()))
 
 
 Mask = NDArray[np.bool_]

@@ -30,6 +30,8 @@ from .options import Options
 
 if TYPE_CHECKING:
     from ..fusion import Consensus
+    from .adjudicated import CaseDecisions
+    from .adjudicated_masks import AdjudicatedCase
     from .crew import CaseSpread
     from .named_lesions import NamedLesion
     from .outlines import Outlines
@@ -123,6 +125,10 @@ class Case:
     """Its place in the order of the subject's cases, from 1; None where ``cases.csv`` gives none."""
     lesions: tuple[NamedLesion, ...] = ()
     """Lesions that the table of lesions names."""
+    series: Mapping[str, Location] = field(default_factory=dict)
+    """Further images that are shown beside the image, such as another sequence or a prior, by name."""
+    decisions: CaseDecisions | None = None
+    """What adjudicators decided about it, where that is asked for."""
     counted: Counted | None = None
     """Where the case comes from a tally file, which has no pixels: masks, predictions, references and areas are then
     arrays of one value per pattern."""
@@ -352,6 +358,8 @@ class Reading:
     """Where each pattern is, of a reading that lists the patterns of a large case; see :attr:`by_pattern`."""
     decided: dict[Decided, Consensus] = field(default_factory=dict)
     """Of a large case, what was decided with a look at neighbours, by method and label; its patterns know of it."""
+    settled: Array | None = None
+    """Of such a reading, what the adjudicated reference standard is for each pattern."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:
@@ -483,6 +491,13 @@ class Reading:
         from .outlines import Outlines
 
         return Outlines(self)
+
+    @cached_property
+    def adjudicated(self) -> AdjudicatedCase:
+        """The adjudicated reference standard, where the case has decisions."""
+        from .adjudicated_masks import adjudicate_case
+
+        return adjudicate_case(self)
 
     @cached_property
     def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:

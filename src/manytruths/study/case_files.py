@@ -87,6 +87,7 @@ def find_cases(
             edits=draft.edits, statuses=draft.statuses, reasons=draft.reasons, order=order.get(name),
             lesions=lesions.get(name, ()),
             properties={column: value for column, value in row.items() if column != "subject" and value},
+            series={key: place for key, text in options.series.items() if (place := _image(text, draft.fields))},
         ))  # fmt: skip
     return place_outlines(cases, options), left_out, unused
 

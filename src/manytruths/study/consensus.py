@@ -29,6 +29,8 @@ from ..core.tiles import Band, Where, is_lazy, load, sample, tile_slices
 from ..fusion.registry import estimate, estimator, options_of
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
+from .adjudicated import METHOD, with_decisions
+from .adjudicated_masks import AdjudicatedMap, adjudicated_consensus
 from .case import Case, Reading
 from .lesions import lesion_mask
 from .processes import Progress
@@ -49,6 +51,11 @@ LOOKED_AT = 1 << 24
 def default_methods(study: Study) -> tuple[str, ...]:
     """The methods of consensus where none are named: a vote is for one label, the plurality for several."""
     return OF_SEVERAL_LABELS if has_several_labels(study) else OF_ONE_LABEL
+
+
+def prepare(study: Study, methods: Sequence[str]) -> Study:
+    """The study as methods of consensus need it: with the decisions of adjudicators for ``adjudicated``."""
+    return with_decisions(study) if METHOD in methods and not any(case.decisions for case in study) else study
 
 
 def has_several_labels(study: Study) -> bool:
@@ -150,7 +157,8 @@ def consensus(
         if label is not None:
             raise CallError("label= is for a study or a case; of a tally take tally.only(label) or tally.foreground()")
         return estimate(source, method, **options)
-    estimator(method)
+    if estimator(method)[0].name == METHOD and isinstance(source, Study):
+        source = with_decisions(source)
     if isinstance(source, Case):
         return _case_consensus(source, method, label, options)[0]
     work = partial(_case_consensus, method=method, label=label, options=options)
@@ -312,6 +320,8 @@ class FirstReadings:
         """The consensus by a method; ``options`` are those of its estimator."""
         chosen, own = estimator(method)
         options = {**own, **(options or {})}
+        if chosen.name == METHOD:
+            return adjudicated_consensus(self)
         try:
             if chosen.spatial and (method, self.label) in self.reading.decided:
                 return self.reading.decided[method, self.label]
@@ -373,6 +383,8 @@ class FirstReadings:
 
         The estimate may come from another table that has this one's patterns: a pooled one, or one without a rater.
         """
+        if isinstance(estimated, AdjudicatedMap):
+            return estimated.values, np.asarray(estimated.probability).astype(np.float32)
         values, chance = decided_values(estimated)
         hard, soft = self.map_of(estimated, values), self.map_of(estimated, chance)
         hard = np.maximum(hard, 0)
@@ -383,6 +395,8 @@ class FirstReadings:
 
         With ``everywhere`` the patterns of the region are looked up outside it as well, which takes one label.
         """
+        if isinstance(estimated, AdjudicatedMap):
+            return values  # nothing is marked outside
         if estimated.tally is not None:
             masks = {column: mask for column, mask in self.masks.items() if column in estimated.tally.columns}
             options, single = self.reading.case.options, self.label is not None
@@ -395,6 +409,8 @@ class FirstReadings:
 
     def paint_runs(self, estimated: Consensus) -> LabelRuns:
         """The runs of the consensus mask, in the values of the masks; 0 outside the region."""
+        if isinstance(estimated, AdjudicatedMap):
+            return read_runs(estimated.values)
         reading = self.reading
         values: Any = decided_values(estimated)[0]
         if estimated.tally is None:

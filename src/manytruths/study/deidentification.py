@@ -129,6 +129,7 @@ def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
         edits=_in_order({renamed(c): replace(edit, parent=renamed(edit.parent)) for c, edit in case.edits.items()}),
         statuses={},
         reasons={},
+        decisions=None,
         coded=True,
     )
 

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ..core.memory import give_back
 from ..io import Location
 from ..io.kept import (
     Files,
@@ -94,10 +95,10 @@ def work_or_load(
 ) -> Packed[R]:
     """The result of a case, from an earlier run where it was made from the same, and kept for the next run."""
     begin_log(ledger.folder, ledger.run)
-    files = _sign(case) if wanted is None or wanted(case) else None
+    files = sign_case(case) if wanted is None or wanted(case) else None
     if files is None:
         return Packed(None, work(case))
-    key = _key(case, ledger.settings, files)
+    key = case_key(case, ledger.settings, files)
     place = ledger.places.get(case.name)
     if place is not None and place.key == key:
         payload = load_record(ledger.folder, place, ledger.stage)
@@ -105,21 +106,22 @@ def work_or_load(
             return Packed(payload)
     with record_written() as written:
         result = work(case)
+    give_back()
     payload = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     # files that were changed meanwhile may have been read after the change
-    if _sign(case) == files:
+    if sign_case(case) == files:
         inside = [path for path in written if path.is_relative_to(ledger.stage)]
         keep_record(case.name, key, inside, ledger.stage, payload)
     return Packed(payload, result)
 
 
-def _key(case: Case, settings: str, files: Sequence[Files]) -> str:
+def case_key(case: Case, settings: str, files: Sequence[Files]) -> str:
     """Of everything that the result of a case depends on."""
     others = [getattr(case, item.name) for item in fields(case) if item.name not in ("options", "spread")]
     return fingerprint((settings, _options(case.options), repr(others)), map(digest_files, files))
 
 
-def _sign(case: Case) -> list[Files] | None:
+def sign_case(case: Case) -> list[Files] | None:
     """The files of a case; None where it cannot be known what it is made from."""
     signed = []
     for location in _locations(case) if case.counted is None else [None]:

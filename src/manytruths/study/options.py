@@ -17,8 +17,8 @@ from ..io.tables import read_toml
 from ..io.tally_files import list_tally_files
 from ..lesions.rules import RULES, Rule
 
-TABLES = ("cases", "raters", "reads", "targets")
-"""CSV files."""
+TABLES = ("cases", "raters", "reads", "targets", "decisions")
+"""Files and folders, not templates."""
 PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", *TABLES)
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -55,6 +55,8 @@ class Options:
     raters: str | None = None
     reads: str | None = None
     targets: str | None = None
+    decisions: str | None = None
+    """Where logs of decisions are: a folder, a log or a pack."""
     labels: Labels | None = None
     background: str | None = None
     foreground: str | None = None
@@ -80,6 +82,10 @@ class Options:
     lesion_threshold: float | None = None
     tallies: tuple[str, ...] = ()
     """Tally files, in place of masks."""
+    series: Mapping[str, str] = field(default_factory=dict)
+    """Templates of further images by name, to be seen beside the image while disputes are settled."""
+    reasons: tuple[str, ...] = ()
+    """Reasons that an adjudicator can give for a decision."""
 
     def __post_init__(self) -> None:
         for name in CHOICES:
@@ -169,6 +175,8 @@ def read_options(path: Path) -> Options:
         typed = {key: _typed(key, value) for key, value in table.items()}
         if "tallies" in typed:
             return Options(**typed | {"tallies": tuple(list_tally_files(typed["tallies"], path.parent) or ())})
+        if "series" in typed:
+            typed["series"] = {name: _beside(path, "series", where) for name, where in typed["series"].items()}
         return Options(**typed | {key: _beside(path, key, typed[key]) for key in PATHS if key in typed})
     except ManytruthsError as error:
         raise StudyError(f"{path}: {error}") from None
@@ -210,6 +218,8 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str, Callable[[Any], Any]]] = {
     "lesion_threshold": (object, "0.5", lambda value: _number(value)),
     "tallies": ((str, list), '["centre-a.tally", "centre-b.tally"]', lambda files: _paths(files)),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
+    "series": (dict, '{ prior = "prior/{case}.png" }', lambda table: {str(k): _text(v) for k, v in table.items()}),
+    "reasons": (list, '["artefact", "outside of the protocol"]', lambda texts: tuple(map(_text, texts))),
 }
 """What a key holds, how it is written, and how it is read."""
 

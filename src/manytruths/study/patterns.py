@@ -29,7 +29,7 @@ from .case import Counted, Reading
 from .tallied import values_by_pattern
 
 Array = NDArray[Any]
-INSIDE, TRAINED, DECIDED = "region of interest", "training area", "consensus"
+INSIDE, TRAINED, DECIDED, SETTLED = "region of interest", "training area", "consensus", "adjudicated"
 """Columns that are no masks."""
 
 
@@ -121,7 +121,10 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
     areas = reading.training_areas if judged else {}
     # algorithms may share an area
     trained = {column: _area(TRAINED, id(area)) for column, area in areas.items()}
-    arrays = {**reading.masks, **judged, **reading.references, **inside}
+    settled = (
+        {} if case.decisions is None else {_area(SETTLED): reading.adjudicated.runs.hide(reading.adjudicated.void)}
+    )
+    arrays = {**reading.masks, **judged, **reading.references, **inside, **settled}
     arrays |= {trained[column]: is_marked(area) for column, area in areas.items()}
     looked_up = {key: _Decided.of(estimated, i) for i, (key, estimated) in enumerate(reading.decided.items())}
     for decided in looked_up.values():
@@ -149,7 +152,10 @@ def count_patterns(reading: Reading, cut: float | None = None) -> Reading:
         counted=Counted(table.counts, reading.grid),
     )  # fmt: skip
     items = {key: decided.of_items(values) for key, decided in looked_up.items()}
-    return Reading(counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays), items)
+    return Reading(
+        counted, masks, reading.grid, reading.aligned, Pixels(reading, table, arrays), items,
+        values[_area(SETTLED)] if settled else None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -361,9 +361,11 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
 def masks_by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
     """Masks by case, by rater and session, and by structure."""
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
+    columns: dict[Column, Column] = {}  # one for all cases, which saves memory
     for match in files:
         f = match.fields
         column = Column(f["rater"], "rater", f.get("session", ""))
+        column = columns.setdefault(column, column)
         masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = match.location
     return masks
 

@@ -93,6 +93,7 @@ class Study:
         raters: str | None = None,
         reads: str | None = None,
         targets: str | None = None,
+        decisions: str | None = None,
         labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
         background: str | None = None,
         foreground: str | None = None,
@@ -216,6 +217,7 @@ class Study:
         given = merged(
             _start(masks) if tallies is None else Options(""),  # type: ignore[arg-type]
             images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads, targets=targets,
+            decisions=decisions,
             reference=reference, training=training, probability=probability, margin=margin,
             limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
@@ -347,6 +349,13 @@ class Study:
         if name not in self._cases:
             raise CallError(f"no case {name!r}; there are {', '.join(list(self._cases)[:8])}, …")
         return self._cases[name]
+
+    def with_cases(self, cases: Sequence[Case]) -> Study:
+        """The same study with other knowledge about its cases."""
+        return Study(
+            cases, self.options, self.properties, coded=self.coded, left_out=self.left_out, unused=self.unused,
+            executor=self.executor, tallied=self.tallied,
+        )  # fmt: skip
 
     @property
     def exact(self) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -352,15 +353,27 @@ def _likeness(mine: Floats, looks: Mapping[Column, Floats], column: Column) -> f
 
 def _fit_elsewhere(trace: MaskTrace, review: MaskReview, column: Column) -> float:
     """Median Dice of a mask with the other raters' masks of another case, by points."""
-    mine = trace.points
+    mine = _bits(trace)
     fits = []
     for other, theirs in review.traces.items():
         if other.name != column.name and are_similar_sizes(trace.marked, theirs.marked):
-            points = theirs.points
-            fits.append(2 * np.count_nonzero(mine & points) / max(1, mine.sum() + points.sum()))
+            points = _bits(theirs)
+            sizes = _count(mine) + _count(points)
+            fits.append(2 * _count(mine & points) / max(1, sizes))
         elif other.name != column.name and theirs.marked:
             fits.append(0.0)
     return float(np.median(fits)) if fits else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _bits(trace: MaskTrace) -> NDArray[np.uint64]:
+    """The points of a mask, 64 in a word."""
+    bits = np.packbits(trace.points)
+    return np.pad(bits, (0, -len(bits) % 8)).view(np.uint64)
+
+
+def _count(bits: NDArray[np.uint64]) -> int:
+    return int(np.bitwise_count(bits).sum(dtype=np.int64))
 
 
 def _common(review: MaskReview, column: Column) -> float:

@@ -422,7 +422,7 @@ def tabulate_agreement(
     unmeasured = large_notes({name: case.left_out for name, case in cases.items()})
     others = (
         *flow_notes(study),
-        *_notes(study, tallies, agreement),
+        *_notes(study, tallies, agreement, _pixel_word(cases)),
         *_left_out(study),
         *measured,
         *image_notes(study, [case.note for case in cases.values()], "heatmaps"),
@@ -519,13 +519,14 @@ def _left_out(study: Study) -> Iterator[str]:
         )
 
 
-def _notes(study: Study, tallies: Tallies, table: Table) -> Iterator[str]:
+def _notes(study: Study, tallies: Tallies, table: Table, pixel: str) -> Iterator[str]:
     if not any(t.marked.any() for t in tallies.values()):
         void = study.options.void
         asked = "" if void is None else f"; is void={void} the value of the marks?"
         yield Note("nothing_marked", f"no rater marked anything in any case{asked}")
     if len({t.unit for t in tallies.values()}) > 1:
-        yield "pixels differ in size between cases: pooled numbers count pixels, not volume"
+        size = "volume" if pixel == "voxel" else "area"
+        yield f"{pixel}s differ in size between cases: pooled numbers count {pixel}s, not {size}"
     bound = table.find("smyth_bound")
     if bound.value > SMYTH_LIMIT:
         digits = 1 if bound.value >= SMYTH_LIMIT + 0.0005 else 3

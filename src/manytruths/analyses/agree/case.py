@@ -20,6 +20,7 @@ from ...agreement import (
     ranking_heatmap,
 )
 from ...core.errors import CallError, few
+from ...core.memory import give_back
 from ...core.painting import paint
 from ...core.runs import TooManyRuns
 from ...core.tally import Tally
@@ -138,12 +139,15 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     against: ReferenceLesions = {}
     if "distances" in plan.measure:
         distances = noise.attempt("distances", lambda: measure_distances(reading, table, named=named))
+        give_back()
     if "sizes" in plan.measure:
         sizes = noise.attempt("diameters", lambda: measure_sizes(reading, whole))
         if noise.left_out and sizes is None:
             sizes = measure_sizes(reading.by_pattern, whole)  # areas need no neighbours
+        give_back()
     if "lesions" in plan.measure:
         lesions = noise.attempt("lesions", lambda: measure_lesions(reading, table))
+        give_back()
     if "lesions" in plan.measure and named is not None:
         labels = by_value(named)
         scored = noise.attempt("lesions", lambda: score_reference_lesions(reading, table, labels))

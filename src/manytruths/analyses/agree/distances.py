@@ -15,6 +15,7 @@ import zlib
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -98,6 +99,11 @@ class CaseDistances:
     """``mm``, or ``pixels`` or ``voxels`` where their size is not known."""
     pixel: float
     """The shortest side of a pixel, in mm or 1."""
+
+    @cached_property
+    def measured(self) -> frozenset[Column]:
+        """Whose masks were measured; no other has distances."""
+        return frozenset(column for found in self.labels.values() for pair in found.pairs for column in pair)
 
     def find(self, label: str, a: Column, b: Column) -> SurfaceDistances:
         """The distances of two masks; a label that is not in this case was marked by neither."""
@@ -341,10 +347,13 @@ def mean_pair_distances(
     if not distances.cases or len(_labels(tallies)) > 1 or not distances.unit:
         return
     found = np.full((len(tallies), len(pairs)), np.nan)
+    places = {pair: i for i, (pair, _) in enumerate(pairs)}
     for row, case in zip(found, tallies, strict=True):
-        if case in distances.cases:
-            measured = distances.cases[case]
-            row[:] = [measured.find("", a, b).mean() for (a, b), _ in pairs]
+        # of many raters most pairs are in few cases
+        of_case = distances.cases[case].labels.get("") if case in distances.cases else None
+        for pair, each in of_case.pairs.items() if of_case is not None else ():
+            if pair in places:
+                row[places[pair]] = each.mean()
     means = mean_intervals(subject_values(tallies, found), "positive", level=settings.level)
     region = region_of(tallies)
     for (_, names), i in zip(pairs, means, strict=True):
@@ -381,7 +390,8 @@ def mean_distance_rows(distances: StudyDistances, tallies: Tallies, settings: Se
 
 def _between_raters(distances: StudyDistances, case: str, tally: Tally, label: str) -> list[Values]:
     """Of every two raters who are there."""
-    raters = [tally.columns[i] for i in tally.raters]
+    there = distances.cases[case].measured if case in distances.cases else ()
+    raters = [column for column in map(tally.columns.__getitem__, tally.raters) if column in there]
     found = [distances.values(case, label, a, b) for a, b in combinations(raters, 2)]
     return [values for values in found if code(values["hausdorff"]) != NOT_THERE.undefined]
 

@@ -13,7 +13,8 @@ from ...charts.curves import line_chart
 from ...charts.pairs import MANY
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.claim import Claims
-from ...claims.masks import IDS, KINDS
+from ...claims.groups import without_claimed_means
+from ...claims.masks import IDS, KINDS, count_as_is
 from ...claims.numbers import TableIndex, telling_digits
 from ...claims.raters import RaterFacts
 from ...claims.readings import NOT_EVALUABLE
@@ -79,7 +80,8 @@ def print_agreement(result: Agreement, console: Console) -> None:
         reference_grid(result.tables.get("reference_scores")), _disputed(result),
     )  # fmt: skip
     said = (*IDS, COUNTED.id, NOT_EVALUABLE.id)  # as notes
-    others = Claims(claim for claim in result.claims if claim.kind.id not in said)
+    told = without_claimed_means(result.claims)
+    others = Claims(claim for claim in told if claim.kind.id not in said)
     notes = [note for note in result.notes if code_of(note) not in KINDS]
     print_parts(console, parts, (*_interval_note(result), *notes), others)
 
@@ -88,7 +90,7 @@ def _print_broken_masks(result: Agreement, console: Console) -> None:
     """Masks that are probably broken, before every number."""
     notes = [note for note in result.notes if code_of(note) in KINDS]
     if notes:
-        console.print("[bold yellow]First of all[/bold yellow] (all numbers count these masks as they are):")
+        console.print(f"[bold yellow]First of all[/bold yellow] (a{count_as_is(result.suspicions)[1:]}):")
         for note in notes:
             console.print(f"• {note}", markup=False, highlight=False, soft_wrap=True)
         console.print()
@@ -220,9 +222,10 @@ def _raters(result: Agreement) -> Any:
     for rater in names:
         cells = [number(table.find(s, "pooled", rater=rater, label=label).value, d) for s, d in digits.items()]
         rows.append([rater, *cells, "outlier" if rater in outliers else ""])
-    header = ["", "sens.", "spec.", "PPV", "kappa", *([] if label else ["area"]), "Dice distance", ""]
-    area = "area: what the rater marked in all, over the mean of what each of the others marked"
-    facts, explained = result.raters.facts, ["means over labels" if label else area]
+    size = "area" if result.pixel_word == "pixel" else "volume"
+    header = ["", "sens.", "spec.", "PPV", "kappa", *([] if label else [size]), "Dice distance", ""]
+    sizes = f"{size}: what the rater marked in all, over the mean of what each of the others marked"
+    facts, explained = result.raters.facts, ["means over labels" if label else sizes]
     if facts.shared < facts.cases:
         shared = f"over the {counted(facts.shared, 'case')} that all have" if facts.shared else "over different cases"
         explained.append(f"Dice distance {shared}, the other columns over each rater's own, so that they give no order")

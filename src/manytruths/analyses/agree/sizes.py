@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,8 @@ CUT = "cut_by_border"
 """Whether a mark is cut by the border; over all cases, how many have such a mark."""
 MEASURED_AXES = (2, 3)
 """Of masks whose sizes are measured."""
+TOGETHER = 2**22
+"""Pixels of masks that are measured together: outlines take more memory than masks."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,17 @@ def measure_labels(
     """The sizes of masks of a case in its region of interest, by label and its value; None is any mark."""
     # labels may share a value: whatever is marked
     keys = [(column, value) for column in masks for value in dict.fromkeys(values.values())]
-    found = [find_marks(reading, masks[column], value) for column, value in keys]
-    marks, cuts = [mark for mark, _ in found], [cut for _, cut in found]
-    if reading.counts is not None:
-        units, counts = size_units(reading), reading.counts
-        measured: Sequence[MarkSize] = [CountedMark.of(int(counts[mark].sum()), units) for mark in marks]
-    else:
-        measured = measure_marks(marks, reading.grid, cuts) if marks else ()
-    sizes = dict(zip(keys, measured, strict=True))
+    most, sizes = max(1, TOGETHER // math.prod(reading.grid.shape)), dict[tuple[Column, int | None], MarkSize]()
+    for start in range(0, len(keys), most):
+        some = keys[start : start + most]
+        found = [find_marks(reading, masks[column], value) for column, value in some]
+        marks, cuts = [mark for mark, _ in found], [cut for _, cut in found]
+        if reading.counts is not None:
+            units, counts = size_units(reading), reading.counts
+            measured: Sequence[MarkSize] = [CountedMark.of(int(counts[mark].sum()), units) for mark in marks]
+        else:
+            measured = measure_marks(marks, reading.grid, cuts)
+        sizes |= zip(some, measured, strict=True)
     return {column: {label: sizes[column, value] for label, value in values.items()} for column in masks}
 
 

@@ -293,7 +293,7 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
         counted = [replacements.get(c, v) for c, v in zip(codes, values, strict=True)]
         defined = [v for v in counted if v is not None and not math.isnan(v)]
         if defined:
-            return float(np.mean(defined))
+            return float(np.mean(defined) if len(defined) > 1 else defined[0])
     alike = perfect or len(set(codes)) == 1
     return undefined_like(values[0]) if values and alike else Undefined(AGAINST_ALL)
 

@@ -45,7 +45,7 @@ from ...shape.grid import times
 from ...study import Case, Progress, Study
 from ...study.case import Reading
 from ...study.case_files import find_cases
-from ...study.consensus import default_methods
+from ...study.consensus import default_methods, prepare
 from ...study.options import merged
 from ..agree.case import Noise, large_notes, name_left_out
 from ..agree.distances import check_tolerance
@@ -471,6 +471,7 @@ def evaluate(
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
     study = _open(study, predictions)
     methods = _default_methods(study) if consensus is None else parse_methods(consensus)
+    study = prepare(study, methods)
     options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,

@@ -106,8 +106,10 @@ def find_outliers(parts: Sequence[LabelScores], seed: int = 0) -> tuple[str, ...
     between = np.stack([case_distances([d for d in of_case if d is not None])[1] for of_case in distances])
     own = np.arange(len(names))
     between[:, own, own] = np.where(np.isnan(between).all(axis=-1), np.nan, 0.0)
-    p_values = rater_outlier_test(between, [tallies.subjects[case] for case in tallies], seed=seed).p_value
-    return tuple(name for name, p in zip(names, p_values.tolist(), strict=True) if p <= ALPHA)
+    test = rater_outlier_test(between, [tallies.subjects[case] for case in tallies], seed=seed)
+    if test.no_majority(ALPHA):
+        return ()
+    return tuple(name for name, p in zip(names, test.p_value.tolist(), strict=True) if p <= ALPHA)
 
 
 @dataclass(frozen=True)

@@ -327,7 +327,8 @@ def decides_labels(method: str) -> bool:
 
 def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:
     """The map of what a consensus of one label marks."""
-    return readings.map_of(result, np.asarray(result.hard), everywhere=everywhere).astype(bool)
+    hard = result.hard if np.ma.isMaskedArray(result.hard) else np.asarray(result.hard)
+    return readings.map_of(result, hard, everywhere=everywhere).astype(bool)
 
 
 def are_shares(values: Array | LazyArray) -> bool:

@@ -394,13 +394,16 @@ def find_human_range(
 ) -> HumanRange:
     """Compare raters and algorithms against the same, without the cases, by position, that are excluded."""
     cases, tallies = list(part.tallies), part.tallies
-    scores = np.array([[part.mean_score(c, r, against, statistic, r.name) for r in raters] for c in cases], np.float64)
+    own = [[part.mean_score(c, r, against, statistic, r.name) for r in raters] for c in cases]
+    scores = np.array(own, np.float64)
     scores[excluded] = np.nan
     sign = 1 if direction(statistic) == "higher" else -1
     means = mean_intervals(subject_values(tallies, scores))
     differences = {}
     for algorithm in part.algorithms:
-        better = np.array([[_difference(part, c, algorithm, r, against, statistic) for r in raters] for c in cases])
+        theirs = [[part.mean_score(c, algorithm, against, statistic, r.name) for r in raters] for c in cases]
+        pairs = [zip(*scores_of_case, strict=True) for scores_of_case in zip(theirs, own, strict=True)]
+        better = np.array([[_difference(*pair, statistic) for pair in of_case] for of_case in pairs])
         better[excluded] = np.nan
         by_subject = subject_values(tallies, better * sign)
         intervals = mean_intervals(by_subject, level=settings.level)
@@ -408,11 +411,9 @@ def find_human_range(
     return HumanRange(statistic, against, {r.name: m.value for r, m in zip(raters, means, strict=True)}, differences)
 
 
-def _difference(
-    part: LabelScores, case: str, algorithm: Column, rater: Column, against: str, statistic: str
-) -> float:  # fmt: skip
+def _difference(algorithm: float, rater: float, statistic: str) -> float:
     """An algorithm minus a rater. An empty mask against an empty reference scores best; undefined where both do."""
-    pair = [part.mean_score(case, who, against, statistic, rater.name) for who in (algorithm, rater)]
+    pair = (algorithm, rater)
     perfect = [code(value) in PERFECT for value in pair]
     top = best_value(statistic)
     if all(perfect) or top is None:

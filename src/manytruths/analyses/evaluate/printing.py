@@ -27,6 +27,7 @@ from ...evaluation.ranking.scores import direction, is_distance
 from ...io.result_tables import Row, Table
 from ...study import Study
 from ...study.problems import find_unknown_cases
+from ..many import absence_notes
 from ..printing import grid, with_interval
 from .case_scores import EVERYBODY, NAMES
 from .grading import graded_grids
@@ -94,10 +95,7 @@ def _absences(study: Study, plan: EvaluatePlan) -> Iterator[str]:
     if others:
         names = few(list(map(str, others)), 3)
         yield f"predictions of {counted(len(others), 'case')} that no rater marked are not used ({names})"
-    for rater in study.rater_names:
-        cases = [case.name for case in study if rater not in {column.name for column in case.masks}]
-        if cases:
-            yield f"rater {rater} has no mask of {_listed(cases, len(study))}"
+    yield from absence_notes(study)
 
 
 def _listed(cases: Sequence[str], of: int | None = None) -> str:

@@ -16,6 +16,7 @@ from ...core.errors import CallError, InputError, few
 from ...io.result_tables import PlainTable
 from ...io.results import replacing, write_summary, written_files
 from ...study import Progress, Study
+from ...study.consensus import prepare
 from ...study.grids import is_resampled
 from ..result import Tables, need_pixels, open_study
 from ..tables import marked_rows
@@ -141,9 +142,9 @@ def export(
     folder = Path(to)
     if format not in _WRITERS:
         check_consensus(consensus)
-        images = None if series is None else Path(series)
+        images, opened = None if series is None else Path(series), _open(study, format, consensus)
         return export_annotations(
-            _open(study, format), format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
+            opened, format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
         )  # fmt: skip
     options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
     if format == "nnunet" and disputed == "soft":
@@ -153,13 +154,15 @@ def export(
         )
     if format == "nnunet":
         folder = _numbered_folder(folder, id, name)
-    return _export_training_set(_open(study, format), format, folder, options, opening_errors, jobs, progress)
+    return _export_training_set(
+        _open(study, format, consensus), format, folder, options, opening_errors, jobs, progress
+    )
 
 
-def _open(study: Study | str | Path, format: str) -> Study:
+def _open(study: Study | str | Path, format: str, consensus: str) -> Study:
     opened = open_study(study)
     need_pixels(opened, f"export {format}")
-    return opened
+    return prepare(opened, [consensus])
 
 
 def _numbered_folder(parent: Path, number: int, name: str) -> Path:

@@ -124,8 +124,9 @@ class Targets:
     def hard(self, consensus: Consensus) -> Codes:
         """The labels of a consensus; pixels that nobody rated get the label to ignore."""
         values, _ = self.readings.paint(consensus)
-        codes = values != 0 if self.reading.case.options.foreground else self.numbering.codes(values)
-        return self._with_ignored(codes.astype(np.uint8), self.rated)
+        data, hidden = np.ma.getdata(values), np.ma.getmaskarray(values)
+        codes = data != 0 if self.reading.case.options.foreground else self.numbering.codes(data)
+        return self._with_ignored(codes.astype(np.uint8), self.rated & ~hidden)
 
     def soft(self, consensus: Consensus) -> Iterator[Soft]:
         """How likely each pixel is marked; of several labels, how likely it is each of them, background first."""

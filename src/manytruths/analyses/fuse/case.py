@@ -18,6 +18,7 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
+from ...core.labels import VOID
 from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Note, Undefined, code, code_of, or_undefined
@@ -29,6 +30,7 @@ from ...io import Location, safe_name, write_map, write_picture
 from ...io.files import suffix_of
 from ...io.results import fingerprint, link_or_copy, load_checkpoint, save_checkpoint
 from ...study import Case
+from ...study.adjudicated import METHOD
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
@@ -250,7 +252,8 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     elsewhere = (*PATHS, "exclude", "exclude_rater", "session", "primary", "margin", "trained_on")
     options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     asked = (plan.methods, plan.options, plan.pictures, plan.distances, plan.lesions)
-    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled)
+    decisions = repr(case.decisions) if METHOD in plan.methods else ""
+    settings = (manytruths.__version__, KEPT_FORMAT, *asked, options, who, pooled, decisions)
     content = [reading.grid, reading.region, *reading.masks.values(), *reading.references.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
@@ -300,7 +303,7 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
     reading = made.reading
     for method, (hard, chance) in made.maps.items():
         exact, soft, *shown = map_files(reading.case, plan, method)
-        write_map(exact, hard, reading.grid)
+        write_map(exact, np.ma.getdata(hard), reading.grid)
         write_map(soft, chance, reading.grid)
         if shown:
             # of several labels, how sure background is is nothing to show
@@ -358,10 +361,12 @@ def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tupl
         return []
     if table.labels.several:
         return []  # they judge a mark against its probability
+    took_part = (table.patterns[:, list(table.raters)] != VOID).any(axis=0).tolist()
+    why = ["rates_unknown" if part else "absent" for part in took_part]
     return [
-        (method, rater, name, or_undefined(value, "rates_unknown"))
+        (method, rater, name, or_undefined(value, reason))
         for name, measure in SOFT.items()
-        for rater, value in zip(table.rater_names, measure(table, estimated).tolist(), strict=True)
+        for rater, value, reason in zip(table.rater_names, measure(table, estimated).tolist(), why, strict=True)
     ]
 
 

@@ -50,7 +50,8 @@ from ...io.result_tables import PlainTable, Row, Table
 from ...raters import rater_dependence, rater_performance
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
-from ...study.consensus import default_methods
+from ...study.adjudicated import METHOD, find_logs
+from ...study.consensus import default_methods, prepare
 from ...study.crew import is_large_case
 from ...study.outlines import NOT_THERE
 from ..agree.case import image_notes, large_notes
@@ -361,6 +362,7 @@ def fuse(
     settings = Settings(seed=seed, jobs=jobs)
     study = open_study(study)
     methods = parse_methods(default_methods(study) if consensus is None else consensus, smoothing=smoothing)
+    study = prepare(study, methods)
     with results_folder(out, "fuse", jobs=jobs, goes_on=True, keeps=True) as folder:
         earlier = None if out is None else Path(out) / "fuse"
         measures = {"distances": distances, "tolerance": tolerance, "lesions": lesions, "large_maps": large_maps}
@@ -417,7 +419,8 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     more = [table for table in (left_out, scores) if table.rows]
     tables = Tables([performance, differences, complexity, *more, convergence])
     notes = (*session_notes(study), *_absences(study, tallies, performance), *moved.notes,
-             *_tied_votes(tallies, plan.methods), *_notes(cases, groups), *_unjudged_notes(tallies),
+             *_own_marks(study, plan.methods), *_tied_votes(tallies, plan.methods), *_notes(cases, groups),
+             *_unjudged_notes(tallies),
              *large_notes({name: case.left_out for name, case in cases.items()}))  # fmt: skip
     notes = (*notes, *tallied_notes(study, NEED_PIXELS))
     lacking = [f"case {n}: pictures without its image: {c.without_image}" for n, c in cases.items() if c.without_image]
@@ -815,6 +818,21 @@ def _rated(tally: Tally, rater: str) -> bool:
     return bool(((column != VOID) & (tally.counts > 0)).any())
 
 
+def _own_marks(study: Study, methods: Sequence[str]) -> Iterator[str]:
+    """That raters are part of what they are compared with, which an adjudication hides better than a vote."""
+    if METHOD not in methods:
+        return
+    text = (
+        "adjudicated: it is made of the raters' own marks, so that the numbers of raters against it favour those whose "
+        "outlines were taken"
+    )
+    raters = {name.casefold() for name in study.rater_names}
+    names = {entry.adjudicator for log in find_logs(study) for entry in log.entries}
+    too = sorted(name for name in names if name.casefold() in raters)
+    text += f"; {', '.join(too)} {'is a rater' if len(too) == 1 else 'are raters'}, too" if too else ""
+    yield Note("own_marks", text)
+
+
 def _tied_votes(tallies: Tallies, methods: Sequence[str]) -> Iterator[str]:
     """With an even number of raters, half of them are enough for vote:0.5."""
     panels = {len(tally.raters) for tally in tallies.values()}
@@ -833,9 +851,7 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
     applies: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, case in cases.items():
         for convergence in case.convergence:
-            notes = [f"ended: {convergence.ended}"] if convergence.ended in ("stopped", "vanished") else []
-            notes += [note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE]
-            for note in notes:
+            for note in (note for note in convergence.notes if code_of(note) not in SAID_OTHERWISE):
                 methods, names = applies.setdefault(note, ({}, {}))
                 methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...charts.complexity import GROUP_NAMES, complexity_plane, histograms
@@ -91,7 +91,8 @@ def _regions(result: Fusion) -> Any:
 
 def _performance(result: Fusion) -> Any:
     means = [r for r in result.performance.all("iou", "mean") if not r.group and r.label in ("", MACRO)]
-    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r)] for r in means]
+    found = _performance_rows(result)
+    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r, found)] for r in means]
     header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy"]
     if all(row[-1] == number(None) for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
@@ -99,16 +100,22 @@ def _performance(result: Fusion) -> Any:
     return grid(title, header, rows)
 
 
-def _cells(result: Fusion, row: Row) -> list[str]:
-    def find(statistic: str, scope: str = "mean") -> Row | None:
-        found = result.performance.all(statistic, scope)
-        return next((r for r in found if r.extra == row.extra and not r.group and r.label == row.label), None)
+def _performance_rows(result: Fusion) -> dict[tuple[object, ...], Row]:
+    """The rows that are not of groups, by what they are about."""
+    chosen = [("iou", "std"), *((statistic, "mean") for statistic in ("sensitivity", "specificity", "accuracy"))]
+    rows = (row for each in chosen for row in reversed(result.performance.all(*each)) if not row.group)
+    return {(row.statistic, *row.extra, row.label): row for row in rows}
+
+
+def _cells(result: Fusion, row: Row, found: Mapping[tuple[object, ...], Row]) -> list[str]:
+    def find(statistic: str) -> Row | None:
+        return found.get((statistic, *row.extra, row.label))
 
     def value(statistic: str) -> str:
         mean = find(statistic)
         return _with_n(result, number(mean.value if mean else None), mean)
 
-    std = find("iou", "std")
+    std = found.get(("iou", *row.extra, row.label))
     iou = f"{number(row.value)} ± {number(std.value if std else None)}"
     return [_with_n(result, iou, row), *map(value, ("sensitivity", "specificity", "accuracy"))]
 

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
 from ...claims.numbers import has_interval
 from ...claims.sentences import counted, number
+from ...claims.sessions import session_notes
 from ...claims.sharing import tallied_notes
 from ...core.errors import CallError, StudyError
 from ...core.runs import TooManyRuns
 from ...core.tally import Tallies, Tally, pool
-from ...core.undefined import or_undefined, reason
+from ...core.undefined import Note, or_undefined, reason
 from ...inference.intervals import too_few_subjects
 from ...io.result_tables import Row, Table
 from ...lesions.marks import TooManyLesions
@@ -37,6 +38,7 @@ from ...study import Case, Progress, Study
 from ...study.case import NO_PIXELS
 from ..agree.case import large_notes
 from ..agree.references import size_unit
+from ..many import absence_notes
 from ..printing import grid, print_parts, with_count, with_interval
 from ..result import Result, Tables, console_or_stdout, summary_of
 from ..tables import Series, Settings, mark_resampled, pooled_rows, region_of, subject_word, summarise
@@ -241,7 +243,8 @@ def mask_reliability(
     moved = mark_resampled(study, tables)
     result = MaskReliability(tallies, lesions, settings, Tables(tables), (), given, pixel, subject, rule)
     large = {} if study.tallied else dict.fromkeys((name for name in cases if name not in by_case), "lesions")
-    notes = (*moved.notes, *_notes(result), *tallied_notes(study, ["lesions"]), *large_notes(large))
+    about = (*session_notes(study), *_absences(study))
+    notes = (*moved.notes, *about, *_notes(result), *tallied_notes(study, ["lesions"]), *large_notes(large))
     return replace(result, notes=notes)
 
 
@@ -386,6 +389,21 @@ def lesion_table(lesions: LesionRatings, tallies: Tallies, *, named: bool = True
     return table
 
 
+CONNECTED = (
+    "a lesion is what is connected in the marks of all raters together: agree, which matches their outlines, can count "
+    "more lesions (--lesion-items matched counts as agree does)"
+)
+"""What lesions are, unless they are matched."""
+
+
+def _absences(study: Study) -> Iterator[Note]:
+    """Raters without a mask of some cases, and what their numbers are then."""
+    notes = list(absence_notes(study))
+    yield from notes
+    if notes:
+        yield Note("absent_rater", "numbers of a rater are over that rater's own cases, so that they give no order")
+
+
 def _notes(result: MaskReliability) -> Iterator[str]:
     tallies, lesions, given = result.tallies, result.lesions, result.assumptions
     few = too_few_subjects(len(tallies.by_subject()))
@@ -414,9 +432,12 @@ def _notes(result: MaskReliability) -> Iterator[str]:
             f"lesions are matched ({result.rule}): two outlines of one lesion that match less count as two lesions, "
             "each missed by one of the two raters"
         )
+    elif len(lesions):
+        yield CONNECTED
     if lesions.bridged:
+        are = "is" if lesions.bridged == 1 else "are"
         yield (
-            f"{lesions.bridged} of {len(lesions)} lesions are bridged: one rater drew a single piece where another "
+            f"{lesions.bridged} of {len(lesions)} lesions {are} bridged: one rater drew a single piece where another "
             "drew several; each counts as one lesion, found by every rater who drew a part of it"
         )
     if lesions.specks:

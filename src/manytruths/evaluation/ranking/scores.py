@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -138,11 +139,13 @@ def _find_direction(metric: str, given: Mapping[str, str]) -> Direction | None:
     raise CallError(f"the direction of {metric!r} is 'higher' or 'lower'; got {way!r}")
 
 
+@lru_cache(maxsize=1024)
 def normalise_name(name: str) -> str:
     """A name as it is compared: ``Surface-Dice`` is ``surface_dice``."""
     return re.sub(r"[-\s_]+", "_", name.strip().casefold())
 
 
+@lru_cache(maxsize=1024)
 def metric_name(name: str) -> str:
     """As names are compared: in small letters, without what stands in brackets."""
     return normalise_name(re.sub(r"\s*\[.*\]$", "", name.strip()))

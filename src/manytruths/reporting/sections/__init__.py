@@ -11,6 +11,7 @@ __all__ = ["make_sections"]
 def make_sections(findings: Findings) -> list[Section]:
     """Make every section that has content, in the order of the page."""
     from . import (
+        adjudication,
         agreement,
         algorithms,
         cases,
@@ -26,7 +27,18 @@ def make_sections(findings: Findings) -> list[Section]:
     )
 
     interval = findings.interval_name
-    before = (summary, agreement, raters, groups, lesions, sizes, cases, reference_standard, given_reference)
+    before = (
+        summary,
+        agreement,
+        raters,
+        groups,
+        lesions,
+        sizes,
+        cases,
+        reference_standard,
+        adjudication,
+        given_reference,
+    )
     modules = (*before, complexity, algorithms, computation)
     sections = (module.section(findings) for module in modules)
     spelled = [spell_section(section, interval) for section in sections if section is not None]

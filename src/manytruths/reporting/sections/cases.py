@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -365,14 +365,20 @@ def _presence_sentence(findings: Findings) -> Sentence:
         return (f"{who} are absent from some cases, each from {span} of {len(study)}; votes and pairs are of fewer "
                 "raters there.",)  # fmt: skip
     parts: list[Sentence] = [
-        (rater_cell(findings, rater), f" is absent from {spell_count(len(gaps), 'case')}")
+        (rater_cell(findings, rater), f" is absent from {spell_count(len(gaps), 'case')}", _also(judged.get(rater, ())))
         for rater, gaps in absent.items()
     ]
     parts += [
         (rater_cell(findings, rater), f" found {spell_count(len(gone), 'case')} not evaluable")
         for rater, gone in judged.items()
+        if rater not in absent
     ]
     return (*join_parts(parts), "; votes and pairs are of fewer raters there.")
+
+
+def _also(not_evaluable: Sequence[str]) -> str:
+    """What is said beside the cases from which the same rater is absent."""
+    return f" and found {number_word(len(not_evaluable))} not evaluable" if not_evaluable else ""
 
 
 def _absent_cases(findings: Findings, rater: str) -> list[str]:

@@ -14,12 +14,15 @@ from ...analyses.evaluate.interchangeability import InterchangeabilityResult
 from ...analyses.evaluate.mask_scores import MEAN
 from ...analyses.rank.rank import RankResult
 from ...analyses.tables import region_of
+from ...claims.adjudication import CHOICES, QUALITY
+from ...claims.adjudication import METHODS as ADJUDICATED
 from ...claims.agreement import COUNTED_REGIONS, level_words
 from ...claims.agreement import VERDICTS as VERDICTS_OF_ALPHA
 from ...claims.groups import unclaimed_means
 from ...claims.lesions import IDS as LESIONS
 from ...claims.lesions import rule_words
 from ...claims.masks import IDS as MASKS
+from ...claims.masks import count_as_is
 from ...claims.numbers import has_interval, is_defined, telling_digits
 from ...claims.readings import NOT_EVALUABLE
 from ...claims.sentences import (
@@ -394,6 +397,9 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
     if methods:
         start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
         yield f"{start} made case by case: {join_names(methods, len(methods))}."
+    if findings.adjudicated is not None:
+        claims = findings.adjudicated.claims.of(*ADJUDICATED).made
+        yield from (plain_text(spell_intervals(claim.result, findings.interval_name)) for claim in claims)
     if _several(findings):
         yield from _label_votes({estimator(method)[0].name for method in findings.fusion.methods})
     if "complexity.esm" in used_formulas(findings):
@@ -586,6 +592,7 @@ def results_text(findings: Findings) -> str:
         _results(findings, "sizes.repeatability", "sizes.cut_by_border"),
         _results(findings, "distances.between", "distances.labels"),
         _standard_results(findings),
+        _results(findings, CHOICES.id, *QUALITY),
         _results(findings, *GIVEN),
         _results(findings, "algorithms.copy", "algorithms.distance", *VERDICTS, "algorithms.failures"),
         _area_results(findings),
@@ -622,7 +629,7 @@ def _mask_results(findings: Findings) -> Iterator[Sentence]:
         left = len(claims) - MOST_MASKS
         are = "is one" if left == 1 else f"are {number_word(left)}"
         more = f"There {are} more in agree/masks.csv. " if left > 0 else ""
-        yield (f"{more}All numbers count these masks as they are.",)
+        yield (f"{more}{count_as_is(findings.agreement.suspicions)}.",)
 
 
 def _repeat_results(findings: Findings) -> Iterator[Sentence]:

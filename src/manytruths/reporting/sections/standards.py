@@ -28,6 +28,8 @@ METHOD_HELP = {
     "simple": "takes a weighted vote, and drops raters who do not fit it, step by step",
     "plurality": "gives each pixel the label that most raters gave it",
     "lesions": "keeps the lesions that enough raters found, and draws each as those who found it voted",
+    "adjudicated": "is the base that the rule of the adjudication names, with what adjudicators chose or drew for each "
+    "dispute that they settled; it is made of the raters' own marks",
     "lsml": "STAPLE with a smooth outline",
     "lsmlp": "STAPLE with an outline as detailed as the raters' outlines",
 }
@@ -159,6 +161,7 @@ def cite_method(findings: Findings, method: str, item: str) -> str:
         "simple": f"SIMPLE{cite('Langerak 2010')} (α = {options.get('alpha', 1.5):g})",
         "lesions": f"a vote on lesions (kept if found by a share of at least {threshold} of the raters, and drawn as "
         "at least half of those who found them did)",
+        "adjudicated": "the adjudicated reference standard",
         "lsml": f"the level set LSML{cite('Li 2011')} (λ = {length:g})",
         "lsmlp": f"the level set LSMLP, a variant of a published one{cite('Li 2011')} (λ = {length:g})",
     }

@@ -9,7 +9,7 @@ from statistics import median
 from ...analyses.agree.tables import labels_left_out
 from ...analyses.tables import region_of
 from ...claims.agreement import VERDICTS
-from ...claims.masks import IDS, KINDS
+from ...claims.masks import IDS, KINDS, count_as_is
 from ...claims.numbers import TableIndex, has_interval, is_defined, telling_digits
 from ...claims.raters import COMPARISONS, size_ratio
 from ...claims.readings import NOT_EVALUABLE
@@ -94,8 +94,9 @@ def _broken_masks(findings: Findings) -> Iterator[Sentence]:
         left = len(said) - MOST_NAMED
         are = "is one" if left == 1 else f"are {number_word(left)}"
         more = f"There {are} more: see agree/masks.csv. " if left > 0 else ""
-        yield (f"{more}All numbers count these masks as they are: correct them, or leave them out, and make the report "
-               "again.",)  # fmt: skip
+        counted = count_as_is(findings.agreement.suspicions)
+        them = "it" if "this mask" in counted else "them"
+        yield (f"{more}{counted}: correct {them}, or leave {them} out, and make the report again.",)
 
 
 def _who_marked_what(findings: Findings) -> str:

@@ -1,0 +1,79 @@
+// Decisions on their way. Each is kept in the browser before it is sent, one after another, until the answer says that it
+// is saved: a decision sent twice has the same uuid and counts once.
+
+const WAIT_FIRST = 1000;
+const WAIT_MOST = 8000;
+
+export class Outbox {
+  // `tell` gets {kind, waiting, error}: idle, sending, saved, unreachable, not_saved, token or refused.
+  constructor(backend, memory, tell) {
+    Object.assign(this, { backend, memory, tell, waiting: memory.read("waiting", []), hopes: new Map(), wait: WAIT_FIRST, busy: false });
+  }
+
+  get unsent() {
+    return this.waiting.length;
+  }
+
+  // The answer, when it came; an error where the server refused the call for good.
+  post(path, body, about = {}) {
+    const answer = new Promise((resolve, reject) => this.hopes.set(body.uuid, { resolve, reject }));
+    this.waiting.push({ path, body, about });
+    this.keep();
+    this.tell({ kind: "sending", waiting: this.unsent });
+    this.send();
+    return answer;
+  }
+
+  keep() {
+    if (this.unsent) this.memory.write("waiting", this.waiting);
+    else this.memory.forget("waiting");
+  }
+
+  retry() {
+    clearTimeout(this.timer);
+    this.send();
+  }
+
+  async send() {
+    if (this.busy) return;
+    this.busy = true;
+    while (this.unsent) {
+      const { path, body, about } = this.waiting[0];
+      let answer;
+      try {
+        answer = await this.backend.post(path, body);
+      } catch (error) {
+        if (this.settle(error, body, about)) continue;
+        break;
+      }
+      this.drop(body.uuid);
+      this.wait = WAIT_FIRST;
+      this.tell({ kind: "saved", waiting: this.unsent, answer, about });
+      this.hopes.get(body.uuid)?.resolve(answer);
+      this.hopes.delete(body.uuid);
+    }
+    this.busy = false;
+  }
+
+  drop(uuid) {
+    this.waiting = this.waiting.filter((call) => call.body.uuid !== uuid);
+    this.keep();
+  }
+
+  // True where the next call can be sent.
+  settle(error, body, about) {
+    const later = error.status === 0 || error.status >= 500 || error.status === 429;
+    if (later || error.status === 401) {
+      const kind = error.status === 401 ? "token" : error.status === 0 ? "unreachable" : "not_saved";
+      this.tell({ kind, waiting: this.unsent, error });
+      if (later) this.timer = setTimeout(() => this.send(), this.wait);
+      this.wait = Math.min(this.wait * 1.6, WAIT_MOST);
+      return false;
+    }
+    this.drop(body.uuid);
+    this.tell({ kind: "refused", waiting: this.unsent, error, body, about });
+    this.hopes.get(body.uuid)?.reject(error);
+    this.hopes.delete(body.uuid);
+    return true;
+  }
+}

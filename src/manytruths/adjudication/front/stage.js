@@ -1,0 +1,240 @@
+// The stage: panes in a layout, and the one camera that all of them follow.
+import { windowOf } from "./blocks.js";
+import { pageNode } from "./nodes.js";
+import { Pane } from "./pane.js";
+import { say } from "./words.js";
+
+const MOST_ZOOM = 48;
+const FIRST_SIDE = 200;
+const LAYOUTS = ["planes", "one", "series"];
+
+export class Stage {
+  constructor(root) {
+    this.root = root;
+    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, window: null, own: {} };
+    this.layout = "planes";
+    this.panes = [];
+    new ResizeObserver(() => this.request()).observe(root);
+  }
+
+  // Layouts that differ for what there is to see.
+  get layouts() {
+    const { item, blocks } = this.scene;
+    return LAYOUTS.filter((name) => name === "one" || (name === "planes" ? item.volume : blocks.length > 1));
+  }
+
+  show(item, blocks, overview) {
+    const { camera, window: chosen } = this.scene;
+    const sides = item.spacing ?? [1, 1, 1];
+    this.scene = {
+      ...this.scene, item, blocks, overview, sides, planes: item.planes, point: [...item.centre], marks: [],
+      camera: { centre: item.centre.map((at) => at + 0.5), zoom: camera.zoom || this.firstZoom(item, sides) },
+      window: chosen, ruler: null, brush: null, polygon: null, cursor: null, bare: false,
+    };
+    this.arrange();
+    this.keepInside();
+  }
+
+  // Little is shown beside the block, and it stands in the middle where all of it is seen.
+  keepInside() {
+    const { scene, main } = this;
+    main.measure();
+    for (const [axis, size] of [[main.plane.columns, main.width], [main.plane.rows, main.height]]) {
+      const half = size / (2 * scene.camera.zoom * scene.sides[axis]);
+      const most = scene.item.shape[axis];
+      const least = Math.min(0.8 * half, most / 2);
+      scene.camera.centre[axis] = 2 * half >= most ? most / 2 : Math.min(Math.max(scene.camera.centre[axis], least), most - least);
+    }
+  }
+
+  // At first so much around the cross as gives an idea of the place, the same for all sizes of lesions.
+  firstZoom(item, sides) {
+    const { rows, columns } = item.planes[0];
+    const { clientWidth, clientHeight } = this.root;
+    const share = item.volume ? 0.62 : 1;
+    const side = Math.min(FIRST_SIDE, Math.max(item.shape[rows], item.shape[columns]));
+    return (0.92 * Math.min(clientWidth * share, clientHeight)) / (side * Math.min(sides[rows], sides[columns]));
+  }
+
+  arrange() {
+    const { layouts } = this;
+    if (!layouts.includes(this.layout)) this.layout = layouts[0];
+    const { planes, blocks } = this.scene;
+    const shown = { one: [[0, 0]], planes: [[0, 0], [1, 0], [2, 0]], series: blocks.map((_, series) => [0, series]) }[this.layout];
+    const key = `${this.layout} ${shown.length}`;
+    if (this.root.dataset.panes !== key) {
+      this.root.dataset.panes = key;
+      this.root.dataset.layout = this.layout;
+      this.panes = shown.map((_, number) => this.makePane(number));
+      this.root.replaceChildren(...this.panes.map((pane) => pane.holder));
+    }
+    shown.forEach(([plane, series], number) => {
+      const pane = this.panes[number];
+      pane.set({ plane: planes[plane], series, factor: 1, main: number === 0 });
+      const name = this.layout === "series" ? this.scene.item.series[series] : this.layout === "planes" ? say(`plane.${planes[plane].name}`) : "";
+      pane.name.textContent = name ?? "";
+    });
+    this.scene.panes = shown.length;
+    this.request();
+  }
+
+  makePane(number) {
+    const canvas = pageNode("canvas", { class: "pane-picture", ...(number ? {} : { tabindex: 0, role: "img" }) });
+    const pane = new Pane(canvas);
+    pane.name = pageNode("span", { class: "pane-name" });
+    pane.place = pageNode("span", { class: "pane-place" });
+    pane.holder = pageNode("div", { class: number ? "pane" : "pane main-pane" }, canvas, pane.name, pane.place);
+    this.watch?.(pane);
+    return pane;
+  }
+
+  get main() {
+    return this.panes[0];
+  }
+
+  change(parts) {
+    Object.assign(this.scene, parts);
+    this.request();
+  }
+
+  request() {
+    this.requested ||= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.requested);
+    this.requested = 0;
+    if (!this.scene.item) return;
+    for (const pane of this.panes) pane.measure();
+    const [main, ...others] = this.panes;
+    const least = (pane) => Math.min(pane.width, pane.height);
+    for (const pane of others) pane.factor = this.layout === "planes" ? Math.max(0.3, least(pane) / Math.max(1, least(main))) : 1;
+    for (const pane of this.panes) {
+      pane.draw(this.scene);
+      pane.place.textContent = this.placeWords(pane);
+    }
+  }
+
+  placeWords(pane) {
+    const { item, blocks } = this.scene;
+    const parts = [];
+    const slices = item.full[pane.plane.across];
+    if (slices > 1) parts.push(say("stage.slice", { at: pane.slice(this.scene) + item.view[pane.plane.across][0] + 1, of: slices }));
+    const block = blocks[pane.series];
+    if (block && (pane.main || this.layout === "series") && (block.windows.length || this.scene.own[this.scene.item.series[pane.series]])) {
+      const { low, high } = this.windowOf(pane.series);
+      parts.push(say("stage.window", { level: roundFor((low + high) / 2, high - low), width: roundFor(high - low, high - low) }));
+    }
+    return parts.join("\n");
+  }
+
+  // --- moving
+
+  zoomBy(factor, pane = this.main, x = pane.width / 2, y = pane.height / 2) {
+    const { scene } = this;
+    const before = pane.toBlock(scene, x, y);
+    const sides = scene.sides.filter((side) => side > 0);
+    const least = (0.5 * Math.min(this.main.width, this.main.height)) / Math.max(...scene.item.shape.map((size, axis) => size * scene.sides[axis]));
+    scene.camera.zoom = Math.min(Math.max(scene.camera.zoom * factor, least), Math.max(least, MOST_ZOOM / Math.min(...sides)));
+    const after = pane.toBlock(scene, x, y);
+    this.moveTo(pane.plane, before.column - after.column, before.row - after.row);
+  }
+
+  panBy(pane, right, down) {
+    const { across, down: below } = pane.placing(this.scene);
+    this.moveTo(pane.plane, -right / across, -down / below);
+  }
+
+  // The middle of the stage stays on the block.
+  moveTo(plane, columns, rows) {
+    const { centre } = this.scene.camera;
+    const { shape } = this.scene.item;
+    for (const [axis, by] of [[plane.columns, columns], [plane.rows, rows]]) centre[axis] = Math.min(Math.max(centre[axis] + by, 0), shape[axis]);
+    this.request();
+  }
+
+  fit() {
+    const { scene, main } = this;
+    const { rows, columns } = main.plane;
+    const { shape } = scene.item;
+    const sizes = [main.width / (shape[columns] * scene.sides[columns]), main.height / (shape[rows] * scene.sides[rows])];
+    scene.camera.zoom = 0.96 * Math.min(...sizes);
+    for (const axis of [rows, columns]) scene.camera.centre[axis] = shape[axis] / 2;
+    this.request();
+  }
+
+  // Back to the cross, so that a box of the block is seen whole.
+  reveal(box) {
+    const { scene, main } = this;
+    main.measure();
+    const { rows, columns } = main.plane;
+    const room = (axis, size) => (0.72 * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis]);
+    scene.camera.zoom = Math.min(scene.camera.zoom, room(columns, main.width), room(rows, main.height));
+    scene.camera.centre = box.map(([start, stop]) => (start + stop) / 2);
+    this.keepInside();
+    this.request();
+  }
+
+  sliceBy(steps, pane = this.main) {
+    const { across } = pane.plane;
+    this.setSlice(across, this.scene.point[across] + (pane.plane.flipSlices ? -steps : steps));
+  }
+
+  setSlice(axis, at) {
+    const { shape } = this.scene.item;
+    this.scene.point[axis] = Math.min(Math.max(Math.round(at), 0), shape[axis] - 1);
+    this.request();
+  }
+
+  // The planes of the other panes go through a point.
+  pointAt(pane, { column, row }) {
+    this.setSlice(pane.plane.columns, Math.floor(column));
+    this.setSlice(pane.plane.rows, Math.floor(row));
+  }
+
+  nextLayout() {
+    const { layouts } = this;
+    this.layout = layouts[(layouts.indexOf(this.layout) + 1) % layouts.length];
+    this.arrange();
+    return this.layout;
+  }
+
+  // --- windows
+
+  get windowNames() {
+    return this.scene.blocks?.[0]?.windows.map(({ name }) => name) ?? [];
+  }
+
+  // Of a series: the one that was dragged for it, or the one that was chosen for all.
+  windowOf(series) {
+    return windowOf(this.scene.blocks[series], this.scene.own[this.scene.item.series[series]] ?? this.scene.window);
+  }
+
+  chooseWindow(name) {
+    this.change({ window: { name }, own: {} });
+  }
+
+  nextWindow() {
+    const { windowNames: names } = this;
+    if (!names.length) return null;
+    const now = names.indexOf(this.windowOf(0).name);
+    this.chooseWindow(names[(now + 1) % names.length]);
+    return names[(now + 1) % names.length];
+  }
+
+  // To the right wider, downwards darker.
+  dragWindow(right, down, series = 0) {
+    const block = this.scene.blocks[series];
+    if (!block) return;
+    const { low, high } = this.windowOf(series);
+    const whole = block.windows.reduce((most, each) => Math.max(most, each.high - each.low), 0) || 255;
+    const width = Math.max((high - low) * Math.exp(right / 200), whole / 1000);
+    const level = (low + high) / 2 + (down / 400) * Math.max(high - low, whole / 50);
+    const own = { name: null, low: level - width / 2, high: level + width / 2 };
+    this.change({ own: { ...this.scene.own, [this.scene.item.series[series]]: own } });
+  }
+}
+
+function roundFor(value, span) {
+  return Number(value.toFixed(span > 20 ? 0 : span > 2 ? 1 : 3));
+}

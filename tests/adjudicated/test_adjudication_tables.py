@@ -1,0 +1,337 @@
+"""What is said of an adjudication: decisions, agreement of adjudicators, controls, claims, and the report's section."""
+
+import csv
+import shutil
+
+import numpy as np
+import pytest
+from tests.adjudicated.logs import adjudicate, append, disputes_of, session, square, three_readers, write_study
+
+import manytruths as mt
+from manytruths import CallError, InputError
+from manytruths.claims.sentences import plain_text
+from manytruths.inference.quantiles import proportion_interval
+from manytruths.io import read_mask
+from manytruths.io.decision_log import DecisionLog, log_name, read_logs
+from manytruths.reporting.sections.paper_texts import methods_text, results_text
+from manytruths.study.adjudicated import study_digest
+from manytruths.study.disputes import DisputeRule
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Two adjudicators, one of them a rater, with first looks, controls, repeats and a finished log."""
+    folder = tmp_path_factory.mktemp("many")
+    rng, cases = np.random.default_rng(2), {}
+    y, x = np.indices((96, 96))
+    for number in range(6):
+        centres, sizes, by_rater = rng.uniform(16, 80, (3, 2)), rng.uniform(5, 9, 3), {}
+        for rater in ("anna", "ben", "clara", "dora"):
+            mask = np.zeros((96, 96), np.uint8)
+            for centre, size in zip(centres, sizes, strict=True):
+                if rng.random() < 0.7:
+                    top, left = centre + rng.normal(0, 1, 2)
+                    mask[np.hypot(y - top, x - left) < size * rng.uniform(0.8, 1.2)] = 1
+            by_rater[rater] = mask
+        cases[f"p{number}"] = by_rater
+    study = mt.Study.open(write_study(folder / "m", cases), decisions=str(folder / "log"))
+    count = iter(range(1000))
+
+    def decide(dispute):
+        kind = next(count) % 5
+        return ["union", "none", f"rater:{dispute.found_by[0]}", "not_evaluable", "intersection"][kind]
+
+    chosen = {}
+    session(folder / "log", study, decide=lambda d: chosen.setdefault(d.key, decide(d)), controls=8, wrong=2, repeats=4,
+            changed=1, finish=True)  # fmt: skip
+    different = iter(range(1000))
+    session(
+        folder / "log", study, name="anna", controls=2, wrong=0, repeats=0, purpose="double",
+        decide=lambda d: "drawn" if next(different) % 4 == 3 else chosen[d.key],
+    )  # fmt: skip
+    return study, mt.adjudicated(study, out=folder / "out"), folder
+
+
+def value(result, statistic, *extra, scope="pooled", case=""):
+    extra = (*extra, *("",) * (4 - len(extra)))
+    (row,) = [
+        r for r in result.tables["adjudication"].rows
+        if r.statistic == statistic and r.scope == scope and r.case == case and tuple(r.extra) == extra
+    ]  # fmt: skip
+    return row
+
+
+def rows_of(result):
+    header = result.tables["decisions"].header
+    return [dict(zip(header, record, strict=True)) for record in result.tables["decisions"].records()]
+
+
+def test_a_row_for_every_decision(many):
+    _, result, folder = many
+    rows = rows_of(result)
+    with (folder / "out/adjudicated/decisions.csv").open() as file:
+        written = list(csv.DictReader(file))
+    assert [row["uuid"] for row in written] == [row["uuid"] for row in rows]
+    logged = [e for log in read_logs([folder / "log"]) for e in log.entries if e.action == "decide"]
+    assert sorted(row["uuid"] for row in rows) == sorted(entry.uuid for entry in logged)
+    by_uuid = {entry.uuid: entry for entry in logged}
+    for row in rows:
+        entry = by_uuid[row["uuid"]]
+        assert (row["adjudicator"], row["utc"], row["choice"]) == (
+            entry.adjudicator,
+            entry.utc,
+            entry.payload["choice"],
+        )
+        assert row["pixels_after"] == sum(sum(runs[1::2]) for _, runs in entry.payload["pixels"])
+        assert row["first_look"] in ("lesion", "no_lesion")
+        assert (row["purpose"] in ("control", "repeat")) == (row["status"] == "not counted")
+    assert {row["status"] for row in rows} == {"holds", "agrees", "conflict", "not counted"}
+
+
+def test_pixels_before_and_after(many):
+    study, result, _ = many
+    base = {name: each.values != 0 for name, each in mt.consensus(study, "vote:0.5").items()}
+    found = {d.key: d for case in disputes_of(study).values() for d in case.disputes}
+    for row in rows_of(result):
+        if row["status"] in ("holds", "agrees") and row["choice"] != "drawn":
+            dispute = found[row["key"]]
+            where = tuple(slice(*part) for part in dispute.box)
+            union = np.logical_or.reduce([runs[...] != 0 for runs in dispute.drawn.values()])
+            assert row["pixels_before"] == (base[row["case"]][where] & union).sum()
+
+
+def test_counts_add_up(many):
+    study, result, _ = many
+    states = {name: value(result, name).value for name in ("disputes", "decided", "open", "second", "conflict")}
+    assert states["disputes"] == sum(len(each.disputes) for each in disputes_of(study).values())
+    assert states["disputes"] == states["decided"] + states["open"] + states["second"] + states["conflict"]
+    for name in states:
+        assert value(result, name).value == sum(value(result, name, scope="case", case=c.name).value for c in study)
+    rows = rows_of(result)
+    assert value(result, "decisions").value == len(rows)
+    assert value(result, "decisions", "anna").value == sum(row["adjudicator"] == "anna" for row in rows)
+    held = [row for row in rows if row["status"] == "holds"]
+    assert sum(r.value for r in result.tables["adjudication"].rows if r.statistic == "chosen" and r.extra[2]) == len(
+        held
+    )
+    seconds = [row["seconds"] for row in rows if row["adjudicator"] == "Ada"]
+    assert value(result, "median_seconds", "Ada").value == np.median(seconds)
+    changed = sum((np.ma.filled(result.masks[c.name], 255) != mt.consensus(c, "vote:0.5").values).sum() for c in study)
+    assert value(result, "changed").value == changed
+
+
+def test_controls_repeats_and_doubles(many):
+    _, result, _ = many
+    row = value(result, "controls_overturned")
+    assert (row.value, row.n) == (0.2, 10)
+    assert (row.low, row.high) == proportion_interval(2, 10)
+    assert value(result, "controls_overturned", "anna").value == 0
+    again = value(result, "intra_agreement", "Ada", "Ada")
+    assert again.n == 4
+    rows = {(r["key"], r["adjudicator"], r["purpose"]): r for r in rows_of(result)}
+    repeated = [k for k, who, what in rows if what == "repeat" and who == "Ada"]
+    same = [rows[k, "Ada", "repeat"]["choice"] == rows[k, "Ada", "dispute"]["choice"] for k in repeated]
+    assert again.value == np.mean(same)
+    both = [k for k, who, what in rows if what == "double"]
+    inter = value(result, "inter_agreement", "Ada", "anna")
+    assert inter.n == len(both)
+    alike = [rows[k, "Ada", "dispute"]["choice"] == rows[k, "anna", "double"]["choice"] for k in both]
+    assert inter.value == np.mean(alike)
+    assert value(result, "inter_agreement").value == inter.value
+    kept = value(result, "first_look_kept")
+    assert kept.n == value(result, "first_look").n
+    assert value(result, "first_look").value == 1
+
+
+def test_sentences(many):
+    _, result, folder = many
+    text = str(result.claims)
+    assert f"Two adjudicators (Ada and anna) settled {value(result, 'decided').value:.0f} of" in text
+    assert "were decided differently by two: there, a vote (marked by at least half of the raters) stands" in text
+    assert "The adjudicators answered from the bare image whether there was a lesion, before they saw outlines" in text
+    assert "subject by subject, subjects in a shuffled order (seed 7)" in text
+    assert "raters stood under letters, in an order that was shuffled by case" in text
+    assert "anna is a rater, too, and settled disputes about their own masks" in text
+    assert "Of ten controls (" in text
+    assert "), 20% (3%–56%) were overturned." in text
+    assert "Dr. Ada finished the log of Ada on" in text
+    for log in read_logs([folder / "log"]):
+        assert log.digest in text
+    assert "Names are self-declared." in text
+    # every number is where its address says
+    for claim in result.claims.made:
+        for cell in claim.numbers:
+            assert cell.at.startswith("adjudicated/adjudication.csv#pooled,")
+    assert result.summary()["logs"][0]["digest"] in text
+
+
+def test_the_report_has_a_section(many, tmp_path):
+    study, result, _ = many
+    report = mt.report(study, to=tmp_path / "report.html", consensus="adjudicated,vote:0.5")
+    page = (tmp_path / "report.html").read_text()
+    assert "How were disputes settled?" in page
+    for log in result.logs:
+        assert log.digest in page
+    assert "Raters are compared with what they helped to make" in page
+    assert "adjudicated reference standard" in page
+    assert (tmp_path / "report_files/adjudicated/decisions.csv").exists()
+    findings = report.findings
+    assert "The adjudicators answered from the bare image whether" in methods_text(findings)
+    assert "20% (95% CI 3% to 56%) were overturned" in results_text(findings)
+    assert [str(c) for c in findings.adjudicated.claims] == [str(c) for c in result.claims]
+    without = mt.report(mt.Study.open(study.options.masks), to=tmp_path / "none.html")
+    assert without.findings.adjudicated is None
+    assert "How were disputes settled?" not in (tmp_path / "none.html").read_text()
+    coded = mt.report(study, to=tmp_path / "coded.html", codes=True)
+    assert coded.findings.adjudicated is None
+    assert "Ada" not in (tmp_path / "coded.html").read_text()
+    with pytest.raises(CallError, match="codes"):
+        mt.report(study, to=tmp_path / "no.html", codes=True, consensus="adjudicated")
+
+
+def test_raters_are_not_judged_by_it_in_evaluate(many, tmp_path):
+    study, _, folder = many
+    for case in study:
+        (tmp_path / "unet").mkdir(exist_ok=True)
+        shutil.copy(folder / "m/ben" / f"{case.name}.png", tmp_path / "unet" / f"{case.name}.png")
+    result = mt.evaluate(study, predictions=str(tmp_path / "unet/{case}.png"), consensus="adjudicated", pictures=False)
+    against = {tuple(row.extra) for row in result.tables["scores"].rows}
+    assert ("prediction", "adjudicated") in against
+    raters = {"anna", "ben", "clara", "dora"}
+    for table in result.tables.values():
+        for row in getattr(table, "rows", ()):
+            assert not ({"adjudicated"} & set(map(str, row.extra)) and raters & set(map(str, row.extra)))
+    beside = result.tables["beside_raters"].rows if "beside_raters" in result.tables else ()
+    assert "adjudicated" not in {row["against"] for row in beside}
+    # what is not evaluable is not scored
+    for name, mask in mt.adjudicated(study).masks.items():
+        prediction = np.asarray(read_mask(tmp_path / "unet" / f"{name}.png").array) != 0
+        known, marked = ~np.ma.getmaskarray(mask), np.ma.filled(mask, 0) == 1
+        total = marked.sum() + (prediction & known).sum()
+        if total:
+            found = result.tables["scores"].find("dice", "case", case=name, against="adjudicated")
+            assert found.value == pytest.approx(2 * (marked & prediction).sum() / total)
+
+
+def test_fuse_says_whose_marks_they_are(many):
+    study, _, _ = many
+    notes = " ".join(mt.fuse(study, consensus="adjudicated").notes)
+    assert "made of the raters' own marks" in notes
+    assert "anna is a rater, too" in notes
+
+
+# -- true for one, two and ten decisions, and unfinished work ----------------------------------------
+
+
+def simple(tmp_path, cases=None):
+    return mt.Study.open(write_study(tmp_path / "m", cases or three_readers()), decisions=str(tmp_path / "log"))
+
+
+def test_one_decision_of_several(tmp_path):
+    study = simple(tmp_path)
+    first = disputes_of(study)["p1"].disputes[0]
+    adjudicate(tmp_path / "log", study, lambda d: "union" if d.key == first.key else None)
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Ada) settled 1 of 3 disputes; 2 were not decided: there, a vote" in text
+    assert "2 other lesions were settled by a vote" in text
+    assert "No controls were shown" in text
+    assert "The outlines were shown without a first look" not in text  # the log does not say how they were shown
+    assert "Shown again" not in text
+
+
+def test_all_decisions_and_a_rule_in_mm(tmp_path):
+    study = simple(tmp_path)
+    rule = DisputeRule(min_dice=0.5, min_mm=2.0, below="vote:any")
+    adjudicate(tmp_path / "log", study, lambda d: "none", rule=rule)
+    text = str(mt.adjudicated(study).claims)
+    assert "settled all 3 disputes." in text
+    assert "was below 0.5 or their surfaces were more than 2 pixels apart; 3 were" in text
+    assert "settled by the union of the markings" in text
+
+
+def test_one_dispute_that_is_not_evaluable(tmp_path):
+    size = (30, 30)
+    cases = {"p": {"A": square(size, (5, 15, 5, 15)), "B": np.zeros(size, np.uint8)}}
+    study = simple(tmp_path, cases)
+    adjudicate(tmp_path / "log", study, lambda d: "not_evaluable")
+    result = mt.adjudicated(study)
+    text = str(result.claims)
+    assert "settled the 1 dispute that there was" in text
+    assert "; 1 was." in text
+    assert "1 disputed lesion is not evaluable: its pixels count nowhere." in text
+    assert np.ma.getmaskarray(result.masks["p"]).sum() == 100
+    assert "has the value 255 in the masks of p" in " ".join(result.notes)
+
+
+def test_stale_undone_second_and_replaced(tmp_path):
+    cases = three_readers()
+    study = simple(tmp_path, cases)
+    border, seen, alone = disputes_of(study)["p1"].disputes
+    adjudicate(tmp_path / "log", study, lambda d: "union")
+    adjudicate(tmp_path / "log", study, lambda d: "none" if d.key == border.key else None)
+    with DecisionLog.open(
+        tmp_path / "log" / log_name("Ada", "ward"), study=study_digest(study), adjudicator="Ada"
+    ) as log:
+        undone = next(e for e in log.entries() if e.payload.get("key") == seen.key)
+        append(log, "undo", payload={"of": undone.uuid, "reason": "wrong key", "key": seen.key})
+        append(log, "second", item=border.key, case="p1", payload={"key": border.key, "reason": "not sure"})
+    cases["p1"]["clara"][44, 50] = 0
+    study = simple(tmp_path, cases)
+    result = mt.adjudicated(study)
+    status = {(row["key"], row["choice"]): row["status"] for row in rows_of(result)}
+    assert status == {
+        (border.key, "union"): "replaced", (border.key, "none"): "waiting", (seen.key, "union"): "undone",
+        (alone.key, "union"): "stale",
+    }  # fmt: skip
+    text = str(result.claims)
+    assert "settled 0 of 3 disputes; 2 were not decided and 1 was left to a second adjudicator: there" in text
+    assert "1 decision does not count, as a mask of its lesion was changed after it." in text
+    assert not [claim for claim in result.claims.made if claim.kind.id == "adjudication.choices"]
+
+
+def test_names_that_are_no_words(tmp_path):
+    study = simple(tmp_path)
+    session(tmp_path / "log", study, name="<script>alert(1)</script>")
+    result = mt.adjudicated(study)
+    assert "<script>" in str(result.claims)
+    mt.report(study, to=tmp_path / "r.html")
+    assert "<script>alert(1)" not in (tmp_path / "r.html").read_text()
+
+
+def test_decisions_can_be_named_and_packed(tmp_path, monkeypatch):
+    from manytruths.io.decision_log import pack
+
+    monkeypatch.chdir(tmp_path)
+    study = simple(tmp_path)
+    path = adjudicate(tmp_path / "log", study, lambda d: "union")
+    (tmp_path / "pack.json").write_bytes(pack([path]))
+    plain = mt.Study.open(study.options.masks)
+    known = mt.adjudicated(study)
+    for place in (path, tmp_path / "pack.json", tmp_path / "log"):
+        result = mt.adjudicated(plain, decisions=place)
+        assert list(result.tables["decisions"].records()) == list(known.tables["decisions"].records())
+    with pytest.raises(InputError, match="holds no decision"):
+        mt.adjudicated(plain)
+    arrays = mt.Study.from_arrays(three_readers(), decisions=str(path))
+    assert np.array_equal(mt.adjudicated(arrays).masks["p1"], known.masks["p1"])
+
+
+def test_added_lesions_are_rows_and_said(tmp_path):
+    from manytruths.study.adjudicated import add_payload
+
+    study = simple(tmp_path)
+    path = adjudicate(tmp_path / "log", study, lambda d: "union")
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada") as log:
+        append(log, "add", case="p2", payload=add_payload("new", ((0, 4), (0, 4)), [[1, [0, 3]]], comment="small"))
+    result = mt.adjudicated(study)
+    assert "settled all 3 disputes, and added 1 lesion that no rater had marked." in str(result.claims)
+    (row,) = [row for row in rows_of(result) if row["kind"] == "added"]
+    assert (row["case"], row["status"], row["pixels_before"], row["pixels_after"], row["comment"]) == (
+        "p2",
+        "holds",
+        0,
+        3,
+        "small",
+    )
+    assert result.masks["p2"][0, :3].all()
+    assert plain_text(result.claims.made[0].result)

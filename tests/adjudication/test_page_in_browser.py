@@ -1,0 +1,415 @@
+"""The page in a browser: first look, keys, outlines, drawing, undo, what stays after a reload."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pages import Desk, desk
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def flat(browser, flat_page):
+    with desk(browser, flat_page) as shown:
+        yield shown
+
+
+@pytest.fixture
+def volume(browser, volume_page):
+    with desk(browser, volume_page) as shown:
+        yield shown
+
+
+# --- first look
+
+
+def test_nothing_of_the_raters_is_there_before_the_first_look(flat):
+    assert flat.state["letters"] == []
+    expect(flat.page.locator("#question")).to_have_text("Is there a lesion at the cross?")
+    assert "outline" not in flat.words.casefold()
+    flat.press("u", "m", "a", "Enter", "p")
+    assert flat.state["step"] == "look", "keys of outlines do nothing yet"
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "chosen"),
+    [("l", "lesion", None), ("n", "no_lesion", "none"), ("x", "not_evaluable", "not_evaluable")],
+)
+def test_the_first_look_is_one_key(key, answer, chosen, flat):
+    flat.look(key)
+    assert flat.state["choice"] == chosen
+    (call,) = flat.decisions["calls"]
+    assert call["path"].endswith("/look")
+    assert call["body"]["answer"] == answer
+    assert call["body"]["seconds"] >= 0
+
+
+def test_a_decision_takes_three_keys(flat):
+    state = flat.look()
+    letter = state["letters"][0]
+    flat.press(letter, "Enter")
+    after = flat.at("look")
+    assert after["statuses"][0] == "done"
+    assert after["id"] != state["id"]
+    look, decision = flat.decisions["calls"]
+    assert look["path"].endswith("/look")
+    assert decision["path"] == f"/api/items/{state['id']}/decide"
+    assert decision["body"]["choice"] == f"letter:{letter}"
+
+
+def test_no_lesion_at_first_look_is_confirmed_by_one_key(flat):
+    flat.look("n")
+    flat.press("Enter")
+    flat.at("look")
+    assert flat.decisions["calls"][1]["body"]["choice"] == "none"
+
+
+# --- outlines
+
+
+@pytest.mark.parametrize(
+    ("key", "choice"),
+    [("u", "union"), ("i", "intersection"), ("m", "majority"), ("n", "none"), ("x", "not_evaluable")],
+)
+def test_keys_choose(key, choice, flat):
+    flat.look()
+    assert flat.press(key)["choice"] in (choice, None)
+    button = flat.page.locator(f'[data-name="{choice}"]')
+    if flat.state["choice"] is None:
+        expect(flat.page.locator(".message")).to_contain_text("tie")
+    else:
+        expect(button).to_have_attribute("aria-pressed", "true")
+    flat.press("Escape")
+    assert flat.state["choice"] is None
+
+
+def test_enter_without_a_choice_saves_nothing(flat):
+    flat.look()
+    flat.press("Enter")
+    expect(flat.page.locator(".message")).to_have_text("Choose an outline first, or draw one.")
+    assert flat.state["statuses"][0] == "open"
+
+
+def test_a_choice_by_mouse_is_saved_by_enter(flat):
+    flat.look()
+    flat.page.locator('[data-name="union"]').click()
+    assert flat.state["choice"] == "union"
+    flat.press("Enter")
+    flat.at("look")
+    assert flat.decisions["calls"][1]["body"]["choice"] == "union"
+
+
+def test_a_choice_by_tab_is_saved_by_enter(flat):
+    flat.look()
+    flat.page.locator('[data-name="union"]').focus()
+    flat.press("Enter")
+    assert flat.state["choice"] == "union", "first it is chosen"
+    flat.press("Enter")
+    flat.at("look")
+
+
+def test_outlines_differ_by_colour_and_by_dash(flat):
+    flat.look()
+    lines = flat.page.locator(".line-sample line").all()
+    assert len(lines) > 1
+    for name in ("stroke", "stroke-dasharray"):
+        assert len({line.get_attribute(name) for line in lines}) == len(lines)
+
+
+def test_outlines_are_switched_off_and_space_shows_the_bare_image(flat):
+    letters = flat.look()["letters"]
+    picture = flat.page.locator(".main-pane canvas")
+    with_all = picture.screenshot()
+    assert flat.press("1")["hidden"] == letters[:1]
+    assert flat.press("1")["hidden"] == []
+    flat.page.keyboard.down("Space")
+    assert flat.state["bare"]
+    assert picture.screenshot() != with_all
+    flat.page.keyboard.up("Space")
+    assert not flat.state["bare"]
+
+
+def test_reason_and_comment_go_with_the_decision(flat):
+    flat.look()
+    flat.press("r", "/")
+    flat.page.keyboard.type("near the hilum <b>")
+    flat.press("Escape", "u", "Enter")
+    flat.at("look")
+    body = flat.decisions["calls"][1]["body"]
+    assert body["reason"] == "clear on the image"
+    assert body["comment"] == "near the hilum <b>"
+
+
+def test_skipped_disputes_come_back_at_the_end(flat):
+    flat.at("look")
+    flat.press("s")
+    state = flat.wait(
+        lambda state: state["statuses"][0] == "skipped" and state["step"] == "look" and state["number"] == 2
+    )
+    for _ in range(len(state["statuses"]) - 1):
+        flat.decide("u")
+    flat.at("end")
+    flat.page.get_by_role("button", name="Go back to 1").click()
+    flat.decide("n")
+    flat.at("end")
+    expect(flat.page.locator("#question")).to_contain_text("All done")
+
+
+def test_a_second_adjudicator_is_asked_for(flat):
+    flat.look()
+    flat.press("q")
+    flat.wait(lambda state: state["statuses"][0] == "second")
+    assert flat.at("look")["number"] == 2
+
+
+# --- drawing
+
+
+def test_a_brush_draws_and_strokes_are_undone(flat):
+    flat.look()
+    flat.press("p")
+    expect(flat.page.locator("#question")).to_have_text("Draw the outline")
+    first = flat.drag((20, 20), (40, 20))["drawn"]
+    assert first > 0
+    second = flat.drag((20, 40), (40, 40))["drawn"]
+    assert second > first
+    assert flat.press("z")["drawn"] == first
+    assert flat.press("y")["drawn"] == second
+    flat.press("e")
+    assert flat.drag((20, 40), (40, 40))["drawn"] < second
+    flat.press("z", "z")
+    flat.press("Enter")
+    flat.at("look")
+    body = flat.decisions["calls"][1]["body"]
+    ((value, runs),) = body["runs"]
+    assert (body["choice"], value, sum(runs[1::2])) == ("drawn", 1, first)
+
+
+def test_a_polygon_is_closed_by_enter_and_holds_what_it_encloses(flat):
+    flat.look()
+    flat.press("p", "g")
+    for place in ((10, 10), (30, 10), (30, 30), (10, 30)):
+        flat.drag(place)
+    assert flat.state["polygon"] == 4
+    assert flat.press("Enter")["drawn"] == 400
+    assert flat.press("z")["drawn"] == 0
+
+
+def test_drawing_starts_from_the_chosen_outline(flat):
+    letter = flat.look()["letters"][0]
+    flat.press(letter, "p")
+    assert flat.state["drawn"] > 0
+    flat.press("Escape")
+    assert flat.state["step"] == "outlines"
+
+
+def test_everything_can_be_drawn_by_keyboard(flat):
+    flat.look()
+    flat.press("p", ".", "Shift+ArrowRight", "Shift+ArrowRight", ".")
+    once = flat.state["drawn"]
+    assert once > 0
+    assert flat.press("]", "]", ".")["drawn"] > once
+
+
+def test_another_lesion_is_added(flat):
+    state = flat.look()
+    flat.press("Shift+P")
+    flat.drag((48, 8), (52, 8))
+    flat.press("Enter")
+    after = flat.at("outlines")
+    assert after["id"] == state["id"], "the dispute is still to be settled"
+    call = flat.decisions["calls"][-1]
+    assert call["path"] == "/api/add"
+    assert call["body"]["item"] == state["id"]
+
+
+def test_strokes_survive_a_reload(browser, flat_page):
+    context = browser.new_context()
+    first = Desk(context.new_page())
+    first.page.goto(flat_page)
+    first.look()
+    first.press("p")
+    drawn = first.drag((20, 20), (40, 20))["drawn"]
+    first.page.close()
+    again = Desk(context.new_page())
+    again.page.goto(flat_page)
+    assert again.wait(lambda state: state["step"] == "draw")["drawn"] == drawn
+    expect(again.page.locator(".message")).to_have_text("What you had drawn is still here.")
+    context.close()
+
+
+# --- undo, and finding one's way
+
+
+def test_the_last_decision_is_undone(flat):
+    first = flat.decide("u")
+    flat.press("z", "Enter")
+    state = flat.wait(lambda state: state["step"] == "outlines")
+    assert state["statuses"][0] == "open"
+    assert state["id"] != first["id"]
+    *_, decision, undo = flat.decisions["calls"]
+    assert undo["path"] == "/api/undo"
+    assert undo["body"]["of"] == decision["body"]["uuid"]
+    assert undo["body"]["reason"] == "Wrong key"
+    flat.press("n", "Enter")
+    assert flat.at("look")["statuses"][0] == "done"
+
+
+def test_a_decision_is_looked_at_again(flat):
+    flat.decide("u")
+    flat.press("ArrowLeft")
+    assert flat.at("done")["choice"] == "union"
+    flat.press("n", "Enter")
+    assert flat.state["choice"] == "union", "it cannot be changed without undoing it"
+
+
+def test_the_list_leads_to_any_dispute(flat):
+    flat.at("look")
+    flat.press("o")
+    flat.page.get_by_role("button", name="Dispute 3: open").click()
+    assert flat.wait(lambda state: state["step"] == "look" and state["number"] == 3)
+
+
+def test_progress_is_said(flat):
+    left = flat.at("look")["progress"]["left"]
+    flat.decide("u")
+    expect(flat.page.locator(".saved")).to_contain_text("Saved: dispute 1")
+    expect(flat.page.locator(".progress-words")).to_contain_text(f"{left - 1} disputes left")
+
+
+def test_finishing_locks(flat):
+    flat.decide("u")
+    flat.page.locator("summary").click()
+    flat.page.get_by_role("button", name="Finish and lock …").click()
+    flat.page.get_by_label("Name").fill("Dr. Ada")
+    flat.page.get_by_role("button", name="Finish and lock", exact=True).click()
+    expect(flat.page.locator("#question")).to_have_text("Finished and locked")
+    assert flat.decisions["calls"][-1]["body"]["name"] == "Dr. Ada"
+
+
+def test_the_next_dispute_is_there_at_once(flat):
+    flat.page.wait_for_timeout(300)
+    after = [flat.decide("u")["shownAfter"] for _ in range(4)]
+    assert np.median(after) < 150, after
+
+
+# --- seeing
+
+
+def test_zoom_pan_and_ruler(flat):
+    zoom = flat.at("look")["camera"]["zoom"]
+    assert flat.press("+")["camera"]["zoom"] > zoom
+    before = flat.state["camera"]["centre"]
+    assert flat.drag((40, 40), (50, 50))["camera"]["centre"] != before
+    flat.press("0", "t")
+    assert flat.drag((10, 10), (30, 10))["ruler"]
+    assert not flat.press("Escape")["ruler"]
+
+
+def test_the_window_stays_from_dispute_to_dispute(flat):
+    flat.at("look")
+    flat.press("w")
+    assert flat.state["window"]["name"] == "percentile"
+    flat.decide("u")
+    assert flat.state["window"]["name"] == "percentile"
+    flat.drag((40, 40), (48, 44), button="right")
+    window = flat.state["window"]
+    assert window["name"] is None
+    flat.decide("u")
+    assert flat.state["window"] == window
+
+
+def test_slices_and_planes_of_a_volume(volume):
+    state = volume.at("look")
+    assert state["layout"] == "planes"
+    assert volume.page.locator(".pane").count() == 3
+    before = state["point"]
+    volume.press("ArrowUp")
+    changed = [one != other for one, other in zip(before, volume.state["point"], strict=True)]
+    assert sum(changed) == 1
+    assert volume.press("v")["layout"] == "one"
+    volume.press("w")
+    assert volume.state["window"]["name"] == "lung"
+
+
+def test_a_volume_is_drawn_slice_by_slice(volume):
+    volume.look()
+    volume.press("p")
+    one = volume.drag((28, 22), (34, 22))["drawn"]
+    volume.press("ArrowUp")
+    assert volume.drag((28, 22), (34, 22))["drawn"] > one
+
+
+# --- for everybody
+
+
+def contrast(one: str, other: str) -> float:
+    def light(colour: str) -> float:
+        parts = [int(part) / 255 for part in colour[4:-1].split(",")]
+        return float(
+            np.dot(
+                [0.2126, 0.7152, 0.0722], [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+            )
+        )
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_controls_have_names_size_and_contrast(scheme, browser, flat_page):
+    with desk(browser, flat_page, color_scheme=scheme) as shown:
+        shown.look()
+        controls = shown.page.locator(
+            "button:visible, select:visible, textarea:visible, summary:visible, input:visible"
+        )
+        for control in controls.all():
+            box = control.bounding_box()
+            assert min(box["width"], box["height"]) >= 24, control.evaluate("node => node.outerHTML")
+            name = control.evaluate(
+                "node => (node.ariaLabel ?? '') + node.textContent + [...node.labels ?? []].map(l => l.textContent)"
+            )
+            assert name.strip(), control.evaluate("node => node.outerHTML")
+        for selector in ("#question", ".progress-words", ".field label", ".quiet span", ".panel kbd", ".letter-words"):
+            ink, paper = shown.page.locator(selector).first.evaluate(
+                """node => {
+                    const ink = getComputedStyle(node).color;
+                    while (getComputedStyle(node).backgroundColor === 'rgba(0, 0, 0, 0)') node = node.parentElement;
+                    return [ink, getComputedStyle(node).backgroundColor];
+                }"""
+            )
+            assert contrast(ink, paper) >= 4.5, (selector, ink, paper)
+
+
+def test_the_focus_is_seen_and_returns(flat):
+    flat.look()
+    flat.press("?")
+    expect(flat.page.get_by_role("dialog")).to_contain_text("union, intersection, majority")
+    flat.press("Escape")
+    button = flat.page.locator('[data-name="union"]')
+    button.focus()
+    flat.press("Tab", "Shift+Tab")
+    assert button.evaluate("node => node.matches(':focus-visible') && getComputedStyle(node).outlineWidth") == "3px"
+
+
+def test_what_is_asked_is_announced(flat):
+    news = flat.page.locator("#news")
+    expect(news).to_have_attribute("aria-live", "polite")
+    expect(news).to_contain_text("Is there a lesion at the cross?")
+    flat.look()
+    expect(news).to_contain_text("Which outline is right?")
+
+
+@pytest.mark.parametrize(("width", "height"), [(820, 1180), (1180, 820), (390, 844)])
+def test_nothing_is_cut_off_on_small_screens(width, height, browser, flat_page):
+    with desk(browser, flat_page, viewport={"width": width, "height": height}, has_touch=True) as shown:
+        shown.look()
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+        save = shown.page.locator('[data-name="save"]')
+        save.scroll_into_view_if_needed()
+        box = save.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height

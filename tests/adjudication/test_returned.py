@@ -1,0 +1,233 @@
+"""Work that comes back from elsewhere: the page of one file, a workbook, packs, a second and a third adjudicator."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import uuid
+
+import numpy as np
+import openpyxl
+import pytest
+
+from adjudication_server import SIZE, Server, painted, write_disputed
+from manytruths.cli import status as run
+from manytruths.io.decision_log import read_logs
+
+PLAIN = ("--practice", "0", "--controls", "0", "--repeats", "0")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return write_disputed(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory, study):
+    """A folder with the page, the workbook, and the index that was made for them."""
+    folder = tmp_path_factory.mktemp("written")
+    page, book = folder / "page.html", folder / "disputes.xlsx"
+    assert call(folder, study, "--html", page, "--xlsx", book, "--practice", 1, "--adjudicator", "office") == 0
+    return folder
+
+
+def call(folder, study, *options) -> int:
+    return run(["adjudicate", *study, "--log", str(folder / "log"), "--quiet", *map(str, options)])
+
+
+def data_of(page):
+    text = page.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def entries(folder, who):
+    return next(log for log in read_logs([folder / "log"]) if log.adjudicator == who).entries
+
+
+def save(path, data, who="Clara", choice="union"):
+    """What the page saves after every dispute was decided alike."""
+    calls = []
+    for item in data["queue"]["items"]:
+        one, other = (str(uuid.uuid5(uuid.NAMESPACE_OID, f"{who}{item['id']}{n}")) for n in range(2))
+        where = f"/api/items/{item['id']}"
+        calls.append(
+            {"utc": "2026-02-03T04:05:06Z", "path": f"{where}/look", "body": {"uuid": one, "answer": "lesion"}}
+        )
+        calls.append({"utc": "2026-02-03T04:05:09Z", "path": f"{where}/decide",
+                      "body": {"uuid": other, "choice": choice, "seconds": 3}})  # fmt: skip
+    whole = {"format": "manytruths-decisions", "version": 1, "page": data["state"]["page"], "adjudicator": who,
+             "machine": "browser", "calls": calls}  # fmt: skip
+    path.write_text(json.dumps(whole))
+    return whole
+
+
+def test_the_file_holds_what_the_server_tells(written, study, tmp_path):
+    data = data_of(written / "page.html")
+    assert data["format"] == "manytruths-page"
+    ids = [item["id"] for item in data["queue"]["items"]]
+    assert ids == [*data["items"]] == [*data["outlines"]] == [*data["images"]]
+    with Server(tmp_path, study, "--practice", "1", "--no-first-look", who="office") as server:
+        assert [item["id"] for item in server.get("queue")["items"]] == ids
+        for id in ids:
+            assert server.get(f"items/{id}/outlines") == data["outlines"][id]
+            (key,) = data["images"][id]
+            raw = gzip.decompress(base64.b64decode(data["blobs"][key]))
+            assert server.ask("GET", f"/api/items/{id}/image")[2] == raw
+    assert len(data["blobs"]) == 4  # one for each image
+
+
+def test_the_file_has_one_script_and_asks_nothing_of_the_network(written):
+    text = (written / "page.html").read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "connect-src" not in policy
+    assert "default-src &#x27;none&#x27;" in policy
+    assert text.count("<script>") == 1
+
+
+def test_saved_decisions_come_back_once(written, study, tmp_path):
+    data = data_of(written / "page.html")
+    save(tmp_path / "saved.json", data)
+    for _ in range(2):
+        assert call(tmp_path, study, "--merge", tmp_path / "saved.json") == 0
+        made = [entry for entry in entries(tmp_path, "Clara") if entry.action == "decide"]
+        assert len(made) == len(data["queue"]["items"])
+    assert {entry.payload["made"] for entry in made} == {"2026-02-03T04:05:09Z"}
+    assert {entry.machine for entry in made} == {"browser"}
+    assert [entry.payload["purpose"] for entry in made].count("practice") == 1
+    first = made[-1]
+    box = first.payload["box"]
+    whole = np.zeros((SIZE, SIZE), int)
+    whole[box[0][0] : box[0][1], box[1][0] : box[1][1]] = painted(
+        first.payload["pixels"], [stop - start for start, stop in box]
+    )
+    union = painted(data["outlines"][first.item]["choices"]["union"]["runs"], (SIZE, SIZE))
+    assert (whole == union).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "newer version"),
+        ({"adjudicator": " "}, "who decided"),
+        ({"page": "x"}, "which page"),
+        ({"calls": 3}, "no list of calls"),
+        ({"calls": [{"path": "/etc/passwd", "body": {}}]}, "no request of the page"),
+    ],
+)
+def test_a_file_that_is_not_what_the_page_saved_is_refused(written, study, tmp_path, capsys, change, message):
+    whole = save(tmp_path / "saved.json", data_of(written / "page.html"))
+    (tmp_path / "saved.json").write_text(json.dumps(whole | change))
+    assert call(tmp_path, study, "--merge", tmp_path / "saved.json") == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_of_another_study_is_refused(written, tmp_path, capsys):
+    save(tmp_path / "saved.json", data_of(written / "page.html"))
+    other = write_disputed(tmp_path / "study", cases=5)
+    for path in (tmp_path / "study").rglob("p*.png"):
+        path.rename(path.with_name(f"other-{path.name}"))
+    assert call(tmp_path, other, "--merge", tmp_path / "saved.json") == 1
+    assert "another study" in capsys.readouterr().err
+
+
+def fill(path, to, decisions, who="Dana", **more):
+    """Fill in a workbook as somebody would."""
+    book = openpyxl.load_workbook(path)
+    sheet = book.active
+    columns = {cell.value: cell.column for cell in sheet[1]}
+    for number, decision in enumerate(decisions, start=2):
+        sheet.cell(number, columns["decision"], decision)
+    sheet.cell(2, columns["adjudicator"], who)
+    for (row, name), value in more.get("cells", {}).items():
+        sheet.cell(row, columns[name], value)
+    if more.get("drop"):
+        sheet.delete_rows(more["drop"])
+    book.save(to)
+
+
+def test_the_workbook_has_a_picture_and_a_row_for_each_dispute(written):
+    book = openpyxl.load_workbook(written / "disputes.xlsx")
+    sheet = book.active
+    ids = [item["id"] for item in data_of(written / "page.html")["queue"]["items"]]
+    assert [sheet.cell(row, 1).value for row in range(2, sheet.max_row + 1)] == ids
+    assert len(sheet._images) == len(ids)
+
+
+def test_a_workbook_comes_back_filled_in(written, study, tmp_path, capsys):
+    filled = tmp_path / "filled.xlsx"
+    fill(written / "disputes.xlsx", filled, ["Union", "b", "not evaluable"], cells={(2, "comment"): "=1+1"})
+    for _ in range(2):
+        assert run(["adjudicate", *study, "--log", str(tmp_path / "log"), "--merge", str(filled)]) == 0
+        made = [entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]
+        assert [entry.payload["seen"]["given"] for entry in made] == ["union", "letter:B", "not_evaluable"]
+    assert {entry.payload["seen"]["first_look"] for entry in made} == {False}
+    assert "without a decision stay open" in capsys.readouterr().out
+
+
+def test_rows_that_are_missing_or_added_are_named(written, study, tmp_path, capsys):
+    filled = tmp_path / "filled.xlsx"
+    fill(written / "disputes.xlsx", filled, ["union"] * 4, drop=4, cells={(5, "code"): "feedfeedfeedfeed"})
+    assert run(["adjudicate", *study, "--log", str(tmp_path / "log"), "--merge", str(filled)]) == 0
+    said = capsys.readouterr().out
+    assert "2 rows are missing and stay open" in said
+    assert "no such item" in said
+    assert len([entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({(3, "decision"): "perhaps"}, "line 3: decision 'perhaps'"),
+        ({(3, "first_look"): "maybe"}, "line 3: first_look 'maybe'"),
+        ({(3, "label"): "liver"}, "line 3: label 'liver'"),
+        ({(3, "adjudicator"): "Eve"}, "holds 2 names"),
+        ({(3, "page"): "x"}, "come from 2 sheets"),
+    ],
+)
+def test_a_cell_that_means_nothing_is_named_and_nothing_is_taken(written, study, tmp_path, capsys, cells, message):
+    fill(written / "disputes.xlsx", tmp_path / "filled.xlsx", ["union"] * 3, cells=cells)
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 1
+    assert message in capsys.readouterr().err
+    assert not list((tmp_path / "log").glob("*.sqlite"))
+
+
+def test_two_adjudicators_and_a_third_who_settles_where_they_differ(study, tmp_path, capsys):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        folder.mkdir()
+    common = (*PLAIN, "--double", "1", "--no-first-look")
+    with Server(one, study, *common, who="Ada") as server:
+        first = server.open_items()
+        for id in first[:3]:
+            server.decide(id, "union")
+        server.post(f"items/{first[3]}/second", reason="at the edge")
+        assert server.get("queue")["items"][3]["status"] == "second"
+    logs = "manytruths-adjudication"
+    with Server(two, study, *common, "--role", "second", who="Ben") as server:
+        # Ben sees the same disputes, and nothing of what Ada decided
+        items = server.open_items()
+        assert len(items) == len(first)
+        assert not {*items} & {*first}
+        for id in items:
+            assert server.get(f"items/{id}")["decision"] is None
+            server.decide(id, "none")
+    pack = tmp_path / "ben.json"
+    assert run(["adjudicate", *study, "--log", str(two / logs), "--pack", str(pack), "-q"]) == 0
+    assert run(["adjudicate", *study, "--log", str(one / logs), "--merge", str(pack), "-q"]) == 0
+    assert {log.adjudicator for log in read_logs([one / logs])} == {"Ada", "Ben"}
+    with Server(one, study, *common, "--role", "third", who="Cleo") as server:
+        assert len(server.open_items()) == 3
+        server.decide(server.open_items()[0], "majority")
+
+
+def test_a_second_adjudicator_gets_their_share_and_what_was_marked_for_them(study, tmp_path):
+    common = (*PLAIN, "--double", "0", "--no-first-look")
+    with Server(tmp_path, study, *common, who="Ada") as server:
+        marked = server.open_items()[2]
+        server.post(f"items/{marked}/second", reason="two of them?")
+        box = server.get(f"items/{marked}")["box"]
+    with Server(tmp_path, study, *common, "--role", "second", who="Ben") as server:
+        (only,) = server.open_items()
+        assert server.get(f"items/{only}")["box"] == box
