@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pages import Desk, desk
+from pages import NAME, Desk, desk
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
@@ -142,6 +142,24 @@ def test_reason_and_comment_go_with_the_decision(flat):
     assert body["comment"] == "near the hilum <b>"
 
 
+def test_who_decided_is_asked_once(flat):
+    assert flat.decisions["adjudicator"] == NAME
+    flat.page.reload()
+    flat.at("look")
+    assert flat.decisions["adjudicator"] == NAME
+
+
+def test_a_comment_survives_a_reload(flat):
+    flat.look()
+    flat.press("u", "/")
+    flat.page.keyboard.type("see the prior")
+    flat.press("Escape")
+    assert flat.decisions["calls"]
+    flat.page.reload()
+    assert flat.at("outlines")["choice"] == "union"
+    expect(flat.page.get_by_label("Comment")).to_have_value("see the prior")
+
+
 def test_skipped_disputes_come_back_at_the_end(flat):
     flat.at("look")
     flat.press("s")
@@ -229,6 +247,7 @@ def test_strokes_survive_a_reload(browser, flat_page):
     context = browser.new_context()
     first = Desk(context.new_page())
     first.page.goto(flat_page)
+    first.page.keyboard.press("Enter")
     first.look()
     first.press("p")
     drawn = first.drag((20, 20), (40, 20))["drawn"]

@@ -13,7 +13,7 @@ export class FileBackend {
     this.file = true;
     this.memory = new BrowserMemory(`file ${data.state.page}`);
     this.calls = this.memory.keys("call ").map((key) => this.memory.read(key));
-    this.adjudicator = this.memory.read("adjudicator", data.state.adjudicator ?? "");
+    this.adjudicator = this.memory.read("adjudicator", "");
     this.recount();
   }
 
@@ -122,7 +122,7 @@ export class FileBackend {
   state() {
     const { state } = this.data;
     const settings = { ...state.settings, finished: this.finished || state.settings.finished };
-    return { ...state, settings, adjudicator: this.adjudicator, progress: this.progress(), place: this.memory.read("place") };
+    return { ...state, settings, adjudicator: this.adjudicator, suggested: state.adjudicator ?? "", progress: this.progress(), place: this.memory.read("place") };
   }
 
   // --- the file that goes back

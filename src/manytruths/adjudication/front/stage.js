@@ -27,8 +27,8 @@ export class Stage {
     const { camera, window: chosen } = this.scene;
     const sides = item.spacing ?? [1, 1, 1];
     this.scene = {
-      ...this.scene, item, blocks, overview, sides, planes: item.planes, point: [...item.centre], marks: [],
-      camera: { centre: item.centre.map((at) => at + 0.5), zoom: camera.zoom || this.firstZoom(item, sides) },
+      ...this.scene, item, blocks, overview, sides, planes: item.planes, point: middleOf(item).map(Math.floor), marks: [],
+      camera: { centre: middleOf(item), zoom: camera.zoom || this.firstZoom(item, sides) },
       window: chosen, ruler: null, brush: null, polygon: null, cursor: null, bare: false,
     };
     this.arrange();
@@ -233,6 +233,11 @@ export class Stage {
     const own = { name: null, low: level - width / 2, high: level + width / 2 };
     this.change({ own: { ...this.scene.own, [this.scene.item.series[series]]: own } });
   }
+}
+
+// The cross, or the middle of the frame, which does not tell where the marks in it are.
+function middleOf({ unit, centre, box }) {
+  return unit === "tile" ? box.map(([start, stop]) => (start + stop) / 2) : centre.map((at) => at + 0.5);
 }
 
 function roundFor(value, span) {
