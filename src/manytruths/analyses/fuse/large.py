@@ -90,7 +90,7 @@ def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[st
 def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:
     """Masks and consensuses in one table."""
     reading, table = readings.reading, readings.table
-    if any(estimated.tally is None for estimated in estimates.values()):
+    if any(e.tally is None and not isinstance(e, AdjudicatedMap) for e in estimates.values()):
         return count_joint(readings, {m: readings.paint_runs(estimated) for m, estimated in estimates.items()})
     several = len(reading.masks) > len([c for c in table.columns if c in reading.masks])
     cut = table.region in ("union", "modified_background")
@@ -199,7 +199,8 @@ def _write_decisions(reading: Reading, method: str, folder: Path, suffix: str) -
             write_tiles(path, reading.grid, runs.dtype, partial(_tiles_of, runs))
             yield path
             continue
-        writer = MapWriter(path, reading.grid.shape, runs.dtype, reading.grid, labels=kind == "consensus")
+        hard = kind == "consensus"
+        writer = MapWriter(path, reading.grid.shape, runs.dtype, reading.grid, nearest=hard, most=None if hard else 1.0)
         try:
             for where, (tile,) in _tiles_of(runs, writer):
                 writer[where] = tile
