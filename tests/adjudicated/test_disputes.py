@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import ndimage
-from tests.adjudicated.logs import disputes_of, square, three_readers
 
 import manytruths as mt
+from decision_logs import disputes_of, square, three_readers
 from manytruths import CallError, InputError
 from manytruths.core.runs import read_runs
 from manytruths.study.case import Reading
