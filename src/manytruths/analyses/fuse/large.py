@@ -88,7 +88,7 @@ def _references(reading: Reading, estimates: Mapping[str, Consensus]) -> dict[st
 def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally:
     """Masks and consensuses in one table."""
     reading, table = readings.reading, readings.table
-    if any(e.tally is None and not isinstance(e, AdjudicatedMap) for e in estimates.values()):
+    if any(estimated.tally is None for estimated in estimates.values()):
         return count_joint(readings, {m: readings.paint_runs(estimated) for m, estimated in estimates.items()})
     several = len(reading.masks) > len([c for c in table.columns if c in reading.masks])
     cut = table.region in ("union", "modified_background")
