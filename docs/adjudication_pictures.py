@@ -15,14 +15,14 @@ from scipy import ndimage
 import manytruths as mt
 
 SIZE = {"width": 1280, "height": 800}
-SHOWN = 2 / 3
-"""Of a screen's pixels; the screens are taken twice as fine."""
+SHOWN = 853, 533
+"""Pixels of a picture; the screens are taken finer."""
 ARGUMENTS = ["--no-sandbox", "--disable-gpu"]
 PLAIN: dict[str, Any] = {"controls": 0, "repeats": 0, "double": 0, "quiet": True}
 
 
 def flat_study(folder: Path) -> mt.Study:
-    """Two cases of the simulated study, first readings alone."""
+    """Three cases of the simulated study, first readings alone."""
     for case in list(mt.simulate_study(size=512))[6:9]:
         (folder / "images").mkdir(parents=True, exist_ok=True)
         Image.fromarray(case.image).save(folder / "images" / f"{case.name}.png")
@@ -71,6 +71,7 @@ class Screen:
         context = browser.new_context(viewport=SIZE, color_scheme=scheme, device_scale_factor=2)
         self.tab = context.new_page()
         self.tab.goto(page.resolve().as_uri())
+        self.press("Enter")
         self.until("look")
 
     @property
@@ -92,7 +93,7 @@ class Screen:
         path = self.folder / f"{name}.png"
         self.tab.screenshot(path=path)
         picture = Image.open(path).convert("RGB")
-        picture = picture.resize((round(SIZE["width"] * SHOWN), round(SIZE["height"] * SHOWN)), Image.Resampling.LANCZOS)
+        picture = picture.resize(SHOWN, Image.Resampling.LANCZOS)
         picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
@@ -103,7 +104,9 @@ def adjudication_screens(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as made, sync_playwright() as play:
         flat, volume = Path(made) / "demo", Path(made) / "chest"
         for place, study, practice in ((flat, flat_study(flat), 1), (volume, volume_study(volume), 0)):
-            mt.adjudicate(study, adjudicator="Ada", log=place / "log", html=place / "page.html", practice=practice, **PLAIN)
+            mt.adjudicate(
+                study, adjudicator="Ada", log=place / "log", html=place / "page.html", practice=practice, **PLAIN
+            )
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         screen = Screen(browser, flat / "page.html", folder, "light")
         screen.press("l")

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import adjudication_pictures
 import learning_pages
 import numpy as np
 from PIL import Image
@@ -112,6 +113,7 @@ def main() -> None:
     folder = Path(__file__).parent / "images"
     folder.mkdir(exist_ok=True)
     learning(folder)
+    adjudication_pictures.adjudication_screens(folder)
     picture = overview()
     picture.save(folder / "overview.png", optimize=True)
     with tempfile.TemporaryDirectory() as made:

@@ -12,6 +12,8 @@ from typing import Any
 
 from browser import WAIT
 
+NAME = "Dr. Weber"
+"""What is typed where a page asks who settles the disputes."""
 WIDE = {"width": 1280, "height": 800}
 
 
@@ -84,14 +86,14 @@ class Desk:
 
 
 @contextmanager
-def desk(browser: Any, address: str, name: str = "", **options: Any) -> Iterator[Desk]:
+def desk(browser: Any, address: str, **options: Any) -> Iterator[Desk]:
     """A page in a browser that knows nothing yet; at the end nothing may have been said or asked of a network."""
     context = browser.new_context(**{"viewport": WIDE, "accept_downloads": True, **options})
     context.set_default_timeout(WAIT)
     shown = Desk(context.new_page())
     shown.page.goto(address)
-    if name:
-        shown.page.get_by_label("Name").fill(name)
+    if address.startswith("file:"):
+        shown.page.get_by_label("Name").fill(NAME)
         shown.page.keyboard.press("Enter")
     shown.wait(lambda state: state["step"] not in ("starting", "loading"))
     yield shown

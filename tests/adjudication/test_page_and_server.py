@@ -1,4 +1,4 @@
-"""The page and the real server: practice, controls and repeats, two adjudicators, a file that returns, a server that dies."""
+"""The page and the real server: practice, controls, repeats, two adjudicators, a file that returns, a dying server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pages import desk
 from playwright.sync_api import expect
 
 import manytruths as mt
 from adjudication_server import Server, write_disputed
 from manytruths.io.decision_log import read_logs
-from pages import desk
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("MANYTRUTHS_KILLS", "5"))
@@ -29,7 +29,12 @@ def address(server: Server) -> str:
 
 
 def entries(folder: Path, action: str) -> list:
-    return [entry for log in read_logs([folder / "manytruths-adjudication"]) for entry in log.entries if entry.action == action]
+    return [
+        entry
+        for log in read_logs([folder / "manytruths-adjudication"])
+        for entry in log.entries
+        if entry.action == action
+    ]
 
 
 def test_the_token_leaves_the_address_and_a_reload_keeps_it(browser, flat_study, tmp_path):
@@ -95,6 +100,9 @@ def test_a_kind_is_settled_by_a_rule(browser, flat_study, tmp_path):
         shown.page.get_by_label("become").select_option("union")
         shown.page.get_by_role("button", name="Settle them").click()
         shown.wait(lambda state: state["progress"]["left"] < left)
+        shown.at("look")
+        shown.press("z", "Enter")
+        shown.wait(lambda state: state["progress"]["left"] == left)
     (rule,) = entries(tmp_path, "rule")
     assert (rule.payload["kind"], rule.payload["rule"]) == ("border", "union")
 
@@ -139,7 +147,9 @@ def test_a_server_that_dies_loses_nothing_that_was_shown_as_saved(browser, tmp_p
         with Server(tmp_path, study, *fixed) as server:
             page = context.new_page()
             page.goto(address(server))
-            page.wait_for_function("() => ['look', 'outlines'].includes(manytruthsAdjudication.state().step)", polling=20)
+            page.wait_for_function(
+                "() => ['look', 'outlines'].includes(manytruthsAdjudication.state().step)", polling=20
+            )
             state = page.evaluate("manytruthsAdjudication.state()")
             assert state["progress"]["done"] >= saved, "what was shown as saved is there"
             if state["step"] == "look":
@@ -174,11 +184,11 @@ def test_two_adjudicators_and_a_merge(browser, flat_study, tmp_path):
     for who, key, role in (("Ada", "u", "first"), ("Ben", "n", "second")):
         folders[who] = tmp_path / who
         folders[who].mkdir()
-        with Server(folders[who], flat_study, *options, "--role", role, who=who) as server:
-            with desk(browser, address(server)) as shown:
-                for _ in range(3):
-                    shown.decide(key)
-                    shown.at("look")
+        server = Server(folders[who], flat_study, *options, "--role", role, who=who)
+        with server, desk(browser, address(server)) as shown:
+            for _ in range(3):
+                shown.decide(key)
+                shown.at("look")
     study = mt.Study.open(flat_study[0], images=flat_study[2])
     pack = tmp_path / "ben.json"
     mt.adjudicate(study, adjudicator="Ben", log=folders["Ben"] / "manytruths-adjudication", pack=pack, quiet=True)
@@ -198,11 +208,17 @@ def test_the_file_returns_and_is_taken_into_a_log(browser, flat_page, flat_study
         expect(shown.page.locator(".message")).to_contain_text("Send it back")
     (tmp_path / "back.json").write_text(json.dumps(decisions), encoding="utf-8")
     study = mt.Study.open(flat_study[0], images=flat_study[2])
-    mt.adjudicate(study, adjudicator="Zoe", log=tmp_path / "manytruths-adjudication", merge=[tmp_path / "back.json"], quiet=True)
+    mt.adjudicate(
+        study, adjudicator="Zoe", log=tmp_path / "manytruths-adjudication", merge=[tmp_path / "back.json"], quiet=True
+    )
     decided = entries(tmp_path, "decide")
-    assert [entry.uuid for entry in decided] == [call["body"]["uuid"] for call in decisions["calls"] if call["path"].endswith("/decide")]
+    assert [entry.uuid for entry in decided] == [
+        call["body"]["uuid"] for call in decisions["calls"] if call["path"].endswith("/decide")
+    ]
     assert decided[0].payload["choice"] == "union"
-    mt.adjudicate(study, adjudicator="Zoe", log=tmp_path / "manytruths-adjudication", merge=[tmp_path / "back.json"], quiet=True)
+    mt.adjudicate(
+        study, adjudicator="Zoe", log=tmp_path / "manytruths-adjudication", merge=[tmp_path / "back.json"], quiet=True
+    )
     assert len(entries(tmp_path, "decide")) == 3, "taken once"
 
 
@@ -222,8 +238,8 @@ def test_work_on_the_file_goes_on_in_another_browser(browser, flat_page, tmp_pat
 def test_names_are_text(browser, tmp_path):
     evil = tmp_path / "study" / "<img src=x onerror=broken=1>"
     study = write_disputed(evil, cases=1)
-    with Server(tmp_path, study, *PLAIN, "--names", who="<script>broken=1</script>") as server:
-        with desk(browser, address(server)) as shown:
-            shown.look()
-            expect(shown.page.locator("h1")).to_contain_text("<img src=x")
-            assert shown.page.evaluate("window.broken") is None
+    server = Server(tmp_path, study, *PLAIN, "--names", who="<script>broken=1</script>")
+    with server, desk(browser, address(server)) as shown:
+        shown.look()
+        expect(shown.page.locator("h1")).to_contain_text("<img src=x")
+        assert shown.page.evaluate("window.broken") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pages import Desk, desk
+from pages import NAME, Desk, desk
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
@@ -142,6 +142,24 @@ def test_reason_and_comment_go_with_the_decision(flat):
     assert body["comment"] == "near the hilum <b>"
 
 
+def test_who_decided_is_asked_once(flat):
+    assert flat.decisions["adjudicator"] == NAME
+    flat.page.reload()
+    flat.at("look")
+    assert flat.decisions["adjudicator"] == NAME
+
+
+def test_a_comment_survives_a_reload(flat):
+    flat.look()
+    flat.press("u", "/")
+    flat.page.keyboard.type("see the prior")
+    flat.press("Escape")
+    assert flat.decisions["calls"]
+    flat.page.reload()
+    assert flat.at("outlines")["choice"] == "union"
+    expect(flat.page.get_by_label("Comment")).to_have_value("see the prior")
+
+
 def test_skipped_disputes_come_back_at_the_end(flat):
     flat.at("look")
     flat.press("s")
@@ -229,6 +247,7 @@ def test_strokes_survive_a_reload(browser, flat_page):
     context = browser.new_context()
     first = Desk(context.new_page())
     first.page.goto(flat_page)
+    first.page.keyboard.press("Enter")
     first.look()
     first.press("p")
     drawn = first.drag((20, 20), (40, 20))["drawn"]
@@ -329,9 +348,53 @@ def test_slices_and_planes_of_a_volume(volume):
     volume.press("ArrowUp")
     changed = [one != other for one, other in zip(before, volume.state["point"], strict=True)]
     assert sum(changed) == 1
-    assert volume.press("v")["layout"] == "one"
+    assert volume.press("v")["layout"] == "single"
     volume.press("w")
     assert volume.state["window"]["name"] == "lung"
+
+
+def test_series_stand_side_by_side_and_scroll_together(volume):
+    volume.at("look")
+    assert volume.press("v", "v")["layout"] == "series"
+    names = volume.page.locator(".pane-name")
+    assert names.all_inner_texts() == ["image", "prior"]
+    prior = volume.page.locator(".pane").nth(1)
+    before = prior.screenshot()
+    volume.press("ArrowDown", "ArrowDown", "ArrowDown")
+    assert prior.screenshot() != before
+
+
+def test_level_and_width_change_by_keys(volume):
+    before = volume.at("look")["window"]
+    wider = volume.press("Shift+End")["window"]
+    assert wider["high"] - wider["low"] > before["high"] - before["low"]
+    brighter = volume.press("Shift+PageUp")["window"]
+    assert brighter["low"] < wider["low"]
+
+
+def test_a_tile_is_asked_about_as_a_frame(browser, tile_page):
+    with desk(browser, tile_page) as shown:
+        expect(shown.page.locator("#question")).to_have_text("Is there anything to mark in the frame?")
+        shown.look()
+        expect(shown.page.locator('[data-name="none"]')).to_contain_text("Nothing to mark")
+        assert "Another lesion" not in shown.words
+
+
+def test_two_tabs_lose_nothing_of_each_other(browser, flat_page):
+    context = browser.new_context()
+    tabs = []
+    for _ in range(2):
+        tab = Desk(context.new_page())
+        tab.page.goto(flat_page)
+        tab.page.keyboard.press("Enter")
+        tab.at("look")
+        tabs.append(tab)
+    for tab, key in zip(tabs, "un", strict=True):
+        tab.page.bring_to_front()
+        tab.decide(key)
+    choices = [call["body"].get("choice") for call in tabs[0].decisions["calls"]]
+    assert choices == [None, "union", None, "none"]
+    context.close()
 
 
 def test_a_volume_is_drawn_slice_by_slice(volume):

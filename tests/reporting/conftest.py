@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import Opened, chromium, opened
 from report_studies import simulated_report
+
+from browser import Opened, chromium, opened
 
 
 @pytest.fixture(scope="module")

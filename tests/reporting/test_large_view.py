@@ -9,11 +9,11 @@ import zlib
 import numpy as np
 import pytest
 import zarr
-from browser import LAPTOP, PHONE, opened
 from PIL import Image
 from playwright.sync_api import expect
 
 import manytruths as mt
+from browser import LAPTOP, PHONE, opened
 from manytruths.core import tiles
 from manytruths.core.blocks import Blocks
 from manytruths.io import files

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from browser import PHONE, Opened, opened
 from PIL import Image
 from scipy.ndimage import distance_transform_edt
 
 import manytruths as mt
+from browser import PHONE, Opened, opened
 from study_folders import disc
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import LAPTOP, PHONE, opened
 from playwright.sync_api import expect
 
 import manytruths as mt
+from browser import LAPTOP, PHONE, opened
 from manytruths.charts import svg
 from manytruths.reporting.sections import computation
 from study_folders import disc, write_png

@@ -7,9 +7,10 @@ import io
 import math
 
 import pytest
-from browser import Opened, opened
 from page_numbers import addresses
 from playwright.sync_api import expect
+
+from browser import Opened, opened
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import LAPTOP, PHONE, Opened, opened
 from playwright.sync_api import expect
 from report_studies import ODD
 
 import manytruths as mt
+from browser import LAPTOP, PHONE, Opened, opened
 from study_folders import command, disc, pixels, write_nifti, write_png
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ import getpass
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -389,7 +390,9 @@ def _serve(
                     if open:
                         import webbrowser
 
-                        webbrowser.open(file.resolve().as_uri())
+                        # some browsers run in the terminal until they are closed
+                        page = file.resolve().as_uri()
+                        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
                 serve(make_app(session, token, actual), bound, ready)
             state = session.progress()

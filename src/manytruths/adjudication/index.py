@@ -30,11 +30,17 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 
+from ..core.columns import Column
 from ..core.errors import ManytruthsError, one_line
 from ..core.runs import LabelRuns, read_runs
+from ..io import Location
+from ..io.files import suffix_of
+from ..io.images import probe
 from ..io.kept import code_version
+from ..io.nifti import open_voxels
 from ..io.results import fingerprint
 from ..io.writing import atomic, safe_name
+from ..shape.grid import Grid
 from ..study import Case
 from ..study.case import Reading
 from ..study.disputes import CaseDisputes, Dispute, DisputeRule, find_disputes
@@ -42,6 +48,8 @@ from ..study.grids import Target, find_target
 from ..study.keeping import case_key, sign_case
 
 MAGIC = b"manytruths disputes 1\n"
+LARGE_MASK = 1 << 26
+"""Pixels of a mask that is read slab by slab."""
 LARGE_CASE = 1 << 27
 """Bytes of all masks of a case from which on they are read one after the other, as runs."""
 
@@ -224,13 +232,21 @@ def read_case(path: Path) -> Indexed | None:
 # -- finding the disputes of a case -------------------------------------------------------------------
 
 
-def read_bounded(case: Case) -> Reading:
-    """The masks of a case: as runs, read one after the other, where together they are large."""
+def read_bounded(case: Case, scratch: Path | None = None) -> Reading:
+    """The masks of a case: as runs, read one after the other, where together they are large.
+
+    Large NIfTI files are read slab by slab; a compressed one is unpacked into the folder ``scratch`` meanwhile.
+    """
     if case.in_memory or case.counted is not None:
         return case.read(by_tile=True)
     target = find_target(case)
-    masks, done, grid, counted = {}, {}, None if target is None else target.grid, 0
+    masks: dict[Column, Any] = {}
+    done, grid, counted = {}, None if target is None else target.grid, 0
     for column in case.masks:
+        runs = None if target is None or scratch is None else read_slabs(case.masks[column], target.grid, scratch)
+        if runs is not None:
+            masks[column] = runs
+            continue
         placed = case.placed(column, target)
         array = placed.mask.array
         if target is None:
@@ -241,12 +257,33 @@ def read_bounded(case: Case) -> Reading:
         counted += math.prod(array.shape) * array.dtype.itemsize
         masks[column] = array
         if counted > LARGE_CASE:
-            masks = {each: read_runs(mask) for each, mask in masks.items()}  # type: ignore[misc]
+            masks = {each: read_runs(mask) for each, mask in masks.items()}
     if grid is None:
         return case.read(by_tile=True)
     if any(isinstance(mask, LabelRuns) for mask in masks.values()):
-        masks = {each: read_runs(mask) for each, mask in masks.items()}  # type: ignore[misc]
+        masks = {each: read_runs(mask) for each, mask in masks.items()}
     return Reading(case, masks, grid, done)
+
+
+def read_slabs(parts: Mapping[str, Any], grid: Grid, scratch: Path) -> LabelRuns | None:
+    """The runs of a large NIfTI mask that lies on a grid already, without the whole of it; None of all others."""
+    source = parts.get("")
+    if not isinstance(source, Location) or source.index is not None or source.blank or len(parts) > 1:
+        return None
+    if suffix_of(source.path.name) not in (".nii", ".nii.gz") or math.prod(grid.shape) < LARGE_MASK:
+        return None
+    if probe(source) != grid:
+        return None
+    unpacked = scratch / f"{os.getpid()}.voxels"
+    try:
+        voxels = open_voxels(source, unpacked)
+        if voxels.dtype.kind not in "bui":
+            return None
+        runs = read_runs(voxels)
+        # what is no mask is refused where it is read as usual
+        return None if len(runs) and int(runs.values.min()) < 0 else runs
+    finally:
+        unpacked.unlink(missing_ok=True)
 
 
 def index_settings(rule: DisputeRule) -> str:
@@ -279,7 +316,7 @@ def index_case(case: Case, rule: DisputeRule, path: Path) -> None:
     if there is not None and there.head.settings == settings and there.head.content == content:
         write_case(path, there.found(), settings, signature, content)
         return
-    found = find_disputes(read_bounded(case), rule)
+    found = find_disputes(read_bounded(case, path.parent), rule)
     write_case(path, found, settings, signature if signature == signature_of(case) else "", content)
 
 

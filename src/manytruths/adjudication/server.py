@@ -6,8 +6,10 @@ import asyncio
 import hashlib
 import importlib
 import json
+import logging
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -91,6 +93,10 @@ def make_app(session: Session, token: str, port: int) -> Guard:
                 return _error(status, "not_saved", f"the decision was not saved: {one_line(str(error))}")
             except (ManytruthsError, OSError) as error:
                 return _error(500, "failed", one_line(str(error)))
+            except Exception as error:
+                text = one_line(f"unexpected error: {type(error).__name__}: {error}")
+                print(f"manytruths: {text}", file=sys.stderr, flush=True)
+                return _error(500, "failed", text)
 
         return endpoint
 
@@ -169,7 +175,12 @@ def serve(app: Guard, bound: socket.socket, ready: Callable[[], None]) -> None:
     """Answer requests until Ctrl-C; ``ready`` is called once requests are answered."""
     import uvicorn
 
-    class Server(uvicorn.Server):
+    for name in ("uvicorn.error", "uvicorn.asgi"):
+        # what browsers send that is no HTTP is answered, and nothing for the terminal
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).propagate = False
+
+    class Server(uvicorn.Server):  # type: ignore[misc, unused-ignore]
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
             before = {number: signal.signal(number, self.handle_exit) for number in _stopping()}

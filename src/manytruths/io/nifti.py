@@ -142,6 +142,11 @@ class Voxels:
         return self.stored.dtype if self._plain else np.dtype(np.float64)
 
     @property
+    def chunks(self) -> tuple[int, ...]:
+        """Slices across the last axis, as they lie in the file."""
+        return (*self.shape[:-1], 1)
+
+    @property
     def _plain(self) -> bool:
         return self.slope == 1 and not self.intercept
 

@@ -72,7 +72,7 @@ function actionsOf(page) {
       else session.save();
     },
     draw: () => session.startDrawing(),
-    add: () => session.startDrawing(true),
+    add: () => session.item.unit !== "tile" && session.startDrawing(true),
     label: () => session.nextLabel(),
     reason: () => session.nextReason(),
     comment: () => document.getElementById("comment")?.focus(),
@@ -101,7 +101,7 @@ function actionsOf(page) {
     zoom: (factor) => stage.scene.item && (stage.zoomBy(factor), session.savePlace()),
     fit: () => stage.scene.item && (stage.fit(), session.savePlace()),
     layout: () => {
-      if (!stage.scene.item || stage.layouts.length < 2) return session.tell(say("layout.one"));
+      if (!stage.scene.item || stage.layouts.length < 2) return session.tell(say("layout.only"));
       session.tell(say(`layout.${stage.nextLayout()}`));
       session.savePlace();
     },
@@ -181,8 +181,8 @@ class AdjudicationPage {
     this.mail = { kind: "idle", waiting: 0 };
     const state = await this.firstState();
     if (!state) return;
-    if (backend.file && !backend.adjudicator) backend.name((await askName("")) ?? say("name.unknown"));
-    const memory = new BrowserMemory(`${state.page ?? state.study.title} ${state.adjudicator ?? ""}`);
+    if (backend.file && !backend.adjudicator) backend.name((await askName(state.suggested)) ?? (state.suggested || say("name.unknown")));
+    const memory = new BrowserMemory(`page ${state.page}`);
     this.outbox = new Outbox(backend, memory, (mail) => this.told(mail));
     this.session = new Session({ backend, memory, outbox: this.outbox, stage: this.stage, clock: new WorkClock(), changed: () => this.show() });
     this.tools = new PaneTools(this.session, this.stage);

@@ -67,15 +67,15 @@ function outlinesPart(session, act) {
     const words = tie ? say("choose.majority_tie") : say(`choose.${name}`);
     return keyButton(words, COMBINED_KEYS[name], () => act("choose", name), { ...pressed(name), ...(tie || !runs ? { "aria-disabled": "true" } : {}) });
   });
-  const nothing = [["none", "N", "choose.none"], ["not_evaluable", "X", "choose.not_evaluable"]];
+  const nothing = [["none", "N", noneWords(session)], ["not_evaluable", "X", say("choose.not_evaluable")]];
   return [
     ...question(say("choose.question"), outlines.kind === "label" ? say("kind.label") : null),
     rows.length ? pageNode("ul", { class: "letters", "aria-label": say("choose.letters") }, rows) : pageNode("p", { class: "hint" }, say("choose.nobody")),
     rows.length ? pageNode("div", { class: "choices" }, combined) : null,
-    pageNode("div", { class: "choices two" }, nothing.map(([choice, key, words]) => keyButton(say(words), key, () => act("choose", choice), pressed(choice)))),
-    pageNode("div", { class: "choices two" },
+    pageNode("div", { class: "choices two" }, nothing.map(([choice, key, words]) => keyButton(words, key, () => act("choose", choice), pressed(choice)))),
+    pageNode("div", { class: session.item.unit === "tile" ? "choices one" : "choices two" },
       keyButton(say(session.choice && session.choice !== "none" && session.choice !== "not_evaluable" ? "act.draw_from" : "act.draw"), "P", () => act("draw"), { class: "choice" }),
-      keyButton(say("act.add"), "⇧P", () => act("add"), { class: "choice" }),
+      session.item.unit === "tile" ? null : keyButton(say("act.add"), "⇧P", () => act("add"), { class: "choice" }),
     ),
     labelPart(session, act),
     remarksPart(session, act),
@@ -86,6 +86,10 @@ function outlinesPart(session, act) {
     ),
     savePart(session, act, Boolean(session.choice)),
   ];
+}
+
+function noneWords({ item }) {
+  return say(item.unit === "tile" ? "look.tile.no_lesion" : "choose.none");
 }
 
 function letterRow(session, act, letter, number) {
@@ -129,8 +133,8 @@ function remarksPart(session) {
   const { reasons = [] } = session.settings;
   const named = (reason) => (hasWords(`reason.${reason}`) ? say(`reason.${reason}`) : reason);
   const options = ["", ...reasons].map((reason) => pageNode("option", { value: reason, selected: reason === session.reason }, reason ? named(reason) : say("reason.none")));
-  const list = pageNode("select", { id: "reason", "data-name": "reason", onchange: (event) => (session.reason = event.target.value) }, options);
-  const comment = pageNode("textarea", { id: "comment", rows: 1, maxlength: 2000, "data-name": "comment", oninput: (event) => (session.comment = event.target.value) });
+  const list = pageNode("select", { id: "reason", "data-name": "reason", onchange: (event) => session.remark({ reason: event.target.value }) }, options);
+  const comment = pageNode("textarea", { id: "comment", rows: 1, maxlength: 2000, "data-name": "comment", oninput: (event) => session.remark({ comment: event.target.value }) });
   comment.value = session.comment;
   return pageNode("div", { class: "remarks" },
     pageNode("div", { class: "field" }, pageNode("label", { for: "reason" }, say("reason.label"), " ", pageNode("kbd", { "aria-hidden": "true" }, "R")), list),

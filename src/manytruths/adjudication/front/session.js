@@ -11,6 +11,7 @@ const AHEAD = 2;
 const KEPT_ITEMS = 6;
 const RETRY_MILLISECONDS = 1500;
 const MESSAGE_MILLISECONDS = 6000;
+const INDEX_MILLISECONDS = 2500;
 const CHOICE_FILL = "rgb(255 255 255 / 0.16)";
 const DRAWN_FILL = "rgb(92 192 245 / 0.17)";
 const FAINT = 0.32;
@@ -31,6 +32,7 @@ export class Session {
 
   async start() {
     await this.refresh();
+    this.watchIndex();
     const wanted = this.state.place?.item;
     const place = this.state.place ?? {};
     if (place.window) this.stage.scene.window = place.window;
@@ -46,6 +48,21 @@ export class Session {
     this.state = await this.patiently(() => this.backend.get("/api/state"));
     this.progress = this.state.progress;
     this.queue = (await this.patiently(() => this.backend.get("/api/queue"))).items;
+  }
+
+  // While cases are still searched, the queue grows.
+  watchIndex() {
+    const { progress } = this;
+    if (!(progress.indexed_cases < progress.cases)) return;
+    setTimeout(async () => {
+      try {
+        await this.refresh();
+        if (this.step === "end" || this.step === "empty") await this.open(this.firstOpen());
+        else this.changed();
+      } finally {
+        this.watchIndex();
+      }
+    }, INDEX_MILLISECONDS);
   }
 
   get settings() {
@@ -144,7 +161,7 @@ export class Session {
   }
 
   fail(error) {
-    this.message = { words: error.message, alarm: true };
+    this.message = { words: error.status === 401 ? say("gone.token") : error.message, alarm: true };
     this.step = "failed";
     this.changed();
     throw error;
@@ -272,8 +289,13 @@ export class Session {
   nextReason() {
     const { reasons = [] } = this.settings;
     const all = ["", ...reasons];
-    this.reason = all[(all.indexOf(this.reason) + 1) % all.length];
+    this.remark({ reason: all[(all.indexOf(this.reason) + 1) % all.length] });
     this.changed();
+  }
+
+  remark(parts) {
+    Object.assign(this, parts);
+    this.keepDraft();
   }
 
   // What is no alarm goes by itself.
@@ -348,17 +370,17 @@ export class Session {
     this.changed();
   }
 
-  // Kept after every stroke, so that a reload loses none.
+  // Kept after every stroke and remark, so that a reload loses none.
   keepDraft() {
-    if (!this.drawing || !this.item) return;
-    const { label, reason, comment, adding } = this;
-    this.memory.write(`draft ${this.item.id}`, { runs: this.drawing.runs(), label, reason, comment, adding });
+    const { item, drawing, label, reason, comment, adding, choice } = this;
+    if (!item || !(drawing || (this.step === "outlines" && (reason || comment)))) return;
+    this.memory.write(`draft ${item.id}`, { runs: drawing?.runs(), label, reason, comment, adding, choice });
   }
 
   takeDraft({ runs, label, reason, comment, adding, choice }) {
     Object.assign(this, { label: label ?? this.label, reason: reason ?? "", comment: comment ?? "", choice: choice ?? this.choice });
     if (runs) this.beginDrawing(runs, Boolean(adding));
-    this.message = { words: say("draft.kept"), alarm: false };
+    if (runs) this.message = { words: say("draft.kept"), alarm: false };
   }
 
   // --- what the stage shows
@@ -398,8 +420,7 @@ export class Session {
     const body = { uuid: crypto.randomUUID(), choice: drawn ? "drawn" : this.choice, label: this.label, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     if (drawn) body.runs = this.labelled(this.drawing.runs());
     this.memory.forget(`draft ${item.id}`);
-    this.last = { id: item.id, uuid: body.uuid, number: this.numberOf(item.id), choice: body.choice };
-    this.memory.write("last", this.last);
+    this.remember("decision", body.uuid, item.id);
     await this.leave(item, "done", `/api/items/${item.id}/decide`, body);
   }
 
@@ -414,6 +435,7 @@ export class Session {
     const runs = this.labelled(this.drawing.runs());
     const body = { uuid: crypto.randomUUID(), item: this.item.id, label: this.drawnLabel, runs, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     this.stopDrawing();
+    this.remember("lesion", body.uuid, this.item.id);
     this.post("/api/add", body, { number: this.number });
     this.tell(say("add.done"));
   }
@@ -437,7 +459,10 @@ export class Session {
     this.loaded.delete(item.id);
     const sent = this.post(path, body, { number: this.numberOf(item.id), id: item.id, decision: body });
     const next = this.nextOpen();
-    if (next === null) await sent;
+    if (next === null) {
+      this.changed();
+      await sent;
+    }
     await this.open(next ?? this.nextOpen());
   }
 
@@ -477,8 +502,14 @@ export class Session {
 
   get undoable() {
     const { item } = this;
-    if (item?.decision && this.step === "done") return { id: item.id, uuid: item.decision.uuid, number: this.numberOf(item.id), choice: item.decision.choice };
+    if (item?.decision && this.step === "done") return { what: "decision", id: item.id, uuid: item.decision.uuid, number: this.number };
     return this.last;
+  }
+
+  // What Z undoes.
+  remember(what, uuid, id = null) {
+    this.last = { what, uuid, id, number: this.numberOf(id) };
+    this.memory.write("last", this.last);
   }
 
   async undo(reason) {
@@ -488,6 +519,11 @@ export class Session {
     this.memory.forget("last");
     const answer = await this.post("/api/undo", { uuid: crypto.randomUUID(), of: wanted.uuid, reason }, { number: wanted.number });
     if (!answer) return;
+    if (wanted.what !== "decision") {
+      await this.refresh();
+      if (!this.item) await this.open(this.firstOpen());
+      return this.tell(say("undo.undone"));
+    }
     const entry = this.queue.find(({ id }) => id === wanted.id);
     if (entry) entry.status = "open";
     this.loaded.delete(wanted.id);
@@ -525,8 +561,10 @@ export class Session {
   }
 
   async applyRule(body) {
-    const answer = await this.post("/api/rule", { uuid: crypto.randomUUID(), ...body }, {});
+    const uuid = crypto.randomUUID();
+    const answer = await this.post("/api/rule", { uuid, ...body }, {});
     if (!answer) return null;
+    this.remember("rule", uuid);
     await this.refresh();
     await this.open(this.firstOpen());
     return answer;

@@ -6,7 +6,7 @@ import { say } from "./words.js";
 
 const MOST_ZOOM = 48;
 const FIRST_SIDE = 200;
-const LAYOUTS = ["planes", "one", "series"];
+const LAYOUTS = ["planes", "single", "series"];
 
 export class Stage {
   constructor(root) {
@@ -20,15 +20,15 @@ export class Stage {
   // Layouts that differ for what there is to see.
   get layouts() {
     const { item, blocks } = this.scene;
-    return LAYOUTS.filter((name) => name === "one" || (name === "planes" ? item.volume : blocks.length > 1));
+    return LAYOUTS.filter((name) => name === "single" || (name === "planes" ? item.volume : blocks.length > 1));
   }
 
   show(item, blocks, overview) {
     const { camera, window: chosen } = this.scene;
     const sides = item.spacing ?? [1, 1, 1];
     this.scene = {
-      ...this.scene, item, blocks, overview, sides, planes: item.planes, point: [...item.centre], marks: [],
-      camera: { centre: item.centre.map((at) => at + 0.5), zoom: camera.zoom || this.firstZoom(item, sides) },
+      ...this.scene, item, blocks, overview, sides, planes: item.planes, point: middleOf(item).map(Math.floor), marks: [],
+      camera: { centre: middleOf(item), zoom: camera.zoom || this.firstZoom(item, sides) },
       window: chosen, ruler: null, brush: null, polygon: null, cursor: null, bare: false,
     };
     this.arrange();
@@ -60,7 +60,7 @@ export class Stage {
     const { layouts } = this;
     if (!layouts.includes(this.layout)) this.layout = layouts[0];
     const { planes, blocks } = this.scene;
-    const shown = { one: [[0, 0]], planes: [[0, 0], [1, 0], [2, 0]], series: blocks.map((_, series) => [0, series]) }[this.layout];
+    const shown = { single: [[0, 0]], planes: [[0, 0], [1, 0], [2, 0]], series: blocks.map((_, series) => [0, series]) }[this.layout];
     const key = `${this.layout} ${shown.length}`;
     if (this.root.dataset.panes !== key) {
       this.root.dataset.panes = key;
@@ -233,6 +233,11 @@ export class Stage {
     const own = { name: null, low: level - width / 2, high: level + width / 2 };
     this.change({ own: { ...this.scene.own, [this.scene.item.series[series]]: own } });
   }
+}
+
+// The cross, or the middle of the frame, which does not tell where the marks in it are.
+function middleOf({ unit, centre, box }) {
+  return unit === "tile" ? box.map(([start, stop]) => (start + stop) / 2) : centre.map((at) => at + 0.5);
 }
 
 function roundFor(value, span) {

@@ -12,6 +12,7 @@ import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import manytruths as mt
 from adjudication_server import Server, painted
 from manytruths.adjudication import blocks
 from manytruths.adjudication.blocks import Images, choose_view, find_windows, map_view, pack_block
@@ -242,6 +243,12 @@ def test_a_large_volume_is_indexed_as_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(index, "LARGE_CASE", 10_000)
     reading = index.read_bounded(case)
     assert all(isinstance(mask, LabelRuns) for mask in reading.masks.values())
+    monkeypatch.setattr(index, "LARGE_MASK", 1000)
+    monkeypatch.setattr(index.Case, "placed", lambda self, column, target=None: pytest.fail("it was read as a whole"))
+    slabs = index.read_slabs(case.masks[mt.Column("B")], reading.grid, tmp_path)
+    assert (slabs[...] == reading.masks[mt.Column("B")][...]).all()
+    assert not list(tmp_path.glob("*.voxels"))
+    monkeypatch.undo()
     large = find_disputes(reading)
     assert [each.key for each in large] == [each.key for each in plain]
     index.index_case(case, plain.rule, tmp_path / "p1.disputes")
