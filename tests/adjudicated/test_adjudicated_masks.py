@@ -327,8 +327,8 @@ def test_stale_only_where_the_pixels_of_its_own_lesion_changed(tmp_path):
     assert len(stale) == 1
     assert sorted(s.status for s in stands.values()) == ["decided", "decided", "stale"]
     note = mt.consensus(study, "adjudicated")["p1"].estimate.note
-    assert "1 not decided" in note
-    assert "1 decisions do not count" in note
+    assert "1 dispute is not settled (1 not decided): vote:0.5 stands there" in note
+    assert "1 decision does not count: pixels of the lesion changed afterwards" in note
 
 
 def test_rules_for_a_kind(tmp_path):

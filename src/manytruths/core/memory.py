@@ -15,13 +15,14 @@ WORTH = 1 << 25
 _last = 0
 
 
-def give_back() -> None:
+def give_back(worked_on: int = WORTH) -> None:
     """Return to the system what is free, where the process has grown; on systems other than Linux nothing is done.
 
+    ``worked_on`` is the size of the data in bytes: after small ones it is not looked whether the process has grown.
     A case of 200 masks of 512² pixels left 160 of 320 MB behind.
     """
     global _last
-    trim = _trim()
+    trim = _trim() if worked_on >= WORTH else None
     if trim is not None and (now := _resident()) > _last + WORTH:
         trim(0)
         _last = _resident()

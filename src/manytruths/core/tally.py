@@ -34,6 +34,8 @@ _EXACT_SINGLE = 1 << 24
 """Sums of counts up to which single precision holds each of them."""
 _CHUNK = 8192
 """Patterns that a matrix product takes at once, so that its one-hot operand stays small."""
+_ONE_THREAD, _LEAST_MIDDLE = 1 << 18, 32
+"""Multiplications up to which OpenBLAS takes one thread, and the summands from which on products of that size pay."""
 MANY_CASES = 256
 """Cases from which on statistics of all are computed at once: sums in another order differ in the last digit."""
 MOST_ALIGNED = 1 << 23
@@ -424,7 +426,7 @@ def _cross_products(patterns: Rows, counts: Counts, rows: Places, where: Places,
     for start in range(0, len(rows), _CHUNK):
         at = rows[start : start + _CHUNK]
         chosen = (patterns[np.ix_(at, where)][:, :, None] == codes).reshape(len(at), len(part)).astype(kind)
-        part += (chosen * weights[at, None]).T @ chosen
+        part += _product((chosen * weights[at, None]).T, chosen)
     tables = part.reshape(len(where), len(codes), len(where), len(codes)).transpose(0, 2, 1, 3)
     if not least:
         return tables
@@ -435,6 +437,21 @@ def _cross_products(patterns: Rows, counts: Counts, rows: Places, where: Places,
     full[..., 0, 1:] = own[None] - tables.sum(axis=-2)
     full[..., 0, 0] = counts[rows].sum() - full.sum(axis=(-1, -2))
     return full
+
+
+def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """``a @ b`` of whole numbers, in products so small that OpenBLAS does not start threads for them.
+
+    Where it has more threads than there are idle cores, they wait for each other for longer than they work.
+    """
+    rows, middle = a.shape
+    most = _ONE_THREAD // (rows * b.shape[1] or 1)
+    if most < _LEAST_MIDDLE or middle <= most:
+        return np.asarray(a @ b)
+    count = middle // most
+    parts = a[:, : count * most].reshape(rows, count, most).transpose(1, 0, 2)
+    total = (np.ascontiguousarray(parts) @ b[: count * most].reshape(count, most, -1)).sum(axis=0)
+    return np.asarray(total + a[:, count * most :] @ b[count * most :])
 
 
 class Tallies(dict[str, Tally]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -131,6 +132,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
         plan = replace(plan, folder=None, measured=False, measure=counted)
     case, table = reading.case, reading.tally(judged=False)
     axes, large = len(reading.grid.shape), reading.is_large
+    size = len(reading.masks) * math.prod(reading.grid.shape)
     edits = tuple(edits_of(case))
     references = count_references(reading.by_pattern if large and case.references else reading, table)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
@@ -139,15 +141,15 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     against: ReferenceLesions = {}
     if "distances" in plan.measure:
         distances = noise.attempt("distances", lambda: measure_distances(reading, table, named=named))
-        give_back()
+        give_back(size)
     if "sizes" in plan.measure:
         sizes = noise.attempt("diameters", lambda: measure_sizes(reading, whole))
         if noise.left_out and sizes is None:
             sizes = measure_sizes(reading.by_pattern, whole)  # areas need no neighbours
-        give_back()
+        give_back(size)
     if "lesions" in plan.measure:
         lesions = noise.attempt("lesions", lambda: measure_lesions(reading, table))
-        give_back()
+        give_back(size)
     if "lesions" in plan.measure and named is not None:
         labels = by_value(named)
         scored = noise.attempt("lesions", lambda: score_reference_lesions(reading, table, labels))

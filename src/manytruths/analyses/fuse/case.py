@@ -18,7 +18,6 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
-from ...core.labels import VOID
 from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Note, Undefined, code, code_of, or_undefined
@@ -361,12 +360,10 @@ def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tupl
         return []
     if table.labels.several:
         return []  # they judge a mark against its probability
-    took_part = (table.patterns[:, list(table.raters)] != VOID).any(axis=0).tolist()
-    why = ["rates_unknown" if part else "absent" for part in took_part]
     return [
-        (method, rater, name, or_undefined(value, reason))
+        (method, rater, name, or_undefined(value, "rates_unknown"))
         for name, measure in SOFT.items()
-        for rater, value, reason in zip(table.rater_names, measure(table, estimated).tolist(), why, strict=True)
+        for rater, value in zip(table.rater_names, measure(table, estimated).tolist(), strict=True)
     ]
 
 

@@ -471,7 +471,7 @@ def _performance(
             table.add(distances.with_units(macro_rows(by_label, tallies, settings)))
             table.add(_pooled_performance(parts, method, judged))
         for label, series in by_label.items():
-            soft = [] if whole.exchangeable or label else _soft_series(cases, method, whole.rater_names)
+            soft = [] if whole.exchangeable or label else _soft_series(cases, tallies, method, whole.rater_names)
             rows = summarise([*series, *_without_unjudged(soft, judged)], tallies, settings)
             table.add(distances.with_units(without_absent(rows, len(whole.raters))))
             table.add(_pooled_performance({label: parts[label]}, method, judged))
@@ -590,12 +590,24 @@ def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) ->
     return float(known.mean()) if len(known) else Undefined(statistic.undefined)
 
 
-def _soft_series(cases: Mapping[str, CaseFusion], method: str, raters: Sequence[str]) -> list[Series]:
+def _soft_series(cases: Mapping[str, CaseFusion], tallies: Tallies, method: str, raters: Sequence[str]) -> list[Series]:
     """Gordon's measures against the probability, where a method has one by pattern."""
     by_case = [{(r, s): v for m, r, s, v in f.soft if m == method} for f in cases.values()]
     names = list(dict.fromkeys(s for values in by_case for _, s in values))
+    if many_raters(len(raters)):
+        # of many raters most are absent from a case, and have no rows there
+        gap, there = Undefined("absent"), [set(_who_rated(tally)) for tally in tallies.values()]
+        by_case = [
+            {key: v if key[0] in here else gap for key, v in values.items()}
+            for values, here in zip(by_case, there, strict=True)
+        ]
     absent = Undefined("absent_or_no_probability")
     return [Series(s, [v.get((r, s), absent) for v in by_case], extra=(method, r)) for r in raters for s in names]
+
+
+def _who_rated(tally: Tally) -> Iterator[str]:
+    """The raters who decided about any pattern."""
+    return (tally.columns[i].name for i in tally.raters if (tally.patterns[:, i] != VOID).any())
 
 
 def _differences(
