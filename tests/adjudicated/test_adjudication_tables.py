@@ -220,6 +220,16 @@ def test_fuse_says_whose_marks_they_are(many):
     assert "anna is a rater, too" in notes
 
 
+def test_a_count_of_fuse_is_said_to_be_of_each_case(many):
+    """One lesion in each of several cases is not one lesion."""
+    study, made, _ = many
+    cases = {row["case"] for row in rows_of(made) if row["purpose"] == "dispute"}
+    ones = {case for case in cases if value(made, "not_evaluable", scope="case", case=case).value == 1}
+    assert len(ones) > 1
+    (note,) = (note for note in mt.fuse(study, consensus="adjudicated").notes if "1 lesion is not evaluable" in note)
+    assert "(each of " in note
+
+
 # -- true for one, two and ten decisions, and unfinished work ----------------------------------------
 
 

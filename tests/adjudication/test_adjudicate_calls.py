@@ -61,7 +61,10 @@ def test_a_study_without_disputes_says_so_and_is_no_error(folder, capsys):
 
 def test_a_study_without_images_is_served_and_says_so(folder, study):
     with Server(folder, study[:1], *PLAIN) as server:
-        assert any("no images" in each for each in server.get("state")["warnings"])
+        state = server.get("state")
+        assert any("no images" in each for each in state["warnings"])
+        # nobody can answer from an image that is not there
+        assert state["settings"]["first_look"] is False
         id = server.open_items()[0]
         assert server.ask("GET", f"/api/items/{id}/image")[0] == 204
         assert server.ask("GET", f"/api/items/{id}/overview")[0] == 204

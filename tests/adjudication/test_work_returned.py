@@ -188,6 +188,26 @@ def test_the_workbook_has_a_picture_and_a_row_for_each_dispute(written):
     ids = [item["id"] for item in data_of(written / "page.html")["queue"]["items"]]
     assert [sheet.cell(row, 1).value for row in range(2, sheet.max_row + 1)] == ids
     assert len(sheet._images) == len(ids)
+    # the name that the sheet was written for, once, so that another one is typed over it
+    columns = {cell.value: cell.column for cell in sheet[1]}
+    names = [sheet.cell(row, columns["adjudicator"]).value for row in range(2, sheet.max_row + 1)]
+    assert names == ["office", *[None] * (len(ids) - 1)]
+
+
+def test_the_workbook_offers_letters_of_those_who_rated_the_case(tmp_path):
+    study = write_disputed(tmp_path)
+    first = next(each for each in (tmp_path / "masks" / "A").iterdir())
+    first.unlink()
+    assert call(tmp_path, study, "--xlsx", tmp_path / "d.xlsx", "--practice", 0, "--adjudicator", "Dana") == 0
+    sheet = openpyxl.load_workbook(tmp_path / "d.xlsx").active
+    offered = {len(sheet.cell(row, 4).value.split()) for row in range(2, sheet.max_row + 1)}
+    assert len(offered) == 2
+    for row in range(2, sheet.max_row + 1):
+        sheet.cell(row, 6, sheet.cell(row, 4).value.split()[0])
+    sheet.parent.save(tmp_path / "filled.xlsx")
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 0
+    decided = [entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]
+    assert len(decided) == sheet.max_row - 1
 
 
 def test_a_workbook_comes_back_filled_in(written, study, tmp_path, capsys):
@@ -207,7 +227,7 @@ def test_rows_that_are_missing_or_added_are_named(written, study, tmp_path, caps
     assert run(["adjudicate", *study, "--log", str(tmp_path / "log"), "--merge", str(filled)]) == 0
     said = capsys.readouterr().out
     assert "2 rows are missing and stay open" in said
-    assert "no such item" in said
+    assert "line 4: not taken: its code is that of no dispute" in said
     assert len([entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]) == 2
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -186,6 +186,9 @@ def adjudicate(
     folder, digest = Path(log), study_digest(study)
     others = _read_others(folder, digest, who)
     settings = _settle(_last_settings(folder, digest, who), given, rules, filters)
+    if all(case.image is None for case in study):
+        # an answer from the image alone needs one
+        settings = replace(settings, first_look=False)
     if merge:
         from .merging import merge_files
 
@@ -217,7 +220,7 @@ def adjudicate(
             if xlsx:
                 from .sheets import write_sheet
 
-                write_sheet(Path(xlsx), session)
+                write_sheet(Path(xlsx), session, adjudicator.strip())
                 written.append(Path(xlsx))
             return AdjudicationRun(run.counts, run.disputes, written=tuple(written), notes=run.notes)
         return _serve(study, index, folder, digest, who, settings, others, port, open, quiet, run)
@@ -398,7 +401,8 @@ def _serve(
             state = session.progress()
         finally:
             bound.close()
-    note = f"{state['done']} of {state['total']} are decided, {state['left']} are left; run it again to go on"
+    note = f"{state['done']} of {state['total']} are decided, {state['left']} are left"
+    note += "; run it again to go on" if state["left"] else ""
     return AdjudicationRun(run.counts, run.disputes, state["done"], state["left"], (path,), (note,))
 
 

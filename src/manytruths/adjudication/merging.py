@@ -139,7 +139,10 @@ def _replay(
             except Refused as error:
                 refused += 1
                 if refused <= 10:
-                    notes.append(f"{returned.path.name}, call {number}: not taken: {one_line(str(error))}")
+                    place = f"line {call['line']}" if "line" in call else f"call {number}"
+                    unknown = error.code == "no_item" and returned.codes is not None
+                    why = "its code is that of no dispute" if unknown else one_line(str(error))
+                    notes.append(f"{returned.path.name}, {place}: not taken: {why}")
         added = sum(1 for _ in log.entries()) - before
     notes.append(f"{returned.path.name}: {added} entries of {who} added, {refused} of {len(returned.calls)} not taken")
     return path, notes

@@ -413,7 +413,8 @@ class Session:
             yield f"{place} is left out: {one_line(why)}"
         gone = sum(map(len, self._stale.values()))
         if gone:
-            yield f"{gone} decisions are stale, as masks were changed since: they are shown again"
+            what = "decision is stale" if gone == 1 else "decisions are stale"
+            yield f"{gone} {what}, as masks were changed since: {'it is' if gone == 1 else 'they are'} shown again"
 
     def progress(self) -> dict[str, Any]:
         """How much is done and left, and how long that takes by the pace so far."""

@@ -31,8 +31,8 @@ HEIGHT = 260
 NAMESPACE = uuid.UUID("5b0f6e0e-2c39-4c0e-9a1b-7d5a3d1f9c42")
 
 
-def write_sheet(path: Path, session: Session) -> int:
-    """Write the workbook; the number of rows."""
+def write_sheet(path: Path, session: Session, who: str = "") -> int:
+    """Write the workbook, with the name of the adjudicator where it is known; the number of rows."""
     try:
         from openpyxl import Workbook
         from openpyxl.drawing.image import Image as Picture
@@ -54,9 +54,10 @@ def write_sheet(path: Path, session: Session) -> int:
     page = session.state()["page"]
     for row, each in enumerate(queue, start=2):
         item = session.find(each["id"])
-        letters = [letter(number) for number in range(len(session.raters(item)))]
-        practice = "yes" if each["practice"] else ""
-        sheet.append([each["id"], each["number"], practice, " ".join(letters), "", "", "", "", "", "", page])
+        rated = session.read(item).raters
+        letters = [letter(number) for number, rater in enumerate(session.raters(item)) if rater in rated]
+        practice, name = "yes" if each["practice"] else "", who if row == 2 else ""
+        sheet.append([each["id"], each["number"], practice, " ".join(letters), "", "", "", "", "", name, page])
         choices = ",".join([*letters, *(choice for choice in CHOICES if choice != "drawn")])
         for column, words in (("E", ",".join(ANSWERS)), ("F", choices)):
             if len(words) <= 250:  # Excel's own limit
@@ -150,7 +151,7 @@ def _calls(path: Path, line: int, code: str, decision: str, cells: dict[str, str
         own = uuid.uuid5(
             NAMESPACE, repr((cells["page"][-64:], cells.get("adjudicator"), code, action, sorted(body.items())))
         )
-        return {"path": f"/api/items/{code}/{action}", "body": {"uuid": str(own), **body}, "utc": ""}
+        return {"path": f"/api/items/{code}/{action}", "body": {"uuid": str(own), **body}, "utc": "", "line": line}
 
     calls = []
     looked = cells.get("first_look", "").strip().lower()

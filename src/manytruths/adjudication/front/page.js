@@ -218,7 +218,7 @@ class AdjudicationPage {
   }
 
   tellWarnings(warnings) {
-    if (warnings?.length) this.session.tell(warnings.join(" "), true);
+    if (warnings?.length) this.session.tell(warnings.join(" · "), true);
   }
 
   listen() {

@@ -868,7 +868,9 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
                 methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():
         where = ", ".join(list(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        yield f"{', '.join(methods)}: {note} ({where})"
+        # a note that begins with a count counts within one case
+        each = "each of " if len(names) > 1 and note[:1].isdigit() else ""
+        yield f"{', '.join(methods)}: {note} ({each}{where})"
     yield from _open_notes(cases)
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")
