@@ -10,6 +10,7 @@ import pytest
 
 from adjudication_server import SIZE, Server, painted, write_disputed
 from manytruths.io.decision_log import read_logs
+from study_folders import write_png
 
 PLAIN = ("--practice", "0", "--controls", "0", "--repeats", "0")
 
@@ -276,6 +277,23 @@ def test_requests_that_mean_nothing_are_refused_and_leave_nothing(shared, body, 
     status, answer = shared.post(f"items/{id}/decide", **body)
     assert (status, answer["code"]) == (422, code)
     assert shared.get(f"items/{id}")["status"] == "open"
+
+
+def test_grey_values_of_algorithms_are_no_outlines(tmp_path, study):
+    grey = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE)).astype(np.uint8)
+    for number in range(1, 5):
+        write_png(tmp_path / f"p/heat/p{number}.png", grey)
+        write_png(tmp_path / f"p/unet/p{number}.png", (grey > 250).astype(np.uint8))
+    template = f"{tmp_path}/p/{{algorithm}}/{{case}}.png"
+    with Server(tmp_path, study, *PLAIN, "--show", "algorithms", "--predictions", template) as server:
+        id = server.open_items()[0]
+        server.look(id)
+        assert server.post(f"items/{id}/show", what="algorithms")[0] == 200
+        extra = server.get(f"items/{id}/extra?what=algorithms")
+    assert extra["grey"] == ["heat"]
+    (shown,) = extra["letters"]
+    assert shown["name"] == "unet"
+    assert (painted(shown["runs"], (SIZE, SIZE)) == (grey > 250)).all()
 
 
 def test_an_item_that_is_not_there(shared):

@@ -611,7 +611,8 @@ class Session:
             return {"what": what, "most": most, "runs": runs_to_pairs(clip_runs(read_runs(votes), box, view))}
         if what == "consensus":
             return {"what": what, "method": self.settings.rule.below, "runs": self._consensus(shown.case, view)}
-        return {"what": what, "letters": self._algorithms(shown.case, view)}
+        letters, grey = self._algorithms(shown.case, view)
+        return {"what": what, "letters": letters, "grey": grey}
 
     def _consensus(self, case: Case, view: Any) -> list[list[Any]]:
         from ..study.consensus import consensus
@@ -619,12 +620,16 @@ class Session:
         values = consensus(case, self.settings.rule.below).values
         return runs_to_pairs(read_runs(np.asarray(values[slices_of(view)])))
 
-    def _algorithms(self, case: Case, view: Any) -> list[dict[str, Any]]:
-        shown = []
+    def _algorithms(self, case: Case, view: Any) -> tuple[list[dict[str, Any]], list[str]]:
+        """Masks of algorithms, and the names of those that give grey values, which have no outline."""
+        shown, grey = [], []
         for column in case.predictions:
-            array = case.prediction(column, None)
-            shown.append({"name": str(column), "runs": runs_to_pairs(read_runs(np.asarray(array[slices_of(view)])))})
-        return shown
+            array = np.asarray(case.prediction(column, None))
+            if np.count_nonzero(np.unique(array)) > max(1, len(self.values())):
+                grey.append(str(column))
+                continue
+            shown.append({"name": str(column), "runs": runs_to_pairs(read_runs(array[slices_of(view)]))})
+        return shown, grey
 
     # -- what the page says ----------------------------------------------------------------------------
 

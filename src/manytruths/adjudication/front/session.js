@@ -543,7 +543,7 @@ export class Session {
     this.shownExtra = extraMarks(what, extra, item.shape);
     if (what === "names") this.outlines = this.readOutlines(await this.patiently(() => this.backend.get(`/api/items/${item.id}/outlines`)));
     this.draw();
-    this.tell(say(`shown.${what}`));
+    this.tell(extra.grey?.length ? say("shown.grey", { names: extra.grey.join(", ") }) : say(`shown.${what}`));
   }
 
   async finish(name, meaning) {
