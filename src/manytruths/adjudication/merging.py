@@ -142,7 +142,9 @@ def _replay(
                     place = f"line {call['line']}" if "line" in call else f"call {number}"
                     unknown = error.code == "no_item" and returned.codes is not None
                     why = "its code is that of no dispute" if unknown else one_line(str(error))
-                    notes.append(f"{returned.path.name}, {place}: not taken: {why}")
+                    said = f"{returned.path.name}, {place}: not taken: {why}"
+                    # a row is a first look and a decision
+                    notes += [] if said in notes else [said]
         added = sum(1 for _ in log.entries()) - before
     notes.append(f"{returned.path.name}: {added} entries of {who} added, {refused} of {len(returned.calls)} not taken")
     return path, notes

@@ -142,3 +142,13 @@ def few(names: Sequence[str], most: int = 12) -> str:
     ('a, b', 'a, b and 1 more')
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def name_cases(note: str, cases: Sequence[str]) -> str:
+    """A note with the cases that it holds of; a count at its beginning is one within each case.
+
+    >>> name_cases("staple: converged", ["p1", "p2"]), name_cases("vote: 1 lesion is lost", ["p1", "p2"])
+    ('staple: converged (p1, p2)', 'vote: 1 lesion is lost (each of p1, p2)')
+    """
+    each = "each of " if len(cases) > 1 and re.match(r"(\S+(, \S+)*: )?[0-9]", note) else ""
+    return f"{note} ({each}{few(cases, 3)})"

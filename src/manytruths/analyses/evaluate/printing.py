@@ -16,7 +16,7 @@ from ...claims.algorithms import COPY
 from ...claims.orders import compare_pair, describe_standards
 from ...claims.sentences import counted, number
 from ...core.columns import Column
-from ...core.errors import few
+from ...core.errors import few, name_cases
 from ...core.labels import MACRO, VOID
 from ...core.tally import Tally
 from ...core.undefined import Note
@@ -225,7 +225,7 @@ def _consensus(parts: Sequence[LabelScores]) -> Iterator[str]:
             for line in lines:
                 cases_of.setdefault(line, []).append(case)
     for line, cases in cases_of.items():
-        yield f"{line} ({few(list(dict.fromkeys(cases)), 3)})"
+        yield name_cases(line, list(dict.fromkeys(cases)))
 
 
 def _few_raters(study: Study, plan: EvaluatePlan) -> Iterator[str]:

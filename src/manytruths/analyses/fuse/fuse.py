@@ -36,7 +36,7 @@ from ...claims.sessions import session_notes
 from ...claims.sharing import tallied_notes
 from ...complexity import STATISTICS, Complexity, GroupClassifier, fit_complexity_groups
 from ...core.columns import Column
-from ...core.errors import CallError, InputError
+from ...core.errors import CallError, InputError, name_cases
 from ...core.labels import MACRO, VOID, Labels
 from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Note, Undefined, code, code_of, ratio, reason
@@ -867,10 +867,7 @@ def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> I
                 methods, names = applies.setdefault(note, ({}, {}))
                 methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():
-        where = ", ".join(list(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        # a note that begins with a count counts within one case
-        each = "each of " if len(names) > 1 and note[:1].isdigit() else ""
-        yield f"{', '.join(methods)}: {note} ({each}{where})"
+        yield name_cases(f"{', '.join(methods)}: {note}", list(names))
     yield from _open_notes(cases)
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")
