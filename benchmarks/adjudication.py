@@ -182,7 +182,7 @@ def volume() -> Iterator[Result]:
             nexts.append(time.perf_counter() - start)
         server.stop()
         assert len(items) >= 25, "lesions were not found"
-        times = f"{len(items)} disputes found in {found:.0f} s, image opened in {opened:.1f} s; longest {max(nexts):.2f} s"
+        times = f"{len(items)} found in {found:.0f} s, image opened in {opened:.1f} s; longest {max(nexts):.2f} s"
         middle = 1000 * statistics.median(nexts)
         yield at_most("next dispute fetched, 512³ × 10 raters", "", middle, 1000, times, "ms")
         yield at_most("memory of server and indexer, 512³ × 10 raters", "", server.memory, 1000, unit="MB")

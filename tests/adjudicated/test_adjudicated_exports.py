@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 import manytruths as mt
+from decision_logs import adjudicate, disputes_of, three_readers, write_study
 from dicom_files import images, masks, segmentation, series_folder
 from manytruths.exchange.bids import read_bids
 from manytruths.exchange.coco import read_coco
@@ -15,7 +16,6 @@ from manytruths.exchange.readings import ImportOptions
 from manytruths.exchange.slicer import read_slicer
 from manytruths.io import write_map
 from manytruths.study.disputes import choose
-from tests.adjudicated.logs import adjudicate, disputes_of, three_readers, write_study
 
 FLAT = {"cvat": read_cvat, "labelstudio": read_labelstudio, "coco": read_coco}
 SOLID = {"slicer": read_slicer, "bids": read_bids}

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from tests.adjudicated.logs import adjudicate, append, disputes_of, square, three_readers, write_study
 
 import manytruths as mt
+from decision_logs import adjudicate, append, disputes_of, square, three_readers, write_study
 from manytruths.core import tiles
 from manytruths.io import files, read_mask, zarr_store
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
@@ -248,6 +248,17 @@ def test_a_case_that_is_read_by_tile(tmp_path, monkeypatch, suffix):
         assert np.array_equal(written, mask)
     for table in ("performance", "differences"):
         assert list(result.tables[table].records()) == list(known.tables[table].records())
+    one, other = mt.adjudicated(small), mt.adjudicated(large)
+    assert list(one.tables["decisions"].records()) == list(other.tables["decisions"].records())
+    assert list(one.tables["adjudication"].records()) == list(other.tables["adjudication"].records())
+    scored = []
+    for study, folder, ending in ((large, "m", suffix), (small, "small", "png")):
+        predictions = f"{tmp_path}/{folder}/ben/{{case}}.{ending}"
+        judged = mt.Study.open(study.options.masks, predictions=predictions, decisions=str(tmp_path / "log"))
+        scored.append(mt.evaluate(judged, consensus="adjudicated", pictures=False))
+    rows = [[r for r in result.tables["scores"].records() if "adjudicated" in r] for result in scored]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) > 10
 
 
 def test_two_adjudicators(tmp_path):
@@ -316,8 +327,8 @@ def test_stale_only_where_the_pixels_of_its_own_lesion_changed(tmp_path):
     assert len(stale) == 1
     assert sorted(s.status for s in stands.values()) == ["decided", "decided", "stale"]
     note = mt.consensus(study, "adjudicated")["p1"].estimate.note
-    assert "1 not decided" in note
-    assert "1 decisions do not count" in note
+    assert "1 dispute is not settled (1 not decided): vote:0.5 stands there" in note
+    assert "1 decision does not count: pixels of the lesion changed afterwards" in note
 
 
 def test_rules_for_a_kind(tmp_path):

@@ -5,9 +5,9 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.adjudicated.logs import adjudicate, append, disputes_of, session, square, three_readers, write_study
 
 import manytruths as mt
+from decision_logs import adjudicate, append, disputes_of, session, square, three_readers, write_study
 from manytruths import CallError, InputError
 from manytruths.claims.sentences import plain_text
 from manytruths.inference.quantiles import proportion_interval

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import ndimage
-from tests.adjudicated.logs import disputes_of, square, three_readers
 
 import manytruths as mt
+from decision_logs import disputes_of, square, three_readers
 from manytruths import CallError, InputError
 from manytruths.core.runs import read_runs
 from manytruths.study.case import Reading
@@ -290,7 +290,14 @@ def test_foreground_and_instances():
 
 
 def test_rules_that_are_none():
-    for wrong in ({"min_dice": 1.2}, {"min_mm": -1.0}, {"unit": "pixel"}, {"tile": 2}):
+    for wrong in (
+        {"min_dice": 1.2},
+        {"min_mm": -1.0},
+        {"unit": "pixel"},
+        {"tile": 2},
+        {"below": "adjudicated"},
+        {"below": "best"},
+    ):
         with pytest.raises(CallError):
             DisputeRule(**wrong)
     assert replace(DisputeRule(), min_mm=2.0).disputes(0.9, 2.5)

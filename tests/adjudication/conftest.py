@@ -29,9 +29,8 @@ def flat_study(tmp_path_factory: Any) -> list[str]:
     return write_disputed(tmp_path_factory.mktemp("flat"))
 
 
-def page_of(folder: Path, template: str, images: str, **options: Any) -> str:
+def page_of(folder: Path, study: mt.Study, **options: Any) -> str:
     """The address of a page of one file."""
-    study = mt.Study.open(template, images=images)
     mt.adjudicate(study, adjudicator="Ada", log=folder / "log", html=folder / "page.html", **options)
     return (folder / "page.html").resolve().as_uri()
 
@@ -39,12 +38,20 @@ def page_of(folder: Path, template: str, images: str, **options: Any) -> str:
 @pytest.fixture(scope="session")
 def flat_page(tmp_path_factory: Any, flat_study: list[str]) -> str:
     """Without practice, controls and repeats."""
-    return page_of(tmp_path_factory.mktemp("page"), flat_study[0], flat_study[2], **PLAIN)
+    study = mt.Study.open(flat_study[0], images=flat_study[2])
+    return page_of(tmp_path_factory.mktemp("page"), study, **PLAIN)
+
+
+@pytest.fixture(scope="session")
+def tile_page(tmp_path_factory: Any, flat_study: list[str]) -> str:
+    """Tiles of 48 pixels."""
+    study = mt.Study.open(flat_study[0], images=flat_study[2])
+    return page_of(tmp_path_factory.mktemp("tiles"), study, unit="tile", tile=48, **PLAIN)
 
 
 @pytest.fixture(scope="session")
 def volume_page(tmp_path_factory: Any) -> str:
-    """One nodule in a CT, outlined by three raters; voxels are 1 × 1 × 2 mm."""
+    """One nodule in a CT, outlined by three raters; voxels are 1 × 1 × 2 mm, those of a second series larger."""
     folder = tmp_path_factory.mktemp("volume")
     x, y, z = np.mgrid[:60, :50, :24]
     random = np.random.default_rng(0)
@@ -54,6 +61,11 @@ def volume_page(tmp_path_factory: Any) -> str:
 
     image = (random.normal(-800, 30, x.shape) + 850 * ball(8)).astype(np.int16)
     write_nifti(folder / "images" / "p1.nii.gz", image, spacing=(1, 1, 2))
+    write_nifti(folder / "prior" / "p1.nii.gz", image[::2, ::2].copy(), spacing=(2, 2, 2))
     for rater, radius in (("A", 5), ("B", 8), ("C", 11)):
         write_nifti(folder / "masks" / rater / "p1.nii.gz", ball(radius).astype(np.uint8), spacing=(1, 1, 2))
-    return page_of(folder, f"{folder}/masks/{{rater}}/{{case}}.nii.gz", f"{folder}/images/{{case}}.nii.gz", **PLAIN)
+    names = {"masks": "masks/{rater}/{case}.nii.gz", "images": "images/{case}.nii.gz"}
+    lines = [f'{key} = "{value}"' for key, value in names.items()]
+    toml = folder / "study.toml"
+    toml.write_text("\n".join([*lines, 'series = { prior = "prior/{case}.nii.gz" }']), encoding="utf-8")
+    return page_of(folder, mt.Study.open(toml), **PLAIN)

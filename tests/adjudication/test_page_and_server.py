@@ -100,6 +100,9 @@ def test_a_kind_is_settled_by_a_rule(browser, flat_study, tmp_path):
         shown.page.get_by_label("become").select_option("union")
         shown.page.get_by_role("button", name="Settle them").click()
         shown.wait(lambda state: state["progress"]["left"] < left)
+        shown.at("look")
+        shown.press("z", "Enter")
+        shown.wait(lambda state: state["progress"]["left"] == left)
     (rule,) = entries(tmp_path, "rule")
     assert (rule.payload["kind"], rule.payload["rule"]) == ("border", "union")
 

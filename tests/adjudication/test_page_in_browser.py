@@ -348,9 +348,53 @@ def test_slices_and_planes_of_a_volume(volume):
     volume.press("ArrowUp")
     changed = [one != other for one, other in zip(before, volume.state["point"], strict=True)]
     assert sum(changed) == 1
-    assert volume.press("v")["layout"] == "one"
+    assert volume.press("v")["layout"] == "single"
     volume.press("w")
     assert volume.state["window"]["name"] == "lung"
+
+
+def test_series_stand_side_by_side_and_scroll_together(volume):
+    volume.at("look")
+    assert volume.press("v", "v")["layout"] == "series"
+    names = volume.page.locator(".pane-name")
+    assert names.all_inner_texts() == ["image", "prior"]
+    prior = volume.page.locator(".pane").nth(1)
+    before = prior.screenshot()
+    volume.press("ArrowDown", "ArrowDown", "ArrowDown")
+    assert prior.screenshot() != before
+
+
+def test_level_and_width_change_by_keys(volume):
+    before = volume.at("look")["window"]
+    wider = volume.press("Shift+End")["window"]
+    assert wider["high"] - wider["low"] > before["high"] - before["low"]
+    brighter = volume.press("Shift+PageUp")["window"]
+    assert brighter["low"] < wider["low"]
+
+
+def test_a_tile_is_asked_about_as_a_frame(browser, tile_page):
+    with desk(browser, tile_page) as shown:
+        expect(shown.page.locator("#question")).to_have_text("Is there anything to mark in the frame?")
+        shown.look()
+        expect(shown.page.locator('[data-name="none"]')).to_contain_text("Nothing to mark")
+        assert "Another lesion" not in shown.words
+
+
+def test_two_tabs_lose_nothing_of_each_other(browser, flat_page):
+    context = browser.new_context()
+    tabs = []
+    for _ in range(2):
+        tab = Desk(context.new_page())
+        tab.page.goto(flat_page)
+        tab.page.keyboard.press("Enter")
+        tab.at("look")
+        tabs.append(tab)
+    for tab, key in zip(tabs, "un", strict=True):
+        tab.page.bring_to_front()
+        tab.decide(key)
+    choices = [call["body"].get("choice") for call in tabs[0].decisions["calls"]]
+    assert choices == [None, "union", None, "none"]
+    context.close()
 
 
 def test_a_volume_is_drawn_slice_by_slice(volume):

@@ -228,6 +228,12 @@ def test_a_file_that_went_away(path):
             log.append("decide", uuid=name())
 
 
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(NotSaved, match="nothing was saved"):
+        opened(tmp_path / "file" / "a.sqlite")
+
+
 def test_other_logs_are_refused(path, tmp_path):
     fill(path)
     with pytest.raises(LogError, match="is of another study"):

@@ -22,7 +22,8 @@ from study_folders import disc, table, volume, write_nifti, write_png
 
 CASES = ("p1", "p2")
 RATERS = {"A": 0, "B": 1, "C": 2, "D": 4}
-METHODS = (*mt.consensus_methods(), "vote:any", "lsml:0.5")
+METHODS = (*(name for name in mt.consensus_methods() if name != "adjudicated"), "vote:any", "lsml:0.5")
+"""Without what takes decisions; see tests/adjudicated."""
 LEVEL_SETS = ("lsml", "lsmlp", "lsml:0.5")
 VOID = 9
 

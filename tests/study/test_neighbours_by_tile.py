@@ -122,7 +122,7 @@ def test_runs_hide_what_was_not_rated(made, void, value):
 def test_too_many_runs_are_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(runs, "MOST_RUNS", 10)
     mask = np.indices((8, 8)).sum(axis=0) % 2
-    with pytest.raises(InputError, match=r"the mask has more than 10 runs of equal pixels.*--measure none"):
+    with pytest.raises(InputError, match=r"the mask has more than 10 runs of equal pixels.*remove noise"):
         read_runs(mask)
 
 

@@ -28,8 +28,12 @@ from ..shape.grid import Grid, slice_axis
 Array = NDArray[Any]
 Box = tuple[tuple[int, int], ...]
 
+LAYOUT = 1
+"""Of blocks: what was drawn in a block of a file is read in the same block when the file comes back."""
 SIDE = 768
 """Slices up to so many pixels a side are shown whole."""
+FLAT_SIDE, VOLUME_SIDE = 512, 256
+"""The same in a file that holds all blocks, of flat images and of volumes."""
 MARGIN, THIN_MARGIN = 128, 16
 """Pixels around a dispute in the plane; and where a block would be too large otherwise."""
 SLICES = 12
@@ -70,9 +74,14 @@ class View:
 
 
 def choose_view(
-    shape: Sequence[int], box: Box, centre: Sequence[int], spacing: Sequence[float] | None, pixel_bytes: int
+    shape: Sequence[int],
+    box: Box,
+    centre: Sequence[int],
+    spacing: Sequence[float] | None,
+    pixel_bytes: int,
+    side: int = SIDE,
 ) -> View:
-    """The block to show with a dispute: whole slices where they are small, a window around it where they are not.
+    """The block to show with a dispute: whole slices up to a ``side``, a window around it where they are larger.
 
     >>> choose_view((512, 512), ((10, 20), (30, 45)), (15, 37), None, 1).box
     ((0, 512), (0, 512))
@@ -82,7 +91,7 @@ def choose_view(
     axis = slice_axis(shape, spacing)
     for slices, margin in ((SLICES, None), (6, None), (3, None), (SLICES, MARGIN), (3, MARGIN), (2, THIN_MARGIN)):
         view = tuple(
-            _around(low, high, size, slices) if number == axis else _in_plane(low, high, size, margin)
+            _around(low, high, size, slices) if number == axis else _in_plane(low, high, size, margin, side)
             for number, ((low, high), size) in enumerate(zip(box, shape, strict=True))
         )
         if _pixels(view) * pixel_bytes <= MOST_BYTES:
@@ -100,15 +109,15 @@ def choose_view(
     return View(clipped, axis, True)
 
 
-def _in_plane(low: int, high: int, size: int, margin: int | None) -> tuple[int, int]:
-    if size <= SIDE and margin is None:
+def _in_plane(low: int, high: int, size: int, margin: int | None, side: int) -> tuple[int, int]:
+    if size <= side and margin is None:
         return 0, size
     around = MARGIN if margin is None else margin
     if margin is None:
-        around = max(around, (SIDE - (high - low)) // 2)
+        around = max(around, (side - (high - low)) // 2)
     start, stop = low - around, high + around
-    if margin is None and stop - start < SIDE:
-        stop = start + SIDE
+    if margin is None and stop - start < side:
+        stop = start + side
     # a window that would leave the image is moved into it
     start, stop = (max(0, start - max(0, stop - size)), min(size, stop)) if start > 0 else (0, min(size, stop - start))
     return start, stop

@@ -30,6 +30,7 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 
+from ..core.columns import Column
 from ..core.errors import ManytruthsError, one_line
 from ..core.runs import LabelRuns, read_runs
 from ..io import Location
@@ -239,7 +240,8 @@ def read_bounded(case: Case, scratch: Path | None = None) -> Reading:
     if case.in_memory or case.counted is not None:
         return case.read(by_tile=True)
     target = find_target(case)
-    masks, done, grid, counted = {}, {}, None if target is None else target.grid, 0
+    masks: dict[Column, Any] = {}
+    done, grid, counted = {}, None if target is None else target.grid, 0
     for column in case.masks:
         runs = None if target is None or scratch is None else read_slabs(case.masks[column], target.grid, scratch)
         if runs is not None:
@@ -255,11 +257,11 @@ def read_bounded(case: Case, scratch: Path | None = None) -> Reading:
         counted += math.prod(array.shape) * array.dtype.itemsize
         masks[column] = array
         if counted > LARGE_CASE:
-            masks = {each: read_runs(mask) for each, mask in masks.items()}  # type: ignore[misc]
+            masks = {each: read_runs(mask) for each, mask in masks.items()}
     if grid is None:
         return case.read(by_tile=True)
     if any(isinstance(mask, LabelRuns) for mask in masks.values()):
-        masks = {each: read_runs(mask) for each, mask in masks.items()}  # type: ignore[misc]
+        masks = {each: read_runs(mask) for each, mask in masks.items()}
     return Reading(case, masks, grid, done)
 
 

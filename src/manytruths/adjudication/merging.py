@@ -14,6 +14,7 @@ from ..io.decision_log import DecisionLog, log_name, merge, same_study
 from ..io.files import check_regular_file
 from ..study import Progress, Study
 from .adjudicate import INDEX, AdjudicationRun, _ordered, _wait
+from .blocks import LAYOUT
 from .index import Index
 from .plan import Settings
 from .session import Refused, Session
@@ -68,11 +69,14 @@ def unpack_about(path: Path, word: object) -> dict[str, Any]:
     """The same, read again."""
     try:
         about = json.loads(base64.urlsafe_b64decode(str(word).partition(":")[2] or str(word)))
-        if isinstance(about, dict):
+        if isinstance(about, dict) and about.get("layout") == LAYOUT:
             return about
     except ValueError:
         pass
-    raise FormatError(f"{path}: does not say which page it comes from; take the file as the page has saved it")
+    raise FormatError(
+        f"{path}: does not say which page it comes from, or that was written by another version; take the file as the "
+        "page has saved it, and merge it with the version that wrote the page"
+    )
 
 
 def read_saved(path: Path) -> Returned | None:
@@ -117,6 +121,7 @@ def _replay(
     with DecisionLog.open(path, study=digest, adjudicator=who, machine=machine) as log:
         before = sum(1 for _ in log.entries())
         session = Session(study, index, log, settings, scratch=index.folder, order_for=str(about.get("for", who)))
+        session.compact = True
         session.begin(tuple(about.get("practice", ())), once=True)
         refused = 0
         gone = [] if returned.codes is None else [i["id"] for i in session.queue() if i["id"] not in returned.codes]

@@ -109,7 +109,7 @@ def write_page(path: Path, session: Session, progress: Callable[[int, int], None
         if size > MOST_BYTES:
             raise InputError(
                 f"{path}: would be larger than {MOST_BYTES >> 20} MB after {number} of {len(queue)} disputes; write "
-                "several files with --group, --label or --kind, raise the threshold (--min-dice), or use the server"
+                "several files with --only-group, --only-label or --only-kind, lower --min-dice, or use the server"
             )
         if progress is not None:
             progress(number, len(queue))

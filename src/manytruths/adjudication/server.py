@@ -180,7 +180,7 @@ def serve(app: Guard, bound: socket.socket, ready: Callable[[], None]) -> None:
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False
 
-    class Server(uvicorn.Server):
+    class Server(uvicorn.Server):  # type: ignore[misc, unused-ignore]
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
             before = {number: signal.signal(number, self.handle_exit) for number in _stopping()}

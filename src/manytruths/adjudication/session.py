@@ -32,7 +32,19 @@ from ..shape.grid import Grid
 from ..study import Case, Study
 from ..study.adjudicated import add_payload, decide_payload, standings
 from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
-from .blocks import Images, Source, View, choose_view, map_view, pack_block, slices_of
+from .blocks import (
+    FLAT_SIDE,
+    LAYOUT,
+    SIDE,
+    VOLUME_SIDE,
+    Images,
+    Source,
+    View,
+    choose_view,
+    map_view,
+    pack_block,
+    slices_of,
+)
 from .index import Index
 from .plan import (
     Item,
@@ -158,6 +170,8 @@ class Session:
         self._undone: set[str] = set()
         self._order_for = order_for or log.adjudicator
         self._seed = f"{settings.seed}|{self._order_for}"
+        self.compact = isinstance(log, Unkept)
+        """Whether blocks are those of a file that holds all of them."""
         self.made = ""
         """When a request was made that comes from a file."""
         self.practice: tuple[str, ...] = ()
@@ -248,7 +262,7 @@ class Session:
             return own
         about = {
             "study": self.log.study, "for": self._order_for, "practice": list(self.practice),
-            "settings": self.settings.as_payload(),
+            "settings": self.settings.as_payload(), "layout": LAYOUT,
         }  # fmt: skip
         return f"{own}:{base64.urlsafe_b64encode(json.dumps(about, sort_keys=True).encode()).decode()}"
 
@@ -494,7 +508,8 @@ class Session:
             source = sources[0][1]
             one = source.crop(tuple(slice(0, 1) for _ in found.shape))
             bytes_each = min(4, one.dtype.itemsize) * (3 if one.ndim > len(found.shape) else 1)
-        view = choose_view(found.shape, item.dispute.box, item.dispute.centre, found.spacing, bytes_each)
+        side = (FLAT_SIDE if len(found.shape) == 2 else VOLUME_SIDE) if self.compact else SIDE
+        view = choose_view(found.shape, item.dispute.box, item.dispute.centre, found.spacing, bytes_each, side)
         return Shown(case, found, view, sources)
 
     def _sources(self, case: Case, found: CaseDisputes) -> Iterator[tuple[str, Source]]:

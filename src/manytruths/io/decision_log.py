@@ -360,7 +360,7 @@ def merge(folder: str | Path, packs: Sequence[bytes | str | Path], *, study: str
     for content in packed:
         path = known.get(content.id) or _free_path(folder, content)
         known[content.id] = path
-        with _locked(path, "", content), _not_saved(path), closing(_prepared(path, content)) as connection:
+        with _not_saved(path), _locked(path), closing(_prepared(path, content)) as connection:
             there = _content(connection)
             _longer(there, content)
             for entry in content.entries[len(there.entries) :]:
@@ -419,7 +419,8 @@ class DecisionLog:
         new = LogContent(uuids.uuid4().hex, study, adjudicator, machine, created, ())
         with _not_saved(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        lock = _Lock(path, address)
+        with _not_saved(path):
+            lock = _Lock(path, address)
         try:
             with _not_saved(path):
                 connection = _prepared(path, new)
@@ -684,8 +685,8 @@ def _take(descriptor: int) -> None:
 
 
 @contextmanager
-def _locked(path: Path, address: str, content: LogContent) -> Iterator[None]:
-    lock = _Lock(path, address)
+def _locked(path: Path) -> Iterator[None]:
+    lock = _Lock(path, "")
     try:
         yield
     finally:

@@ -266,13 +266,19 @@ def _unfinished(counts: Mapping[str, int]) -> int:
 def notes_of(made: AdjudicatedCase) -> tuple[str, ...]:
     """What to know about the adjudicated mask of a case."""
     counts = made.counts
-    words = {
-        "open": "not decided", "second": "waiting for a second adjudicator", "conflict": "decided differently by two",
-    }  # fmt: skip
-    open_ones = [f"{counts[name]} {text}" for name, text in words.items() if counts[name]]
-    notes = [f"disputes {', '.join(open_ones)}: {made.rule.below} stands there"] if open_ones else []
+    states = {"open": "not decided", "second": "left to a second adjudicator", "conflict": "decided differently by two"}
+    waiting = [f"{counts[name]} {words}" for name, words in states.items() if counts[name]]
+    total = sum(counts[name] for name in states)
+    notes = [f"{_counted(total, 'dispute')} not settled ({', '.join(waiting)}): {made.rule.below} stands there"]
+    notes = notes if total else []
     if counts["stale"]:
-        notes.append(f"{counts['stale']} decisions do not count: pixels of their lesions changed afterwards")
+        stale = "decision does not count" if counts["stale"] == 1 else "decisions do not count"
+        notes.append(f"{counts['stale']} {stale}: pixels of the lesion changed afterwards")
     if counts["not_evaluable"]:
-        notes.append(f"{counts['not_evaluable']} lesions are not evaluable, and have the value {made.void}")
+        notes.append(f"{_counted(counts['not_evaluable'], 'lesion')} not evaluable, with the value {made.void}")
     return (*notes, *(f"decision {text}" for text in made.invalid))
+
+
+def _counted(count: int, thing: str) -> str:
+    """``1 lesion is``, ``2 lesions are``."""
+    return f"{count} {thing} is" if count == 1 else f"{count} {thing}s are"

@@ -426,6 +426,9 @@ class FirstReadings:
 
     def decision_runs(self, estimated: Consensus) -> tuple[LabelRuns, LabelRuns]:
         """Of a method that looked at the runs of a large case: what :meth:`paint` gives, as runs."""
+        if isinstance(estimated, AdjudicatedMap):
+            marked = read_runs(estimated.values).marks()
+            return self.reading.adjudicated.runs, marked.astype(np.float32)
         found: Any = decided_values(estimated)
         values, chance = (self._cut(runs) for runs in found)
         return values.astype(np.min_scalar_type(int(values.values.max(initial=0)))), chance.astype(np.float32)

@@ -26,7 +26,8 @@ from ..core.columns import Column
 from ..core.errors import CallError, InputError
 from ..core.mask_arrays import HIDDEN
 from ..core.runs import LabelRuns, divide_runs, expand, join_runs, read_runs
-from ..lesions.marks import Marks
+from ..fusion.registry import estimator
+from ..lesions.marks import Marks, TooManyLesions
 from ..lesions.matching import FOUND, MISSED, LesionMatch
 from ..lesions.rules import Rule
 from ..shape import extract_surface, surface_distances
@@ -72,6 +73,8 @@ class DisputeRule:
             raise CallError(f"min_mm is a distance of at least 0; got {self.min_mm}")
         if self.unit not in ("lesion", "tile"):
             raise CallError(f"unit must be lesion or tile; got {self.unit!r}")
+        if estimator(self.below)[0].name == "adjudicated":
+            raise CallError("below is a consensus that is estimated, such as vote:0.5; adjudicated is what comes of it")
         if self.tile < 8:
             raise CallError(f"a tile has at least 8 pixels along each axis; got {self.tile}")
 
@@ -255,7 +258,10 @@ def _lesions(reading: Reading, masks: Mapping[Column, LabelRuns | None]) -> Iter
     for value in values:
         chosen = value if several else None
         own = {c: runs if runs is None or options.instances else runs.binary(chosen) for c, runs in masks.items()}
-        matches.append(match_reading(reading, own))  # type: ignore[arg-type]
+        try:
+            matches.append(match_reading(reading, own))  # type: ignore[arg-type]
+        except TooManyLesions as error:
+            raise TooManyLesions(f"case {reading.case.name}: {error}; or settle tiles, with --unit tile") from None
     pieces = [_Pieces(match) for match in matches]
     for members in _unite(matches, options.lesions):
         parts: dict[int, list[tuple[Integers, Integers, int]]] = defaultdict(list)

@@ -4,7 +4,6 @@ import { BackendError } from "./backend-server.js";
 import { BrowserMemory } from "./memory.js";
 
 const PACK_FORMAT = "manytruths-decisions";
-const CALL_DIGITS = 6;
 const [PACE_LEAST, PACE_LAST, PACE_ASSUMED] = [3, 50, 20];
 
 export class FileBackend {
@@ -12,8 +11,13 @@ export class FileBackend {
     this.data = data;
     this.file = true;
     this.memory = new BrowserMemory(`file ${data.state.page}`);
-    this.calls = this.memory.keys("call ").map((key) => this.memory.read(key));
     this.adjudicator = this.memory.read("adjudicator", "");
+    this.readCalls();
+  }
+
+  // Another tab may have added some.
+  readCalls() {
+    this.calls = this.memory.keys("call ").map((key) => this.memory.read(key));
     this.recount();
   }
 
@@ -59,8 +63,8 @@ export class FileBackend {
     if (known < 0) {
       if (this.finished) throw new BackendError(409, "finished", "The adjudication is finished; nothing can be changed any more.");
       const call = { utc: new Date().toISOString(), path, body };
-      if (!this.memory.write(`call ${String(this.calls.length).padStart(CALL_DIGITS, "0")}`, call)) {
-        this.memory.forget(`call ${String(this.calls.length).padStart(CALL_DIGITS, "0")}`);
+      if (!this.memory.write(keyOfCall(call), call)) {
+        this.memory.forget(keyOfCall(call));
         throw new BackendError(507, "not_saved", "The browser has no room for more decisions.");
       }
       this.calls.push(call);
@@ -128,6 +132,7 @@ export class FileBackend {
   // --- the file that goes back
 
   pack() {
+    this.readCalls();
     const { page } = this.data.state;
     return { format: PACK_FORMAT, version: 1, page, adjudicator: this.adjudicator, machine: "browser", calls: this.calls };
   }
@@ -141,10 +146,13 @@ export class FileBackend {
     if (pack?.format !== PACK_FORMAT || pack.page !== this.data.state.page) throw new BackendError(400, "other_page", "");
     const known = new Set(this.calls.map((call) => call.body.uuid));
     const fresh = pack.calls.filter((call) => !known.has(call.body.uuid));
-    this.calls = [...this.calls, ...fresh].sort((one, other) => (one.utc < other.utc ? -1 : 1));
-    this.calls.forEach((call, at) => this.memory.write(`call ${String(at).padStart(CALL_DIGITS, "0")}`, call));
-    if (!this.adjudicator) this.name(pack.adjudicator);
-    this.recount();
+    for (const call of fresh) this.memory.write(keyOfCall(call), call);
+    this.readCalls();
     return fresh.length;
   }
+}
+
+// In the order of time; each for itself, so that two tabs do not overwrite each other's.
+function keyOfCall({ utc, body }) {
+  return `call ${utc} ${body.uuid}`;
 }

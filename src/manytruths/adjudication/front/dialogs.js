@@ -66,8 +66,8 @@ function listButton(session, item, done) {
 }
 
 export function askUndo(undoable) {
-  const reasons = ["wrong_key", "looked_again", "other"];
-  return ask(say("undo.title", { number: undoable.number }), (done) => pageNode("form", { method: "dialog", onsubmit: (event) => { event.preventDefault(); done(event.submitter?.value ?? reasons[0]); } },
+  const reasons = ["wrong_key", "looked_again", "something_else"];
+  return ask(say(`undo.title.${undoable.what}`, { number: undoable.number }), (done) => pageNode("form", { method: "dialog", onsubmit: (event) => { event.preventDefault(); done(event.submitter?.value ?? reasons[0]); } },
     pageNode("p", {}, say("undo.why")),
     pageNode("div", { class: "choices one" }, reasons.map((reason, at) => pageNode("button", { type: "submit", value: say(`undo.${reason}`), class: at ? "choice" : "choice first", autofocus: at === 0 }, say(`undo.${reason}`)))),
   ));

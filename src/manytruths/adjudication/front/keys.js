@@ -97,8 +97,8 @@ export function actionOfKey(event, stage, letters) {
 function ownsKey(target, key) {
   if (target.matches?.("textarea, input[type=text], input[type=number], select")) return true;
   if (key === " ") return Boolean(target.matches?.("button, input, summary"));
-  // a button that is chosen already is not pressed again: Enter saves
-  if (key === "Enter") return Boolean(target.matches?.("button:not([aria-pressed=true]), a, input, summary"));
+  // what is chosen already is not pressed again: Enter saves
+  if (key === "Enter") return Boolean(target.matches?.("button:not(.choice[aria-pressed=true]), a, input, summary"));
   return /^(Arrow|Page)/.test(key) && Boolean(target.matches?.("input[type=range], input[type=radio]"));
 }
 

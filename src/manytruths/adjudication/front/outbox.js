@@ -7,7 +7,7 @@ const WAIT_MOST = 8000;
 export class Outbox {
   // `tell` gets {kind, waiting, error}: idle, sending, saved, unreachable, not_saved, token or refused.
   constructor(backend, memory, tell) {
-    Object.assign(this, { backend, memory, tell, waiting: memory.read("waiting", []), hopes: new Map(), wait: WAIT_FIRST, busy: false });
+    Object.assign(this, { backend, memory, tell, waiting: memory.keys("waiting ").map((key) => memory.read(key)), hopes: new Map(), wait: WAIT_FIRST, busy: false });
   }
 
   get unsent() {
@@ -17,16 +17,12 @@ export class Outbox {
   // The answer, when it came; an error where the server refused the call for good.
   post(path, body, about = {}) {
     const answer = new Promise((resolve, reject) => this.hopes.set(body.uuid, { resolve, reject }));
-    this.waiting.push({ path, body, about });
-    this.keep();
+    const call = { path, body, about, made: Date.now() };
+    this.waiting.push(call);
+    this.memory.write(keptAs(call), call);
     this.tell({ kind: "sending", waiting: this.unsent });
     this.send();
     return answer;
-  }
-
-  keep() {
-    if (this.unsent) this.memory.write("waiting", this.waiting);
-    else this.memory.forget("waiting");
   }
 
   retry() {
@@ -56,8 +52,8 @@ export class Outbox {
   }
 
   drop(uuid) {
+    for (const call of this.waiting.filter((each) => each.body.uuid === uuid)) this.memory.forget(keptAs(call));
     this.waiting = this.waiting.filter((call) => call.body.uuid !== uuid);
-    this.keep();
   }
 
   // True where the next call can be sent.
@@ -76,4 +72,9 @@ export class Outbox {
     this.hopes.delete(body.uuid);
     return true;
   }
+}
+
+// Each for itself, so that two tabs do not take each other's away, and in the order of time.
+function keptAs({ made, body }) {
+  return `waiting ${String(made).padStart(15, "0")} ${body.uuid}`;
 }

@@ -101,7 +101,7 @@ function actionsOf(page) {
     zoom: (factor) => stage.scene.item && (stage.zoomBy(factor), session.savePlace()),
     fit: () => stage.scene.item && (stage.fit(), session.savePlace()),
     layout: () => {
-      if (!stage.scene.item || stage.layouts.length < 2) return session.tell(say("layout.one"));
+      if (!stage.scene.item || stage.layouts.length < 2) return session.tell(say("layout.only"));
       session.tell(say(`layout.${stage.nextLayout()}`));
       session.savePlace();
     },

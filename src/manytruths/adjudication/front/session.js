@@ -161,7 +161,7 @@ export class Session {
   }
 
   fail(error) {
-    this.message = { words: error.message, alarm: true };
+    this.message = { words: error.status === 401 ? say("gone.token") : error.message, alarm: true };
     this.step = "failed";
     this.changed();
     throw error;
@@ -420,8 +420,7 @@ export class Session {
     const body = { uuid: crypto.randomUUID(), choice: drawn ? "drawn" : this.choice, label: this.label, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     if (drawn) body.runs = this.labelled(this.drawing.runs());
     this.memory.forget(`draft ${item.id}`);
-    this.last = { id: item.id, uuid: body.uuid, number: this.numberOf(item.id), choice: body.choice };
-    this.memory.write("last", this.last);
+    this.remember("decision", body.uuid, item.id);
     await this.leave(item, "done", `/api/items/${item.id}/decide`, body);
   }
 
@@ -436,6 +435,7 @@ export class Session {
     const runs = this.labelled(this.drawing.runs());
     const body = { uuid: crypto.randomUUID(), item: this.item.id, label: this.drawnLabel, runs, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     this.stopDrawing();
+    this.remember("lesion", body.uuid, this.item.id);
     this.post("/api/add", body, { number: this.number });
     this.tell(say("add.done"));
   }
@@ -502,8 +502,14 @@ export class Session {
 
   get undoable() {
     const { item } = this;
-    if (item?.decision && this.step === "done") return { id: item.id, uuid: item.decision.uuid, number: this.numberOf(item.id), choice: item.decision.choice };
+    if (item?.decision && this.step === "done") return { what: "decision", id: item.id, uuid: item.decision.uuid, number: this.number };
     return this.last;
+  }
+
+  // What Z undoes.
+  remember(what, uuid, id = null) {
+    this.last = { what, uuid, id, number: this.numberOf(id) };
+    this.memory.write("last", this.last);
   }
 
   async undo(reason) {
@@ -513,6 +519,11 @@ export class Session {
     this.memory.forget("last");
     const answer = await this.post("/api/undo", { uuid: crypto.randomUUID(), of: wanted.uuid, reason }, { number: wanted.number });
     if (!answer) return;
+    if (wanted.what !== "decision") {
+      await this.refresh();
+      if (!this.item) await this.open(this.firstOpen());
+      return this.tell(say("undo.undone"));
+    }
     const entry = this.queue.find(({ id }) => id === wanted.id);
     if (entry) entry.status = "open";
     this.loaded.delete(wanted.id);
@@ -550,8 +561,10 @@ export class Session {
   }
 
   async applyRule(body) {
-    const answer = await this.post("/api/rule", { uuid: crypto.randomUUID(), ...body }, {});
+    const uuid = crypto.randomUUID();
+    const answer = await this.post("/api/rule", { uuid, ...body }, {});
     if (!answer) return null;
+    this.remember("rule", uuid);
     await this.refresh();
     await this.open(this.firstOpen());
     return answer;

@@ -6,7 +6,7 @@ import { say } from "./words.js";
 
 const MOST_ZOOM = 48;
 const FIRST_SIDE = 200;
-const LAYOUTS = ["planes", "one", "series"];
+const LAYOUTS = ["planes", "single", "series"];
 
 export class Stage {
   constructor(root) {
@@ -20,7 +20,7 @@ export class Stage {
   // Layouts that differ for what there is to see.
   get layouts() {
     const { item, blocks } = this.scene;
-    return LAYOUTS.filter((name) => name === "one" || (name === "planes" ? item.volume : blocks.length > 1));
+    return LAYOUTS.filter((name) => name === "single" || (name === "planes" ? item.volume : blocks.length > 1));
   }
 
   show(item, blocks, overview) {
@@ -60,7 +60,7 @@ export class Stage {
     const { layouts } = this;
     if (!layouts.includes(this.layout)) this.layout = layouts[0];
     const { planes, blocks } = this.scene;
-    const shown = { one: [[0, 0]], planes: [[0, 0], [1, 0], [2, 0]], series: blocks.map((_, series) => [0, series]) }[this.layout];
+    const shown = { single: [[0, 0]], planes: [[0, 0], [1, 0], [2, 0]], series: blocks.map((_, series) => [0, series]) }[this.layout];
     const key = `${this.layout} ${shown.length}`;
     if (this.root.dataset.panes !== key) {
       this.root.dataset.panes = key;

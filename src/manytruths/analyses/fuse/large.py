@@ -15,17 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.counting import tally
 from ...core.errors import CallError
 from ...core.labels import VOID, Labels
 from ...core.runs import LabelRuns
 from ...core.tally import Tally, find_rows
-from ...core.tiles import Band, Where, holds_whole_chunks, tile_bands, tile_slices
+from ...core.tiles import Band, holds_whole_chunks, tile_bands
 from ...fusion import Consensus
 from ...io import safe_name
 from ...io.tiled_tiff import write_tiles
 from ...io.zarr_store import MapWriter
-from ...study.adjudicated_masks import AdjudicatedMap
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, decide_by_runs, decided_values
 from ...study.crew import CaseSpread
@@ -95,14 +93,9 @@ def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally
     several = len(reading.masks) > len([c for c in table.columns if c in reading.masks])
     cut = table.region in ("union", "modified_background")
     joint = table
-    decided = {m: estimated for m, estimated in estimates.items() if isinstance(estimated, AdjudicatedMap)}
-    if decided:
-        joint = _joint_with_decisions(readings, decided)
-    elif several or cut:
+    if several or cut:
         joint = reading.tally("whole" if isinstance(readings.region, str) else readings.region, judged=False)
     for method, estimated in estimates.items():
-        if method in decided:
-            continue
         values = _values_in(joint, estimated)
         if missing := set(values.tolist()) - set(joint.labels.values):
             joint = joint.relabel(joint.labels.union(Labels(tuple(sorted(missing)))))
@@ -112,24 +105,6 @@ def _joint(readings: FirstReadings, estimates: Mapping[str, Consensus]) -> Tally
         return joint.restrict(table.region) if cut else joint
     except CallError:
         return joint  # second readings part the background
-
-
-def _joint_with_decisions(readings: FirstReadings, decided: Mapping[str, AdjudicatedMap]) -> Tally:
-    """Masks and what adjudicators decided, which no pattern of the masks tells."""
-    reading = readings.reading.by_pattern
-    case, options = reading.case, reading.case.options
-    settled = FirstReadings.of(reading)
-    return tally(
-        {**reading.masks, **dict.fromkeys(case.absent)},
-        raters="exchangeable" if options.exchangeable else None,
-        references={consensus_column(method): settled.estimate(method).values for method in decided},
-        labels=case.labels,
-        region="whole" if isinstance(settled.region, str) else settled.region,
-        unit=reading.grid.item_size,
-        void=options.void,
-        foreground=options.foreground,
-        counts=reading.counts,
-    )
 
 
 def _values_in(table: Tally, estimated: Consensus) -> NDArray[np.int64]:
@@ -159,9 +134,6 @@ def _write_maps(
     suffix = large_suffix(readings.reading, plan.large_maps)
     maps: list[tuple[Consensus, Array, Path, bool]] = []
     for method, estimated in estimates.items():
-        if isinstance(estimated, AdjudicatedMap):
-            yield from _write_decisions(readings.reading, method, folder, suffix)
-            continue
         hard, chance = _values_of(readings, estimated, joint, method)
         for kind, table in (("consensus", hard), ("probability", chance)):
             path = folder / kind / method.replace(":", "-") / f"{safe_name(case.name)}{suffix}"
@@ -186,32 +158,6 @@ def _values_of(readings: FirstReadings, estimated: Consensus, joint: Tally, meth
     codes = np.unique(joint.patterns[:, joint.columns.index(consensus_column(method))])
     top = max((joint.labels.values[code] for code in codes if code != VOID), default=0)
     return np.clip(values, 0, top).astype(np.min_scalar_type(top)), chance.astype(np.float32)
-
-
-def _write_decisions(reading: Reading, method: str, folder: Path, suffix: str) -> Iterator[Path]:
-    """The adjudicated mask, and 1 where it is marked, by tile from its runs."""
-    made = reading.adjudicated
-    marked = made.runs.hide(made.void).marks()
-    chance = LabelRuns(marked.shape, marked.starts, marked.stops, np.ones(len(marked), np.float32))
-    for kind, runs in (("consensus", made.runs), ("probability", chance)):
-        path = folder / kind / method.replace(":", "-") / f"{safe_name(reading.case.name)}{suffix}"
-        if suffix == ".tif":
-            write_tiles(path, reading.grid, runs.dtype, partial(_tiles_of, runs))
-            yield path
-            continue
-        writer = MapWriter(path, reading.grid.shape, runs.dtype, reading.grid, labels=kind == "consensus")
-        try:
-            for where, (tile,) in _tiles_of(runs, writer):
-                writer[where] = tile
-            yield from writer.finish(CaseSpread(reading.case))
-        finally:
-            writer.discard()
-
-
-def _tiles_of(runs: LabelRuns, out: object, band: Band | None = None) -> Iterator[tuple[Where, list[Array]]]:
-    """Runs by tile, along the chunks of ``out``."""
-    for where in tile_slices([runs], out) if band is None else band:
-        yield where, [runs[where]]
 
 
 def _write_stores(readings: FirstReadings, maps: list[tuple[Consensus, Array, Path, bool]]) -> Iterator[Path]:

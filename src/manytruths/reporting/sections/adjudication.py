@@ -48,7 +48,7 @@ def section(findings: Findings) -> Section | None:
         claims.sentences(*METHODS),
         (
             *_charts(table),
-            *_quality(findings, result, table),
+            *_quality(findings, table),
             *_pace(result, table),
             *_cases(findings, result, table),
             Paragraphs(claims.sentences(CHOICES.id, *QUALITY), "How far to trust it", listed=True),
@@ -86,11 +86,12 @@ def _charts(table: TableIndex) -> Iterator[Block]:
         yield Beside(tuple(charts)) if len(charts) > 1 else charts[0]
 
 
-def _quality(findings: Findings, result: Adjudicated, table: TableIndex) -> Iterator[Block]:
+def _quality(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Controls, repeats and double decisions."""
     rows = [r for r in table.rows if r.statistic in MEASURES and r.scope == "pooled" and not r.extra[2]]
-    if len(result.record.adjudicators) == 1:
-        rows = [r for r in rows if not r.extra[0]]
+    total = {r.statistic: r.n for r in rows if not r.extra[0]}
+    # who alone did all of it has the numbers of all
+    rows = [r for r in rows if not r.extra[0] or r.n != total[r.statistic]]
     if not rows:
         return
     order = list(MEASURES)

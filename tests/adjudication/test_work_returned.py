@@ -15,6 +15,7 @@ import pytest
 from adjudication_server import SIZE, Server, painted, write_disputed
 from manytruths.cli import status as run
 from manytruths.io.decision_log import read_logs
+from study_folders import write_png
 
 PLAIN = ("--practice", "0", "--controls", "0", "--repeats", "0")
 
@@ -132,6 +133,40 @@ def test_a_file_of_another_study_is_refused(written, tmp_path, capsys):
     assert "another study" in capsys.readouterr().err
 
 
+def test_what_was_drawn_in_a_file_comes_back_at_its_place(tmp_path):
+    """Blocks of a file are smaller than those of the server: a drawing is read in the block in which it was drawn."""
+    rows, columns = np.mgrid[:700, :700]
+    for rater, radius in (("A", 20), ("B", 8)):
+        disc = (rows - 500) ** 2 + (columns - 450) ** 2 <= radius**2
+        write_png(tmp_path / f"study/masks/{rater}/p1.png", disc.astype(np.uint8))
+    study = [f"{tmp_path}/study/masks/{{rater}}/{{case}}.png"]
+    assert call(tmp_path, study, "--html", tmp_path / "page.html", "--adjudicator", "office") == 0
+    data = data_of(tmp_path / "page.html")
+    ids = [item["id"] for item in data["queue"]["items"]]
+    view = data["items"][ids[0]]["view"]
+    shape = [stop - start for start, stop in zip(view["start"], view["stop"], strict=True)]
+    assert shape == [512, 512]
+    whole = save(tmp_path / "saved.json", data)
+    calls = [call for call in whole["calls"] if ids[0] in call["path"]]
+    first = (480 - view["start"][0]) * shape[1] + 440 - view["start"][1]
+    calls[1]["body"] |= {"choice": "drawn", "runs": [[1, [first, 6]]]}
+    (tmp_path / "saved.json").write_text(json.dumps(whole | {"calls": calls}))
+    assert call(tmp_path, study, "--merge", tmp_path / "saved.json") == 0
+    (made,) = [entry for entry in entries(tmp_path, "Clara") if entry.action == "decide"]
+    (top, bottom), (left, right) = made.payload["box"]
+    drawn = painted(made.payload["pixels"], (bottom - top, right - left))
+    assert [(480 - top, 440 + n - left) for n in range(6)] == list(zip(*np.nonzero(drawn), strict=True))
+
+
+def test_a_file_that_would_be_too_large_says_what_to_do(study, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("manytruths.adjudication.page.MOST_BYTES", 10_000)
+    assert call(tmp_path, study, "--html", tmp_path / "page.html") == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "--only-group" in error
+    assert not (tmp_path / "page.html").exists()
+
+
 def fill(path, to, decisions, who="Dana", **more):
     """Fill in a workbook as somebody would."""
     book = openpyxl.load_workbook(path)
@@ -193,6 +228,7 @@ def test_a_cell_that_means_nothing_is_named_and_nothing_is_taken(written, study,
     assert not list((tmp_path / "log").glob("*.sqlite"))
 
 
+@pytest.mark.slow
 def test_two_adjudicators_and_a_third_who_settles_where_they_differ(study, tmp_path, capsys):
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):

@@ -138,6 +138,16 @@ def test_the_next_start_goes_on_at_the_same_place(tmp_path, study):
         assert server.get(f"items/{first}")["decision"]["choice"] == "union"
 
 
+def test_the_time_that_is_left_comes_from_the_pace(tmp_path, study):
+    with Server(tmp_path, study, *PLAIN) as server:
+        before = server.get("state")["progress"]
+        assert (before["seconds_each"], before["minutes_left"]) == (None, 3)  # 8 at 20 s
+        for id in server.open_items()[:3]:
+            _, answer = server.decide(id, "union")  # 1.5 s for the look, 4 s for the outlines
+        assert answer["progress"]["seconds_each"] == 5.5
+        assert answer["progress"]["minutes_left"] == 1
+
+
 def test_undo_takes_back_the_last_decision_and_gives_its_reason(tmp_path, study):
     with Server(tmp_path, study, *PLAIN) as server:
         first, second, *_ = server.open_items()
