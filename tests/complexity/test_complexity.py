@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import manytruths as mt
 import naive
 from manytruths import CallError, Complexity, case_complexity, reason, staple
 from manytruths.complexity import NO_OVERLAP, STATISTICS
-from manytruths.complexity.descriptors import ALONE, NO_TRUTH, NOBODY, UPSIDE_DOWN
+from manytruths.complexity.descriptors import ALONE, NO_TRUTH, NOBODY, UPSIDE_DOWN, complexity_beside
 from manytruths.core.undefined import code
 from manytruths.fusion.em import PLAIN
 
@@ -268,3 +270,27 @@ def test_tables_that_cannot_be_used() -> None:
         case_complexity(mt.tally([[1, 2], [2, 2]], labels=[1, 2]))
     with pytest.raises(AttributeError):
         case_complexity(two(1, 1, 1)).mean = 0.5  # type: ignore[misc]
+
+
+# -- beside a consensus that is known ------------------------------------------------------------
+
+
+def test_a_fit_of_the_same_table_is_not_estimated_again() -> None:
+    """Where marks outnumber background nothing is cut, and STAPLE of the image is that of the complexity."""
+    table = mt.tally(list(np.random.default_rng(4).integers(0, 2, (8, 30, 30))))
+    fit = staple(table)
+    assert repr(complexity_beside(table, fit)) == repr(case_complexity(table))
+    other = replace(fit, probability=np.linspace(0, 1, len(table.counts)))
+    assert complexity_beside(table, other) != case_complexity(table), "the fit is not looked at"
+
+
+@pytest.mark.parametrize("options", [{"prior": "marked"}, {"max_iter": 3}, {"unanimous": "exclude"}])
+def test_a_fit_with_other_options_is_not_taken(options: dict[str, Any]) -> None:
+    table = mt.tally(list(np.random.default_rng(4).integers(0, 2, (8, 30, 30))))
+    assert repr(complexity_beside(table, staple(table, **options))) == repr(case_complexity(table))
+
+
+def test_a_fit_of_an_image_whose_background_is_cut_is_not_taken() -> None:
+    table = two(2, 0, 4)
+    other = replace(staple(table), probability=np.linspace(0, 1, len(table.counts)))
+    assert repr(complexity_beside(table, other)) == repr(case_complexity(table))

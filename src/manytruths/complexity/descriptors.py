@@ -28,6 +28,7 @@ from ..core.labels import VOID
 from ..core.tally import Tally
 from ..core.undefined import Undefined, code, ratio, reason
 from ..fusion import Staple, staple
+from ..fusion.staple import StapleOptions
 
 Values = NDArray[np.float64]
 
@@ -124,6 +125,11 @@ def case_complexity(tally: Tally) -> Complexity:
     >>> mt.case_complexity(mt.tally({"A": a, "B": a})).entropy
     0.0
     """
+    return complexity_beside(tally)
+
+
+def complexity_beside(tally: Tally, known: object = None) -> Complexity:
+    """The same beside a consensus that is known, which is not estimated again if it is of the same table."""
     marks = _rater_marks(tally)
     table = marks.restrict("modified_background")
     inside, most = table.marked > 0, table.marked.max(initial=0)
@@ -131,7 +137,7 @@ def case_complexity(tally: Tally) -> Complexity:
     raters, items = int((marks.patterns != VOID).any(axis=0).sum()), int(counts.sum())
     if raters < 2 or most < 2:
         return _undefined(ALONE if raters < 2 else NO_OVERLAP if most else NOBODY, raters, items)
-    fit = staple(table, "prevalence")
+    fit = known if isinstance(known, Staple) and _is_fit_of(known, table) else staple(table, "prevalence")
     values = _stretch(np.asarray(fit.probability))
     if values.max() < 1 - FLAT:
         return _undefined(NO_TRUTH, raters, items)
@@ -150,6 +156,19 @@ def _rater_marks(tally: Tally) -> Tally:
     if tally.region == "union":
         raise CallError("complexity needs background around the union, which this tally lacks: count the whole image")
     return tally.project(tally.columns[i] for i in tally.raters).foreground()
+
+
+def _is_fit_of(known: Staple, table: Tally) -> bool:
+    """Whether it is what STAPLE would find for a table; small images of noise have no background to cut."""
+    own = known.tally
+    return (
+        own is not None
+        and known.options == StapleOptions()
+        and len(own.labels) == len(table.labels) == 2
+        and own.labels.background == table.labels.background == 0
+        and np.array_equal(own.counts, table.counts)
+        and np.array_equal(own.patterns[:, own.raters], table.patterns[:, table.raters])
+    )
 
 
 def _undefined(code: str, raters: int, items: int) -> Complexity:

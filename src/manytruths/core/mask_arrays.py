@@ -272,8 +272,18 @@ class Coder:
         return out
 
     def _bytes(self, name: str, column: Array) -> Array:
-        """Bytes go through a table of 256; only values not met before cost a look."""
+        """Bytes go through a table of 256, unless there are but two values."""
         column = column.view(np.uint8)
+        if not len(column):
+            return column
+        low, high = int(column.min()), int(column.max())
+        above = column == high
+        if high - low <= 1 or (above | (column == low)).all():
+            first, second = self._code(name, low), self._code(name, high)
+            if (first, second) == (low, high):
+                return column
+            codes = above.view(np.uint8) * np.uint8((second - first) % 256)
+            return np.asarray(codes + np.uint8(first))
         table = np.zeros(256, np.uint8)
         present = np.zeros(256, bool)
         present[column] = True

@@ -50,8 +50,12 @@ _BESIDE = 1e-9
 """How far beside its end a line still meets a side of the outline, relative to the long axis."""
 _AT_ONCE = 1 << 21
 """Pairs of points that are compared at a time."""
-_STRIPS = 256
+_STRIPS = 64
 """Strips across a long axis."""
+_BEYOND = 1e-5
+"""How far beside its end a line still lies in a strip, in strips; far more than ``_BESIDE``."""
+_DIRECTIONS = 8
+"""Directions in which pieces are measured before their hulls are looked for."""
 _FEW = 400
 """Points in space that are compared pair by pair without looking for their hull."""
 
@@ -452,12 +456,34 @@ def _find_hulls(runs: Runs, count: int, scale: tuple[float, float, float]) -> _H
     least = np.zeros(count)
     np.maximum.at(least, components, np.maximum(down, along))
     kept = np.flatnonzero(down + along >= least[components] * (1 - _SAME))
-    chosen = expand(starts[kept], heights[kept])
     plane = (scale[1], scale[2])
+    if len(kept) > count:
+        chosen = expand(starts[kept], heights[kept])
+        widths = _widths(rows[chosen], left[chosen], right[chosen], heights[kept], plane)
+        least = np.zeros(count)
+        np.maximum.at(least, components[kept], widths)
+        kept = kept[widths >= least[components[kept]] * (math.cos(math.pi / (2 * _DIRECTIONS)) * (1 - _BESIDE))]
+    chosen = expand(starts[kept], heights[kept])
     return _hulls_of_rows(
         rows[chosen], left[chosen], right[chosen], heights[kept], pieces[starts[kept]], components[kept], slices[kept],
         plane,
     )  # fmt: skip
+
+
+def _widths(rows: Integers, left: Integers, right: Integers, heights: Integers, scale: tuple[float, float]) -> Floats:
+    """The largest width of each piece in a few directions.
+
+    Its diameter is no less, and it is no more than that divided by the cosine of half the angle between directions.
+    """
+    result, starts = np.zeros(len(heights)), np.cumsum(heights) - heights
+    for k in range(_DIRECTIONS):
+        angle = math.pi * k / _DIRECTIONS
+        down, along = 2 * scale[0] * math.cos(angle), 2 * scale[1] * math.sin(angle)
+        low, high = (left, right) if along >= 0 else (right, left)
+        widest = np.maximum.reduceat(down * rows + along * high, starts)
+        widest -= np.minimum.reduceat(down * rows + along * low, starts)
+        np.maximum(result, widest + max(abs(down), abs(along)), out=result)
+    return result
 
 
 def _hulls_of_rows(
@@ -593,10 +619,12 @@ def _trace_outlines(runs: Runs, pieces: Integers) -> _Outlines:
     # each end of a run between the row and the one before, where it lies below, and the one after, where it lies above
     place, below = np.concatenate([rows - 1, rows]), np.repeat([True, False], len(rows))
     owner, column = np.tile(own, 2), np.tile(columns, 2)
-    order = np.lexsort((column, place, owner))
+    # in the order of pieces, rows and columns; nothing depends on the order of ends that lie in one place
+    reach, width = int(place.max(initial=0)) + 2, int(column.max(initial=0)) + 1
+    key = (owner * reach + place + 1) * width + column
+    order = np.argsort(key)
     place, below, owner, column = place[order], below[order], owner[order], column[order]
-    new_line = (np.diff(owner, prepend=-1) != 0) | (np.diff(place, prepend=-2) != 0)
-    first = np.flatnonzero(new_line | (np.diff(column, prepend=-1) != 0))
+    first = np.flatnonzero(np.diff(key[order], prepend=-1) != 0)
     # who is marked to the right of each end: pixels change their state there, and begin unmarked
     above_right, below_right = np.cumsum(~below) & 1, np.cumsum(below) & 1
     last = np.append(first[1:], len(place)) - 1
@@ -655,11 +683,10 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     of_side, sides = np.repeat(np.arange(count), many), outlines.sides[expand(outlines.side_starts[own], many)]
     at, _ = project(points, unit[of_vertex], scale)
     along, across = project(sides, unit[of_side][:, None], scale)
-    back = along[:, 0] > along[:, 1]
-    along[back], across[back] = along[back, ::-1], across[back, ::-1]
+    back = (along[:, 0] > along[:, 1])[:, None]
+    along, across = np.where(back, along[:, ::-1], along), np.where(back, across[:, ::-1], across)
     # one axis after the other on a line; what is beside by rounding is found, too, and looked at again below
-    lowest = np.full(count, np.inf)
-    np.minimum.at(lowest, of_vertex, at)
+    lowest = np.minimum.reduceat(at, np.searchsorted(of_vertex, np.arange(count)))
     reach = float((at - lowest[of_vertex]).max()) + 2 * float(length.max())
     kept = _promising(at, of_vertex, along, across, of_side, lowest)
     at, of_vertex = at[kept], of_vertex[kept]
@@ -700,22 +727,22 @@ def _promising(
     In strips across each axis, what lies within a strip limits every perpendicular in it. Those through one vertex of
     the widest strip are a lower limit for the longest one.
     """
-    count, widest = len(lowest), np.zeros(len(lowest))
-    np.maximum.at(widest, of_vertex, at - lowest[of_vertex])
+    count, starts = len(lowest), np.searchsorted(of_vertex, np.arange(len(lowest)))
+    widest = np.maximum.reduceat(at, starts) - lowest
     scale = _STRIPS / (widest * (1 + _BESIDE) + np.finfo(np.float64).tiny)
     strip = ((at - lowest[of_vertex]) * scale[of_vertex]).astype(np.int64) + of_vertex * _STRIPS
-    # a strip more on either side, for what meets a line by rounding alone
-    ends = np.clip(((along - lowest[of_side][:, None]) * scale[of_side][:, None]).astype(np.int64), 0, _STRIPS - 1)
-    first, last = np.maximum(ends[:, 0] - 1, 0), np.minimum(ends[:, 1] + 1, _STRIPS - 1)
+    # a little more on either side, for what meets a line by rounding alone
+    ends = (along - lowest[of_side][:, None]) * scale[of_side][:, None] + np.array([-_BEYOND, _BEYOND])
+    first, last = np.clip(ends, 0, _STRIPS - 1).astype(np.int64).T
     many = last - first + 1
     inside = expand(first + of_side * _STRIPS, many)
     upper, lower = np.full(count * _STRIPS, -np.inf), np.full(count * _STRIPS, np.inf)
-    np.maximum.at(upper, inside, np.repeat(across.max(axis=1), many))
-    np.minimum.at(lower, inside, np.repeat(across.min(axis=1), many))
+    np.maximum.at(upper, inside, np.repeat(np.maximum(across[:, 0], across[:, 1]), many))
+    np.minimum.at(lower, inside, np.repeat(np.minimum(across[:, 0], across[:, 1]), many))
     limit = (upper - lower)[strip]
     # one vertex of the widest strip of each axis
-    order = np.lexsort((-limit, of_vertex))
-    chosen = order[np.searchsorted(of_vertex[order], np.arange(count))]
+    best = np.flatnonzero(limit >= np.maximum.reduceat(limit, starts)[of_vertex])
+    chosen = best[np.searchsorted(of_vertex[best], np.arange(count))]
     t = at[chosen][of_side]
     met = np.flatnonzero((along[:, 0] <= t) & (t <= along[:, 1]))
     top, bottom = np.full(count, -np.inf), np.full(count, np.inf)

@@ -72,7 +72,7 @@ def _scan(marks: NDArray[np.bool_] | LabelRuns) -> tuple[Integers, Integers, Int
     lines = marks.reshape(-1, width)
     marked = np.flatnonzero(_any_by_line(lines))
     padded = np.zeros((len(marked), width + 2), np.bool_)
-    padded[:, 1:-1] = lines[marked]
+    np.take(lines, marked, axis=0, out=padded[:, 1:-1], mode="clip")
     flat = padded.reshape(-1)
     changes = np.flatnonzero(flat[1:] != flat[:-1])
     line, starts = np.divmod(changes[::2], width + 2)
@@ -90,7 +90,8 @@ def _connect(
     pieces = components = number_linked(len(starts), [within])
     if through:
         between = [_neighbours(keys, starts, stops, height + step, reach) for step in (-1, 0, 1)]
-        components = number_linked(len(starts), [within, *between])
+        links = [_different(pieces[own], pieces[other]) for own, other in between]
+        components = number_linked(int(pieces.max(initial=-1)) + 1, links)[pieces]
     return Runs(slices, rows, starts, stops, pieces, components)
 
 
@@ -104,11 +105,26 @@ def _any_by_line(lines: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _neighbours(keys: Integers, starts: Integers, stops: Integers, step: int, reach: int) -> tuple[Integers, Integers]:
     """Every two runs that touch, of which the second lies ``step`` lines after the first."""
-    first = np.searchsorted(keys * reach + stops, (keys + step) * reach + starts, side="left")
-    last = np.searchsorted(keys * reach + starts, (keys + step) * reach + stops, side="right")
-    counts = np.maximum(last - first, 0)
-    own = np.repeat(np.arange(len(keys)), counts)
-    return own, expand(first, counts)
+    begins, ends = keys * reach + starts, keys * reach + stops
+    first = np.searchsorted(ends, begins + step * reach, side="left")
+    last = ends + step * reach
+    # most runs touch one other at most, so that the last one is looked for where there are two
+    padded = np.append(begins, [np.iinfo(np.int64).max] * 2)
+    own = np.flatnonzero(padded[first] <= last)
+    first, last = first[own], last[own]
+    many = np.flatnonzero(padded[first + 1] <= last)
+    if not len(many):
+        return own, first
+    counts = np.ones(len(own), np.int64)
+    counts[many] = np.searchsorted(begins, last[many], side="right") - first[many]
+    return np.repeat(own, counts), expand(first, counts)
+
+
+def _different(one: Integers, other: Integers) -> tuple[Integers, Integers]:
+    """Pairs without those that equal the pair before."""
+    new = np.ones(len(one), np.bool_)
+    new[1:] = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
+    return one[new], other[new]
 
 
 def number_linked(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:

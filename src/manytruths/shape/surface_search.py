@@ -80,8 +80,8 @@ CLOSE = 10
 class NearestMaps:
     """Many sets of cells in one box, each of which is compared with all others."""
 
-    cells: Sequence[Cells]
-    """In the box."""
+    cells: Sequence[NDArray[np.intp]]
+    """Their places in the box, flat."""
     shape: tuple[int, ...]
     spacing: Values
 
@@ -94,24 +94,28 @@ class NearestMaps:
         shape = np.max([each.max(axis=0) for each in cells], axis=0) - low + 1
         if np.prod(shape, dtype=np.float64) > min(CLOSE * sum(map(len, cells)), MOST_PLACES // 64):
             return None
-        return cls([each - low for each in cells], tuple(shape.tolist()), spacing)
+        size = tuple(shape.tolist())
+        return cls([_flat(each - low, size) for each in cells], size, spacing)
 
     @property
     def whole(self) -> bool:
         """Whether squared distances are whole numbers."""
         return bool((self.spacing == 1).all())
 
-    def squared_distances(self, to: int) -> list[Values]:
-        """The squared distances of the cells of each set to the nearest of one of them."""
+    def squared_distances(self, to: int) -> list[NDArray[Any]]:
+        """The squared distances of the cells of each set to the nearest of one of them; small integers where whole."""
         from scipy import ndimage
 
         free = np.ones(self.shape, bool)
-        free[tuple(self.cells[to].T)] = False
+        free.reshape(-1)[self.cells[to]] = False
         nearest = ndimage.distance_transform_edt(free, self.spacing, return_distances=False, return_indices=True)
-        places = np.arange(free.size)
-        steps = np.stack(np.unravel_index(places, self.shape), axis=1) - nearest.reshape(len(self.shape), -1).T
-        squares = _squares(steps, self.spacing).reshape(self.shape)
-        return [squares[tuple(of.T)] for of in self.cells]
+        own = np.ogrid[tuple(slice(n) for n in self.shape)]
+        # in the order of _squares
+        first, *others = (((at - near) * s) ** 2 for at, near, s in zip(own, nearest, self.spacing, strict=True))
+        squares = first + sum(others)
+        if self.whole:
+            squares = squares.astype(np.min_scalar_type(int(squares.max())))
+        return [squares.reshape(-1).take(of) for of in self.cells]
 
 
 def _squares(steps: NDArray[Any], spacing: Values) -> Values:

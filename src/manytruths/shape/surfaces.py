@@ -307,17 +307,15 @@ def _directed(of: Surface, to: Surface) -> DirectedDistances:
     return _in_units(sum_by_distance(squares, of.sizes), of)
 
 
-def _sum_each(squares: Sequence[Values], sizes: Sequence[Values], whole: bool) -> list[DirectedDistances]:
-    """Elements of several surfaces put together by distance; squared distances that are ``whole`` numbers at once."""
-    most = int(max(each.max() for each in squares)) + 1 if whole else 0
-    if not whole or most * len(squares) > 4 * sum(map(len, squares)):
-        return [sum_by_distance(each, size) for each, size in zip(squares, sizes, strict=True)]
-    owner = np.repeat(np.arange(len(squares)), [len(each) for each in squares])
-    keys = owner * most + np.concatenate(squares).astype(np.intp)
-    sums: Values = np.bincount(keys, np.concatenate(sizes), len(squares) * most).astype(np.float64, copy=False)
-    sums = sums.reshape(len(squares), most)
-    found = [np.flatnonzero(row) for row in sums]
-    return [DirectedDistances(at.astype(np.float64), row[at]) for at, row in zip(found, sums, strict=True)]
+def _sum_each(squares: Sequence[NDArray[Any]], sizes: Sequence[Values], whole: bool) -> Iterator[DirectedDistances]:
+    """Elements of several surfaces put together by distance, which is quick where squares are ``whole`` and small."""
+    for each, size in zip(squares, sizes, strict=True):
+        if whole and each.max() <= 4 * len(each):
+            sums = np.bincount(each, size).astype(np.float64, copy=False)
+            there = np.flatnonzero(sums)
+            yield DirectedDistances(there.astype(np.float64), sums[there])
+        else:
+            yield sum_by_distance(each.astype(np.float64, copy=False), size)
 
 
 def _in_units(squared: DirectedDistances, of: Surface) -> DirectedDistances:

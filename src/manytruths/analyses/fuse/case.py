@@ -15,6 +15,7 @@ import manytruths
 
 from ...agreement import label_tallies, mean_over_labels
 from ...complexity import STATISTICS, Complexity, case_complexity
+from ...complexity.descriptors import complexity_beside
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
@@ -234,7 +235,7 @@ def of_table(
         convergence.append(Convergence(*ended))
     soft = tuple(row for method, estimated in estimates.items() for row in _soft_measures(table, method, estimated))
     regions = tuple(row for method in plan.methods for row in _regions(table, method, plan, estimates))
-    return tuple(convergence), soft, regions, *_complexity(readings)
+    return tuple(convergence), soft, regions, *_complexity(readings, estimates.get("staple"))
 
 
 def dropped_raters(estimated: Consensus) -> tuple[str, ...]:
@@ -319,13 +320,13 @@ def rater_table(case: Case) -> Tally:
     return FirstReadings.of(case.read(by_tile=True)).table
 
 
-def _complexity(readings: FirstReadings) -> tuple[Complexity, dict[str, Complexity]]:
+def _complexity(readings: FirstReadings, known: Consensus | None) -> tuple[Complexity, dict[str, Complexity]]:
     """Of the image, or of the part of it that counts, and of each of several labels; a union lacks the background."""
     reading, whole = readings.reading, readings.table
     if whole.region not in ("whole", "mask"):
         whole = first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None and not whole.labels.several:
-        return case_complexity(whole), {}
+        return complexity_beside(whole, known), {}
     none = Undefined("several_labels" if whole.labels.several else "no_background")
     unknown = Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
     labels = label_tallies(whole) if whole.labels.several else {}
