@@ -9,6 +9,7 @@ import zarr
 import manytruths as mt
 from decision_logs import adjudicate, append, disputes_of, square, three_readers, write_study
 from manytruths.core import tiles
+from manytruths.core.errors import StudyError
 from manytruths.io import files, read_mask, zarr_store
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
 from manytruths.study.adjudicated import add_payload, standings, study_digest
@@ -259,6 +260,29 @@ def test_a_case_that_is_read_by_tile(tmp_path, monkeypatch, suffix):
     rows = [[r for r in result.tables["scores"].records() if "adjudicated" in r] for result in scored]
     assert rows[0] == rows[1]
     assert len(rows[0]) > 10
+
+
+def test_algorithms_that_were_shown_are_not_judged(tmp_path):
+    masks = write_study(tmp_path / "m", three_readers())
+    study = mt.Study.open(masks, predictions=str(tmp_path / "m/ben/{case}.png"), decisions=str(tmp_path / "log"))
+    path = adjudicate(tmp_path / "log", study, lambda d: "union")
+    mt.evaluate(study, consensus="adjudicated", pictures=False)
+
+    def show(what: str, purpose: str) -> None:
+        with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada", machine="ward") as log:
+            append(log, "show", item="x", case="p1", payload={"what": what, "key": "x", "purpose": purpose})
+
+    show("votes", "dispute")
+    show("algorithms", "practice")
+    mt.evaluate(study, consensus="adjudicated", pictures=False)
+    show("algorithms", "dispute")
+    said = "Ada asked for the outlines of algorithms at 1 dispute, so that decisions may follow them"
+    with pytest.raises(StudyError, match=said):
+        mt.evaluate(study, consensus="vote:0.5,adjudicated", pictures=False)
+    with pytest.raises(StudyError, match=said):
+        mt.report(study, to=tmp_path / "page.html", consensus="adjudicated")
+    mt.evaluate(study, consensus="vote:0.5", pictures=False)
+    mt.fuse(study, consensus="adjudicated", pictures=False)
 
 
 def test_two_adjudicators(tmp_path):

@@ -408,6 +408,8 @@ class Session:
             yield f"{self.log.adjudicator} is also a rater of this study; the report says so"
         if all(case.image is None for case in self.study):
             yield "the study has no images, so that outlines alone are shown; give --images"
+        if "algorithms" in self.settings.show and self.study.algorithms:
+            yield "once outlines of algorithms were shown, evaluate does not judge algorithms by these decisions"
         for name, why in self.index.failed.items():
             place = name if self.settings.names else "a case"
             yield f"{place} is left out: {one_line(why)}"

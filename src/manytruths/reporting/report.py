@@ -25,7 +25,7 @@ from ..io import write_csv, write_text
 from ..io.result_tables import Table
 from ..io.results import replacing, write_summary
 from ..study import Progress, Study
-from ..study.adjudicated import METHOD, has_decisions, with_decisions
+from ..study.adjudicated import METHOD, has_decisions, refuse_shown_algorithms, with_decisions
 from ..study.consensus import default_methods, prepare
 from ..study.deidentification import Codes, code_study, read_key
 from .findings import Findings, ReportPlan, compute_findings
@@ -250,7 +250,9 @@ def _with_decisions(study: Study, methods: Sequence[str], codes: bool) -> Study:
         if codes:
             raise CallError("codes (--codes) replace names by which decisions are found; leave out one of them")
         decided = study.tallied is None and has_decisions(study)
-        return with_decisions(study) if decided else prepare(study, methods)
+        study = with_decisions(study) if decided else prepare(study, methods)
+        if METHOD in methods:
+            refuse_shown_algorithms(study)
     return study
 
 

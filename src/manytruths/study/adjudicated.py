@@ -307,6 +307,25 @@ def has_decisions(study: Study) -> bool:
     return any(entry.action in DECIDING for log in find_logs(study) for entry in log.entries)
 
 
+def refuse_shown_algorithms(study: Study) -> None:
+    """Refuse to judge algorithms by decisions of adjudicators who looked at what algorithms had marked."""
+    shown = {
+        (log.adjudicator, entry.case, str(entry.payload.get("key", entry.item)))
+        for log in find_logs(study)
+        for entry in log.entries
+        if entry.action == "show" and entry.payload.get("what") == "algorithms"
+        if entry.payload.get("purpose") != "practice"
+    }
+    if shown and study.algorithms:
+        who = " and ".join(sorted({name for name, *_ in shown}))
+        places = "1 dispute" if len(shown) == 1 else f"{len(shown)} disputes"
+        raise StudyError(
+            f"consensus adjudicated: {who} asked for the outlines of algorithms at {places}, so that decisions may "
+            "follow them and cannot judge them; evaluate against another consensus, or settle disputes without "
+            "--show algorithms"
+        )
+
+
 def with_decisions(study: Study, logs: Sequence[LogContent] | None = None) -> Study:
     """The study with the decisions of logs beside its cases."""
     if study.coded:

@@ -43,6 +43,7 @@ from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...io.result_tables import DataTable, PlainTable, Row, Table
 from ...shape.grid import times
 from ...study import Case, Progress, Study
+from ...study.adjudicated import METHOD, refuse_shown_algorithms
 from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.consensus import default_methods, prepare
@@ -472,6 +473,8 @@ def evaluate(
     study = _open(study, predictions)
     methods = _default_methods(study) if consensus is None else parse_methods(consensus)
     study = prepare(study, methods)
+    if METHOD in methods:
+        refuse_shown_algorithms(study)
     options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
