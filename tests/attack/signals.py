@@ -175,7 +175,7 @@ def _equal(one: Path, other: Path) -> bool:
 
 def _beside(out: Path, name: str, homes: tuple[Path, ...]) -> bool:
     """Two renames cannot be one: killed between them, all of it lies beside, a page in the folder of its tables."""
-    parts = [*out.glob(f".part-*{name}*"), out / f".part-{Path(name).stem}_files" / name]
+    parts = [*out.glob(f".part-*{name}*"), *out.glob(f".part-{Path(name).stem}_files*/{name}")]
     return any(os.path.lexists(part) and _equal(part, home / name) for part in parts for home in homes)
 
 
