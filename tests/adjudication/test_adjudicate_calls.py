@@ -90,6 +90,15 @@ def test_a_port_in_use(folder, study, capsys):
     assert failed(capsys, *study, "--port", 70000)[0] == 2
 
 
+def test_a_second_server_at_the_port_of_the_study_says_where_the_first_runs(folder, study, capsys):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    with Server(folder, study, *PLAIN, "--port", port) as server:
+        code, error = failed(capsys, *study, "--adjudicator", "Ada", "--port", port)
+        assert (code, str(server.process.pid) in error) == (1, True)
+
+
 def test_a_second_server_on_the_same_log_says_where_the_first_runs(folder, study, capsys):
     with Server(folder, study, *PLAIN) as server:
         code, error = failed(capsys, *study, "--adjudicator", "Ada", "--port", 0)
@@ -227,6 +236,15 @@ def test_a_case_that_cannot_be_read_is_left_out_and_named(tmp_path):
         state = server.get("state")
         assert any("is left out" in each for each in state["warnings"])
         assert state["progress"]["total"] == 6
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], ["--html", "page.html"], ["--xlsx", "disputes.xlsx"]])
+def test_a_case_that_cannot_be_read_ends_what_needs_all_of_them(folder, capsys, options):
+    study = write_disputed(folder / "study")
+    (folder / "study/masks/B/p2.png").write_bytes(b"\x89PNG\r\n\x1a\nno")
+    code, error = failed(capsys, *study, *options)
+    assert (code, "disputes of case p2 cannot be found" in error) == (1, True)
+    assert [*folder.glob("*.html"), *folder.glob("*.xlsx")] == []
 
 
 def test_python_serves_as_the_command_does(folder, study, capsys):

@@ -10,8 +10,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -197,16 +198,20 @@ def adjudicate(
         return _write_pack(folder, digest, Path(pack))
     index = Index(folder / INDEX, _ordered(study, settings, who), settings.rule)
     written: list[Path] = []
-    if not (html or xlsx or dry_run):
-        from .server import need_app
+    serves = not (html or xlsx or dry_run)
+    if serves:
+        from .server import check_port, need_app
 
         need_app()
+        check_port(port)
     index.load()
     try:
         index.start()
-        _wait(index, settings, everything=bool(dry_run or html or xlsx), progress=progress)
+        _wait(index, settings, everything=not serves, progress=progress)
         run = _summarise(index, settings)
         _show_counts(run, index, settings, quiet)
+        if index.failed and not serves:
+            raise InputError(_left_out(index))
         if dry_run or (not index.left and not _known(index, settings)):
             return run
         if html or xlsx:
@@ -321,10 +326,9 @@ def _summarise(index: Index, settings: Settings) -> AdjudicationRun:
     disputes = _known(index, settings)
     notes = []
     if index.failed:
-        name, why = next(iter(index.failed.items()))
-        notes.append(f"{len(index.failed)} cases are left out, as their disputes cannot be found: {name}: {why}")
         if len(index.failed) == len(index.cases):
-            raise InputError(f"the disputes of no case can be found; {name}: {why}")
+            raise InputError(_left_out(index))
+        notes.append(_left_out(index))
     if index.left:
         notes.append(f"{index.left} of {len(index.cases)} cases are not indexed yet; that goes on in the background")
     if not disputes and not index.left:
@@ -333,6 +337,14 @@ def _summarise(index: Index, settings: Settings) -> AdjudicationRun:
             "raters, and nobody missed one"
         )
     return AdjudicationRun(tuple(counts), disputes, notes=tuple(notes))
+
+
+def _left_out(index: Index) -> str:
+    """The first of the cases whose disputes cannot be found, and how many more there are."""
+    name, why = next(iter(index.failed.items()))
+    more = len(index.failed) - 1
+    rest = f"; neither can those of {more} more" if more else ""
+    return f"disputes of case {name} cannot be found: {why.removeprefix(f'case {name}, ')}{rest}"
 
 
 def _show_counts(run: AdjudicationRun, index: Index, settings: Settings, quiet: bool) -> None:
@@ -348,10 +360,9 @@ def _show_counts(run: AdjudicationRun, index: Index, settings: Settings, quiet: 
          *(str(n) for n in (c.missed, c.label, c.border, c.tile, c.settled, c.disputes)), f"{c.minutes:.0f}"]
         for c in run.counts
     ]  # fmt: skip
-    seen = len(index.cases) - index.left
-    console.print(grid(f"Disputes of {seen} of {len(index.cases)} cases, at {SECONDS_EACH:g} s each", header, rows))
-    if not index.left or quiet:
-        return
+    console.print(
+        grid(f"Disputes of {len(index.ready)} of {len(index.cases)} cases, at {SECONDS_EACH:g} s each", header, rows)
+    )
 
 
 # -- serving ------------------------------------------------------------------------------------------
@@ -378,29 +389,31 @@ def _serve(
         print(note, file=sys.stderr)
     wanted = port_of(digest) if port is None else port
     path, token = folder / log_name(who), make_token()
-    with DecisionLog.open(path, study=digest, adjudicator=who, address=f"http://{HOST}:{wanted}") as log:
+    opening = partial(DecisionLog.open, path, study=digest, adjudicator=who)
+    try:
         bound = bind(wanted)
-        try:
-            actual = bound.getsockname()[1]
-            log.set_address(f"http://{HOST}:{actual}")
-            session = Session(study, index, log, settings, scratch=index.folder, others=others)
-            session.begin()
-            address = f"http://{HOST}:{actual}/#token={token}"
-            with _browser_file(folder, address) as file:
+    except InputError:
+        if path.is_file():
+            opening().close()  # says where another server of this log runs
+        raise
+    here = f"http://{HOST}:{bound.getsockname()[1]}"
+    with closing(bound), opening(address=here) as log:
+        session = Session(study, index, log, settings, scratch=index.folder, others=others)
+        session.begin()
+        address = f"{here}/#token={token}"
+        with _browser_file(folder, address) as file:
 
-                def ready() -> None:
-                    print(f"Open {address}  (Ctrl-C stops; decisions are kept in {path})", flush=True)
-                    if open:
-                        import webbrowser
+            def ready() -> None:
+                print(f"Open {address}  (Ctrl-C stops; decisions are kept in {path})", flush=True)
+                if open:
+                    import webbrowser
 
-                        # some browsers run in the terminal until they are closed
-                        page = file.resolve().as_uri()
-                        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+                    # some browsers run in the terminal until they are closed
+                    page = file.resolve().as_uri()
+                    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
-                serve(make_app(session, token, actual), bound, ready)
-            state = session.progress()
-        finally:
-            bound.close()
+            serve(make_app(session, token, bound.getsockname()[1]), bound, ready)
+        state = session.progress()
     note = f"{state['done']} of {state['total']} are decided, {state['left']} are left"
     note += "; run it again to go on" if state["left"] else ""
     return AdjudicationRun(run.counts, run.disputes, state["done"], state["left"], (path,), (note,))

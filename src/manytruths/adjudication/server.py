@@ -46,10 +46,14 @@ def port_of(digest: str) -> int:
     return FIRST_PORT + int.from_bytes(hashlib.sha256(digest.encode()).digest()[:4], "big") % PORTS
 
 
+def check_port(port: int | None) -> None:
+    """Refuse what is no port."""
+    if port is not None and not 0 <= port < 1 << 16:
+        raise CallError(f"port is {port}; it is a number from 1 to 65535, or 0 for any that is free")
+
+
 def bind(port: int) -> socket.socket:
     """A socket on the loopback address; a port that is in use is an error of one line."""
-    if not 0 <= port < 1 << 16:
-        raise CallError(f"port is {port}; it is a number from 1024 to 65535")
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
