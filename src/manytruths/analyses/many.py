@@ -73,4 +73,5 @@ def reference_notes(study: Study) -> Iterator[str]:
     """Given reference standards of some cases only."""
     of = counted(len(study), "case")
     for name, cases in missing_references(study).items():
-        yield f"there is no reference of {name} in {len(cases)} of {of} ({few(cases, 3)}): it counts in the others alone"
+        which = f"{len(cases)} of {of} ({few(cases, 3)})"
+        yield f"there is no reference of {name} in {which}: it counts in the others alone"
