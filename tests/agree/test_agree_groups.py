@@ -175,6 +175,22 @@ def test_numbers_of_groups_of_raters_say_whom_they_are_about_and_what_the_test_c
     assert means.text.endswith(" (with so few raters it cannot be below 0.086).")
 
 
+@pytest.mark.parametrize(
+    ("seniors", "why"),
+    [
+        (3, "a permutation test needs at least 40 ways to divide these into groups of the same sizes; there are 20"),
+        (2, "a test of groups of raters needs at least 3 raters in each; one has 2"),
+    ],
+)
+def test_numbers_of_groups_without_a_test_say_why(seniors, why):
+    """An interval that holds no 0 must not be taken for a test."""
+    cases, _ = masks(12, raters=6)
+    known = {r: {"expertise": "senior" if i < seniors else "junior"} for i, r in enumerate(RATERS)}
+    study = mt.Study.from_arrays(cases, properties=known)
+    (means,) = mt.agree(study, pictures=False, measure="none", by="expertise").claims.of("groups.means")
+    assert means.text.endswith(f", over twelve cases and for these raters alone; not tested: {why}.")
+
+
 def test_numbers_of_groups_of_cases_are_not_about_raters(result):
     means = {claim.about: claim.text for claim in result.claims.of("groups.means")}
     assert "for these raters" not in means["B and A (scanner)"]

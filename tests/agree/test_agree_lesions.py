@@ -167,6 +167,19 @@ def test_more_lesions_than_can_be_matched_leave_the_rest(monkeypatch):
     assert "not matched" in note
 
 
+def test_more_lesions_than_can_be_matched_in_every_case(monkeypatch):
+    """No rater has a number in any case, and the curve over thresholds has nothing to show."""
+    import manytruths.lesions.matching as matching
+
+    monkeypatch.setattr(matching.match_lesions, "__kwdefaults__", matching.match_lesions.__kwdefaults__ | {"most": 4})
+    found = mt.agree(mt.Study.from_arrays({"p1": CASES["p1"]}), pictures=False)
+    [compared] = [row for row in found.tables["detection"].rows if row.statistic == "lesions_compared"]
+    assert compared.value.code == "too_many_lesions"
+    assert not len(found.tables["lesions"].to_frame())
+    assert [code_of(note) for note in found.notes].count("too_many_lesions") == 1
+    assert found.tables["agreement"].find("dice", "mean").value > 0
+
+
 def test_macro_means_over_labels():
     """By case the mean over labels that somebody used there; over subjects by label first. Counts have none."""
     cases = {

@@ -61,6 +61,27 @@ def test_raters_are_scored_against_a_given_reference() -> None:
     assert fused.find("dice", "mean", method="vote:0.5", against="gold").value == pytest.approx(wanted)
 
 
+def test_of_a_reference_of_some_cases_it_is_said_of_how_many() -> None:
+    """Five cases lack it: neither "all cases pooled" nor a mean without its n is true of the study."""
+    some = {case: mask for case, mask in masks_of(7).items() if case < "p07"}
+    study = make_study(gold=some, other=masks_of(8))
+    result = mt.agree(study, pictures=False)
+    scored = {claim.about: claim.text for claim in result.claims.of("reference.raters_scored").made}
+    assert scored["gold"].endswith(" for C, over seven of twelve cases.")
+    assert scored["other"].endswith(" for C.")
+    worth = {claim.about: claim.text for claim in result.claims.of("raters.effective").made}
+    assert worth["gold"].startswith(
+        "Against the given reference gold, with the seven of twelve cases pooled that have it, the raters' errors have"
+    )
+    assert worth["other"].startswith("Against the given reference other, with all cases pooled, the raters' errors")
+    note = "there is no reference of gold in 5 of 12 cases (p07, p08, p09 and 2 more): it counts in the others alone"
+    assert [n for n in result.notes if "reference" in n] == [note]
+    net = {case: {"net": masks_of(9)[case]} for case in CASES}
+    masks = {case: {r: draw(10 * i + k) for k, r in enumerate("ABC")} for i, case in enumerate(CASES)}
+    given = {case: {"gold": mask} for case, mask in some.items()}
+    assert note in mt.evaluate(mt.Study.from_arrays(masks, predictions=net, references=given)).notes
+
+
 def test_a_reference_that_is_a_raters_mask_is_said_to_be_it() -> None:
     """Byte for byte in every case: nothing is called independent, and the rater is not scored in words."""
     study = make_study(gold=masks_of(1), other=masks_of(7))

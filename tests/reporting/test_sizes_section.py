@@ -55,6 +55,14 @@ def test_numbers_are_those_of_the_files(demo):
     assert cell.at.startswith("agree/size_agreement.csv#pooled,,,,whole,area,pixels,linear,all,,,icc_a1")
 
 
+def test_intervals_of_icc_say_what_they_take_for_granted(demo):
+    """Sentences give no interval of the ICC of areas, as areas are skewed; the table has it."""
+    table = tables(demo)["size-agreement"]
+    icc = [cell for cell, head in zip(table.rows[0], table.columns, strict=True) if head.title == "ICC(A,1)"]
+    assert "(" in plain_text(icc), "no interval is shown"
+    assert "of ICC take sizes to be normally distributed: of skewed sizes they are too short" in table.note
+
+
 def test_areas_change_by_factors_and_lengths_by_differences(demo):
     """Factors have their sign; correlations and standard errors are those of sizes."""
     table = tables(demo)["size-agreement"]

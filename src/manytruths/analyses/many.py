@@ -58,3 +58,20 @@ def absence_notes(study: Study) -> Iterator[Note]:
         return
     for name, cases in absent.items():
         yield Note("absent_rater", f"rater {name} has no mask of {len(cases)} of {of} ({few(cases, 3)})")
+
+
+def missing_references(study: Study) -> dict[str, list[str]]:
+    """The cases that lack a given reference standard which others have."""
+    missing: dict[str, list[str]] = {}
+    for case in study:
+        for column in case.missing_references:
+            missing.setdefault(column.name, []).append(case.name)
+    return missing
+
+
+def reference_notes(study: Study) -> Iterator[str]:
+    """Given reference standards of some cases only."""
+    of = counted(len(study), "case")
+    for name, cases in missing_references(study).items():
+        which = f"{len(cases)} of {of} ({few(cases, 3)})"
+        yield f"there is no reference of {name} in {which}: it counts in the others alone"

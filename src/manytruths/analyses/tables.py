@@ -180,7 +180,7 @@ def mean_rows(
     failures: bool = False,
 ) -> Iterator[Row]:
     """Mean and sample standard deviation over the subjects of some cases; with ``failures``, their share, too."""
-    if not cases:
+    if not cases or not series:
         return
     region, here = region_of(tallies), tallies
     values = np.ascontiguousarray(np.array([s.averaged for s in series], np.float64).T)

@@ -484,7 +484,7 @@ def _share(count: int, of: int) -> str:
 
 def consider_raters_scored(
     log: ClaimLog, table: TableIndex, raters: Sequence[str], references: Sequence[str],
-    equal: Mapping[tuple[str, str], EqualMasks], voted: Mapping[str, tuple[int, int]],
+    equal: Mapping[tuple[str, str], EqualMasks], voted: Mapping[str, tuple[int, int]], subjects: int, subject: str,
 ) -> None:  # fmt: skip
     """The raters' mean Dice against each given reference; not of a rater whose own marks are in it."""
     for reference in references:
@@ -495,8 +495,11 @@ def consider_raters_scored(
         for rater, row in known.items():
             n = f" (n = {row.n})" if unequal else ""
             parts.append(compose("{} for {}{}", table.quote(row), Cell(rater) if rater else "the mean of raters", n))
+        n = next((row.n for row in known.values()), None)
+        some = n is not None and n < subjects
+        over = f", over {number_word(n or 0)} of {spell_count(subjects, subject)}" if some else ""
         text = "Against the given reference {}, the mean Dice {} {}"
-        text += "; means with different n are over different cases and not to be compared." if unequal else "."
+        text += "; means with different n are over different cases and not to be compared." if unequal else f"{over}."
         if len(parts) > MOST_NAMED:
             parts = [*parts[:MOST_NAMED], (f"{len(parts) - MOST_NAMED} more in the table",)]
         why = None if parts else Note("no_rater_scored", "no rater has a Dice against it, or it is their own mask")

@@ -42,7 +42,7 @@ MEANS = ClaimKind(
     "The mean agreement of each of two groups and its difference; of raters, within each group and between them, with "
     "intervals that hold for these raters and other subjects.",
     "groups are given (--by) and the difference is defined; said where no claim about these groups is made. It has the "
-    "adjusted p value where it was tested, and of raters the smallest that was possible where that is above 0.05; "
+    "adjusted p value, with the smallest that was possible where that is above 0.05, or says why there was no test; "
     f"intervals need {MIN_SUBJECTS} subjects",
     "coverage of the intervals of the means and of the difference, where agreement is not very skewed",
 )
@@ -170,13 +170,15 @@ def _consider_means(log: ClaimLog, table: TableIndex, pair: GroupPair, facts: Gr
     difference = table.row(f"{pair.statistic}_difference", "mean", *extra, label=pair.label)
     about = f"{pair.first} and {pair.second} ({pair.by})"
     if not is_defined(difference):
-        why = Note("undefined", "the difference is undefined")
-        log.consider(MEANS, (MEANS.says,), about=about, why_not=why)
+        undefined = Note("undefined", "the difference is undefined")
+        log.consider(MEANS, (MEANS.says,), about=about, why_not=undefined)
         return
     of_raters = pair.of == "raters"
-    p: Sentence = () if math.isnan(pair.p_holm) else compose(", adjusted p {}", _p_cell(table, pair))
-    if p and pair.smallest > ALPHA:
+    untested = math.isnan(pair.p_holm)
+    p: Sentence = compose(", adjusted p {}", _p_cell(table, pair)) if not untested else ()
+    if not untested and pair.smallest > ALPHA:
         p = (*p, f" (with so few {pair.of} it cannot be below {pair.smallest:.2g})")
+    why = f"; not tested: {reason(pair.p_holm)}" if untested else ""
     these = " and for these raters alone" if of_raters and has_interval(difference) else ""
     groups = [(g, g if of_raters else "") for g in (pair.first, pair.second)]
     a, b = (table.cell(pair.statistic, "mean", pair.by, pair.of, *group, label=pair.label) for group in groups)
@@ -186,13 +188,13 @@ def _consider_means(log: ClaimLog, table: TableIndex, pair: GroupPair, facts: Gr
     where = "within" if of_raters else f"in {facts.subject}s of"
     text = (
         "By {by}, the mean {word} of two raters {is_} {a} {where} {one} and {b} {where} {two}{between}; the difference "
-        "({one} minus {two}) {is_} {d}, over {n}{these}{p}."
+        "({one} minus {two}) {is_} {d}, over {n}{these}{p}{why}."
     )
     sentence, result = (
         compose(
             text, by=pair.by, word=f"{'macro mean of ' if pair.label else ''}{WORDS[pair.statistic]}", is_=be, a=a, b=b,
             where=where, one=Cell(pair.first), two=Cell(pair.second), between=between, d=table.quote(difference, 3),
-            n=spell_count(difference.n or 0, facts.subject), these=these, p=p,
+            n=spell_count(difference.n or 0, facts.subject), these=these, p=p, why=why,
         )
         for be in ("is", "was")
     )  # fmt: skip

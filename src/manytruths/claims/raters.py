@@ -145,8 +145,8 @@ class RaterFacts:
     """Label of the rows about all labels together."""
     most_frequent: str = "background"
     """The most frequent label."""
-    references: tuple[str, ...] = ()
-    """Given reference standards."""
+    references: Mapping[str, int] = field(default_factory=dict)
+    """Given reference standards, and the number of cases that have them."""
     own_references: frozenset[str] = frozenset()
     """Those that hold the raters' own marks: one rater's mask in some case, or their vote."""
     broken: tuple[str, ...] = ()
@@ -656,7 +656,10 @@ def _consider_effective(log: ClaimLog, raters: TableIndex, facts: RaterFacts, re
     elif not (is_defined(shared) and is_defined(effective)):
         why = Note("no_errors", f"no two raters' errors against {reference} can be compared")
     else:
-        numbers, pooled = (raters.quote(shared), spell_count(len(facts.raters), "rater")), _pooled(facts, ", with")
+        numbers = raters.quote(shared), spell_count(len(facts.raters), "rater")
+        pooled, n = _pooled(facts, ", with"), facts.references[reference]
+        if n < facts.cases:
+            pooled = f", with the {number_word(n)} of {spell_count(facts.cases, 'case')} pooled that have it"
         sentence, result = (
             compose(EFFECT, Cell(reference), pooled, have, *numbers, are, raters.quote(effective, 1))
             for have, are in (("have", "are"), ("had", "were"))

@@ -688,8 +688,9 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
     # one axis after the other on a line; what is beside by rounding is found, too, and looked at again below
     lowest = np.minimum.reduceat(at, np.searchsorted(of_vertex, np.arange(count)))
     reach = float((at - lowest[of_vertex]).max()) + 2 * float(length.max())
-    kept = _promising(at, of_vertex, along, across, of_side, lowest)
+    kept, met = _promising(at, of_vertex, along, across, of_side, lowest)
     at, of_vertex = at[kept], of_vertex[kept]
+    along, across, of_side = along[met], across[met], of_side[met]
     order = np.lexsort((at, of_vertex))
     at, of_vertex = at[order], of_vertex[order]
     place = of_vertex * reach + (at - lowest[of_vertex])
@@ -721,8 +722,8 @@ def _cross(outlines: _Outlines, own: Integers, ends: Integers, scale: tuple[floa
 
 def _promising(
     at: Floats, of_vertex: Integers, along: Floats, across: Floats, of_side: Integers, lowest: Floats
-) -> Integers:
-    """The vertices through which the longest perpendicular of their axis may run.
+) -> tuple[Integers, Integers]:
+    """The vertices through which the longest perpendicular of their axis may run, and the sides that it may meet.
 
     In strips across each axis, what lies within a strip limits every perpendicular in it. Those through one vertex of
     the widest strip are a lower limit for the longest one.
@@ -734,8 +735,8 @@ def _promising(
     # a little more on either side, for what meets a line by rounding alone
     ends = (along - lowest[of_side][:, None]) * scale[of_side][:, None] + np.array([-_BEYOND, _BEYOND])
     first, last = np.clip(ends, 0, _STRIPS - 1).astype(np.int64).T
-    many = last - first + 1
-    inside = expand(first + of_side * _STRIPS, many)
+    many, first = last - first + 1, first + of_side * _STRIPS
+    inside = expand(first, many)
     upper, lower = np.full(count * _STRIPS, -np.inf), np.full(count * _STRIPS, np.inf)
     np.maximum.at(upper, inside, np.repeat(np.maximum(across[:, 0], across[:, 1]), many))
     np.minimum.at(lower, inside, np.repeat(np.minimum(across[:, 0], across[:, 1]), many))
@@ -749,7 +750,11 @@ def _promising(
     for of, height in cross_heights(of_side[met], t[met], along[met], across[met]):
         np.maximum.at(top, of, height)
         np.minimum.at(bottom, of, height)
-    return np.flatnonzero(limit >= (top - bottom)[of_vertex] * (1 - _BESIDE))
+    kept = np.flatnonzero(limit >= (top - bottom)[of_vertex] * (1 - _BESIDE))
+    before = np.zeros(count * _STRIPS + 1, np.int64)
+    before[strip[kept] + 1] = 1
+    np.cumsum(before, out=before)
+    return kept, np.flatnonzero(before[first + many] > before[first])
 
 
 def _parts(counts: Integers) -> Iterator[Integers]:

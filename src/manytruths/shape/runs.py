@@ -90,8 +90,9 @@ def _connect(
     pieces = components = number_linked(len(starts), [within])
     if through:
         between = [_neighbours(keys, starts, stops, height + step, reach) for step in (-1, 0, 1)]
-        links = [_different(pieces[own], pieces[other]) for own, other in between]
-        components = number_linked(int(pieces.max(initial=-1)) + 1, links)[pieces]
+        count = int(pieces.max(initial=-1)) + 1
+        links = [_different(pieces[own], pieces[other], count) for own, other in between]
+        components = number_linked(count, links)[pieces]
     return Runs(slices, rows, starts, stops, pieces, components)
 
 
@@ -120,11 +121,12 @@ def _neighbours(keys: Integers, starts: Integers, stops: Integers, step: int, re
     return np.repeat(own, counts), expand(first, counts)
 
 
-def _different(one: Integers, other: Integers) -> tuple[Integers, Integers]:
-    """Pairs without those that equal the pair before."""
-    new = np.ones(len(one), np.bool_)
-    new[1:] = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
-    return one[new], other[new]
+def _different(one: Integers, other: Integers, count: int) -> tuple[Integers, Integers]:
+    """The same pairs with few repetitions: most of ``count`` pieces have one partner, which is noted once."""
+    partner = np.full(count, -1)
+    partner[one] = other
+    paired, more = np.flatnonzero(partner >= 0), np.flatnonzero(partner[one] != other)
+    return np.concatenate([paired, one[more]]), np.concatenate([partner[paired], other[more]])
 
 
 def number_linked(count: int, pairs: list[tuple[Integers, Integers]]) -> Integers:

@@ -30,7 +30,7 @@ from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.suspicions import Suspicion, find_suspicions
 from ..large_maps import LargeMaps, check_large_maps
-from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, pair_count
+from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, missing_references, pair_count, reference_notes
 from ..paper_tables.formats import parse_formats
 from ..result import Result, StudySource, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, region_of, subject_word
@@ -424,6 +424,7 @@ def tabulate_agreement(
         *flow_notes(study),
         *_notes(study, tallies, agreement, _pixel_word(cases)),
         *_left_out(study),
+        *reference_notes(study),
         *measured,
         *image_notes(study, [case.note for case in cases.values()], "heatmaps"),
         *unmeasured,
@@ -460,8 +461,10 @@ def _analyse_raters(
     own = frozenset(reference for reference, _ in find_equal_masks(given)) | frozenset(find_votes(given))
     found = raters_analysis(tallies, settings, against, own)
     doubted = _counted(study, tallies, suspicions)
+    lacking = missing_references(study)
     facts = replace(
         found.facts,
+        references={name: n - len(lacking.get(name, ())) for name, n in found.facts.references.items()},
         broken=tuple(dict.fromkeys(r for s in doubted if s.broken for r in s.raters)),
         lost={r: [s.case for s in doubted if s.kind == "missing_marks" and r in s.raters] for r in found.facts.raters},
         filled=tuple(r for s in doubted if s.kind in ("all_marked", "inverted") for r in s.raters),

@@ -100,7 +100,7 @@ def raters_analysis(
     table.add(_test_rows(tests, main, whole.region))
     facts = RaterFacts(
         tests.raters, tests, dependence, raters.connected_raters(whole), len(shared), len(tallies),
-        missing, main, _most_frequent(whole), tuple(against or {}), own,
+        missing, main, _most_frequent(whole), dict.fromkeys(against or {}, len(tallies)), own,
     )  # fmt: skip
     return RaterAnalysis(table, differences, dependence, tests, facts, whole)
 

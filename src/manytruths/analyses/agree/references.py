@@ -393,7 +393,8 @@ def consider_given_references(log: ClaimLog, result: Agreement) -> None:
         consider_voted_references(log, result.voted_references)
     index = TableIndex("agree/reference_scores.csv", table)
     raters = [""] if result.study.options.exchangeable else result.study.rater_names
-    consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references)
+    subjects, word = len(result.study.subjects), subject_word(result.study)
+    consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references, subjects, word)
     if "size_agreement" in result.tables:
         sizes = TableIndex("agree/size_agreement.csv", result.tables["size_agreement"])
         consider_reference_sizes(log, sizes, _size_facts(result, names))

@@ -27,7 +27,7 @@ from ...evaluation.ranking.scores import direction, is_distance
 from ...io.result_tables import Row, Table
 from ...study import Study
 from ...study.problems import find_unknown_cases
-from ..many import absence_notes
+from ..many import absence_notes, reference_notes
 from ..printing import grid, with_interval
 from .case_scores import EVERYBODY, NAMES
 from .grading import graded_grids
@@ -96,6 +96,7 @@ def _absences(study: Study, plan: EvaluatePlan) -> Iterator[str]:
         names = few(list(map(str, others)), 3)
         yield f"predictions of {counted(len(others), 'case')} that no rater marked are not used ({names})"
     yield from absence_notes(study)
+    yield from reference_notes(study)
 
 
 def _listed(cases: Sequence[str], of: int | None = None) -> str:

@@ -167,6 +167,8 @@ def _agreement_table(findings: Findings) -> Iterator[Block]:
     note = f"Sizes of single cases; intervals go by {findings.subject_word}s."
     note = note if any(map(has_interval, table.rows)) else "Sizes of single cases."
     note += " Cases in which a rater marked nothing have no ratio: factors (×) leave them out."
+    if any(has_interval(_of_all(table, key, name)) for key in rows for name in SHARES):
+        note += " Those of ICC take sizes to be normally distributed: of skewed sizes they are too short."
     several = len(rows) > MANY
     yield make_table("size-agreement", "Agreement on sizes, all raters", rows, columns, note, filter=several)
 
