@@ -4,7 +4,8 @@ Only ``submit``, the futures' ``result`` and ``cancel``, and waiting for them ar
 rest (Dask's ``map`` has no chunks, and its ``shutdown`` cancels nothing). Cases are sent in batches of half a second of
 work, as a task on another machine costs some ten milliseconds, with at most four batches for each worker on their way.
 Results come in order, and are the same bytes as those of one process. Where a worker ends, the cases it had are sent
-again, one by one and with nothing beside them; a case at which three workers ended is named, and ends the run.
+again, one by one and with nothing beside them; a case at which three workers ended while it was alone is named, and
+ends the run: of several on a worker that ended, nobody knows which it was.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class _Flight(Generic[T, R]):
         self._next = 0
         self._again: deque[int] = deque()
         """What workers that ended have left undone."""
+        self._suspects = set[int]()
+        """What was on its way with others when a worker ended, and is sent alone from then on."""
         self._deaths = Counter[int]()
         self._failed = False
         self._seconds, self._finished = 0.0, 0
@@ -152,12 +155,13 @@ class _Flight(Generic[T, R]):
             raise _lost_engine(error) from error
         # the scheduler has tried it on other workers already
         died = 1 + int(getattr(error, "allowed_failures", 0))
-        if len(batch) == 1:
+        if self._suspects.issuperset(batch):
             self._deaths[batch[0]] += died
             if self._deaths[batch[0]] >= DEATHS:
                 self.done[batch[0]] = Failure(None, killed=f"{DEATHS} workers or more ended while at it")
                 self._failed = True
                 return
+        self._suspects.update(batch)
         self._again = deque(sorted((*self._again, *batch)))
 
     def cancel(self) -> None:
