@@ -219,6 +219,14 @@ def test_a_scheduler_that_is_not_there(template, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("workers", "threads", "says"), [(0, 1, "has no workers"), (1, 2, "has several threads")])
+def test_workers_that_cannot_be_used(monkeypatch, workers, threads, says):
+    monkeypatch.setattr(engine, "STARTING", 1)
+    with Cluster(workers, threads) as own, pytest.raises(EngineError, match=says), open_engine(own.address, 1):
+        pass
+
+
+@pytest.mark.slow
 def test_a_local_cluster(template, tmp_path):
     for name in ("dask", "processes"):
         done = command("agree", template, "--out", tmp_path / name, "--engine", name, "--jobs", 2, "--quiet")

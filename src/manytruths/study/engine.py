@@ -33,7 +33,9 @@ SECONDS = 0.5
 IN_FLIGHT = 4
 """Batches on their way, for each worker."""
 PATIENCE = 10
-"""Seconds to reach a scheduler, and to see its first worker."""
+"""Seconds to reach a scheduler."""
+STARTING = 30
+"""Seconds to see its first worker: on a busy machine one takes a while to start, in the place of one that ended."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -243,18 +245,27 @@ def open_engine(engine: str, jobs: int) -> Iterator[Executor | None]:
         try:
             connect: Any = distributed.Client
             client = stack.enter_context(connect(address, timeout=PATIENCE, set_as_default=False))
+            threads = _see_workers(client)
         except (OSError, TimeoutError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
             raise EngineError(
                 f"no Dask scheduler answers at {engine} ({said}); start one with dask scheduler"
             ) from error
-        with suppress(TimeoutError):
-            client.wait_for_workers(1, timeout=PATIENCE)
-        if not client.ncores():
+        if not threads:
             raise EngineError(f"the Dask scheduler at {engine} has no workers; start some with dask worker {engine}")
-        if engine != "dask" and (several := [w for w, threads in client.nthreads().items() if threads > 1]):
+        if engine != "dask" and (several := [worker for worker, count in threads.items() if count > 1]):
             raise EngineError(f"worker {several[0]} has several threads; start workers with --nthreads 1")
         yield client.get_executor(pure=False)
+
+
+def _see_workers(client: Any) -> dict[str, int]:
+    """How many threads each worker has, as soon as there is one: those that were seen before may have ended."""
+    until = time.monotonic() + STARTING
+    while True:
+        threads: dict[str, int] = client.nthreads()
+        if threads or time.monotonic() > until:
+            return threads
+        time.sleep(0.05)
 
 
 @contextmanager
