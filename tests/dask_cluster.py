@@ -17,17 +17,17 @@ from pathlib import Path
 class Cluster:
     """A scheduler and workers, each of which is started again when it ends."""
 
-    def __init__(self, workers=2, threads=1):
+    def __init__(self, workers=2, threads=1, protocol="tcp"):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+            self.address = f"{protocol}://127.0.0.1:{free.getsockname()[1]}"
         # workers import what the tests define here
         paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
         self._quiet, self._threads = quiet, str(threads)
         port = self.address.rpartition(":")[2]
-        options = ["--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+        options = ["--protocol", protocol, "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
         self.scheduler = subprocess.Popen([sys.executable, "-m", "dask", "scheduler", *options], **quiet)
         self.workers = [self._worker() for _ in range(workers)]
         self._over = threading.Event()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
+import dask
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -224,6 +226,28 @@ def test_workers_that_cannot_be_used(monkeypatch, workers, threads, says):
     monkeypatch.setattr(engine, "STARTING", 1)
     with Cluster(workers, threads) as own, pytest.raises(EngineError, match=says), open_engine(own.address, 1):
         pass
+
+
+@pytest.mark.slow
+def test_a_cluster_that_wants_certificates(template, tmp_path, monkeypatch):
+    """What Dask's configuration names, here by the environment, is all that is needed."""
+    files = {"CERT": str(tmp_path / "cert.pem"), "KEY": str(tmp_path / "key.pem")}
+    line = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*line, "-keyout", files["KEY"], "-out", files["CERT"]], check=True, capture_output=True)
+    known = {f"{who}__{name}": path for who in ("CLIENT", "SCHEDULER", "WORKER") for name, path in files.items()}
+    for name, path in {"CA_FILE": files["CERT"], **known}.items():
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{name}", path)
+    with dask.config.set(dask.config.collect_env()), Cluster(1, protocol="tls") as own:
+        for where, name in (("here", "processes"), ("there", own.address)):
+            done = command("agree", template, "--out", tmp_path / where, "--engine", name, "--jobs", 1, "--quiet")
+            assert (done.err, done.status) == ("", 0)
+        assert same_files(tmp_path / "there", tmp_path / "here") > 10
+        monkeypatch.delenv("DASK_DISTRIBUTED__COMM__TLS__CA_FILE")
+        monkeypatch.delenv("DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT")
+        done = command("agree", template, "--out", tmp_path / "there", "--engine", own.address, "--quiet")
+        assert done.status == 1
+        assert "wants certificates" in done.err
+        assert done.err.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -246,8 +246,12 @@ def open_engine(engine: str, jobs: int) -> Iterator[Executor | None]:
             connect: Any = distributed.Client
             client = stack.enter_context(connect(address, timeout=PATIENCE, set_as_default=False))
             threads = _see_workers(client)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
             said = " ".join(str(error).split())[:200]
+            if isinstance(error, TypeError) and engine.startswith("tls:"):
+                raise EngineError(
+                    f"{engine} wants certificates ({said}); name them in Dask's configuration (distributed.comm.tls)"
+                ) from error
             raise EngineError(
                 f"no Dask scheduler answers at {engine} ({said}); start one with dask scheduler"
             ) from error
