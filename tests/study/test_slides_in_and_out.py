@@ -36,9 +36,8 @@ def magnify(mask):
 
 def write_ome_zarr(root, masks):
     """Labels of one image, by ome-zarr-py."""
-    options = {
-        "fmt": ome_zarr.format.FormatV05(), "axes": "yx", "scale": {"y": 0.5, "x": 0.5}, "axes_units": dict.fromkeys("yx", "micrometer"),
-    }  # fmt: skip
+    options = {"fmt": ome_zarr.format.FormatV05(), "axes": "yx", "scale": {"y": 0.5, "x": 0.5}}
+    options["axes_units"] = {"y": "micrometer", "x": "micrometer"}
     group = zarr.open_group(str(root / "slide.zarr"), mode="w", zarr_format=3)
     blank = np.zeros((SIDE * STEP, SIDE * STEP), np.uint8)
     ome_zarr.writer.write_multiscale([blank, blank[::4, ::4]], group, **options)
