@@ -17,17 +17,17 @@ from pathlib import Path
 class Cluster:
     """A scheduler and workers, each of which is started again when it ends."""
 
-    def __init__(self, workers=2):
+    def __init__(self, workers=2, threads=1, protocol="tcp"):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+            self.address = f"{protocol}://127.0.0.1:{free.getsockname()[1]}"
         # workers import what the tests define here
         paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
-        self._quiet = quiet
+        self._quiet, self._threads = quiet, str(threads)
         port = self.address.rpartition(":")[2]
-        options = ["--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+        options = ["--protocol", protocol, "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
         self.scheduler = subprocess.Popen([sys.executable, "-m", "dask", "scheduler", *options], **quiet)
         self.workers = [self._worker() for _ in range(workers)]
         self._over = threading.Event()
@@ -36,7 +36,16 @@ class Cluster:
         self.kills = 0
 
     def _worker(self):
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
+        options = [
+            "--nthreads",
+            self._threads,
+            "--no-nanny",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+            "--memory-limit",
+            "0",
+        ]
         command = [sys.executable, "-m", "dask", "worker", self.address, *options]
         return subprocess.Popen(command, **self._quiet)
 
@@ -64,7 +73,8 @@ class Cluster:
         from distributed import Client
 
         with Client(self.address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(len(self.workers), timeout=60)
+            if self.workers:
+                client.wait_for_workers(len(self.workers), timeout=60)
         return self
 
     def __exit__(self, *exc):

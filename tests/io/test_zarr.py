@@ -1,7 +1,6 @@
 """Zarr and OME-Zarr: ome-zarr-py writes what we read and reads what we write; damage is named."""
 
 import builtins
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -14,8 +13,6 @@ import ome_zarr.writer
 import pytest
 import zarr
 from ome_zarr_models.v05.image import Image as ModelImage
-from referencing import Registry
-from referencing.jsonschema import DRAFT202012
 
 from manytruths import FormatError, StudyError
 from manytruths.core.tiles import is_lazy
@@ -23,17 +20,9 @@ from manytruths.io import Template, files, probe, read_image, read_mask, zarr_st
 from manytruths.io.files import Location
 from manytruths.io.zarr_store import MapWriter, find_absent
 from manytruths.shape.grid import Grid
+from ngff_schema import check_schema
 
 VERSIONS = {"0.4": ome_zarr.format.FormatV04(), "0.5": ome_zarr.format.FormatV05()}
-
-
-def check_schema(attributes):
-    """Hold the attributes of a store against the strict schema of OME-NGFF 0.5."""
-    folder = Path(importlib.util.find_spec("ngff_zarr").origin).parent / "spec/0.5/schemas"
-    schemas = [json.loads(path.read_text()) for path in folder.glob("*.schema")]
-    known = Registry().with_resources([(schema["$id"], DRAFT202012.create_resource(schema)) for schema in schemas])
-    strict = json.loads((folder / "strict_image.schema").read_text())
-    jsonschema.Draft202012Validator(strict, registry=known).validate(attributes)
 
 
 def test_the_schema_refuses_what_is_no_image():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
+import dask
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -161,10 +163,12 @@ def test_a_case_that_ends_workers(cluster, tmp_path, deadly):
         work = partial(kill_worker, deadly=deadly, folder=tmp_path, times=50)
         with pytest.raises(EngineError, match="3 workers or more ended while at it, perhaps for lack of memory"):
             list(map_on(executor, work, range(60), None))
-    (again := tmp_path / "again").mkdir()
-    with open_engine(cluster.address, 1) as executor:
-        work = partial(kill_worker, deadly=deadly, folder=again, times=2)
-        assert list(map_on(executor, work, range(60), None)) == [i * i for i in range(60)]
+    # after four deaths Dask gives up all that the worker had: sent alone, each is done
+    for times in (2, 4):
+        (again := tmp_path / str(times)).mkdir()
+        with open_engine(cluster.address, 1) as executor:
+            work = partial(kill_worker, deadly=deadly, folder=again, times=times)
+            assert list(map_on(executor, work, range(60), None)) == [i * i for i in range(60)]
 
 
 @pytest.mark.slow
@@ -182,7 +186,7 @@ def test_workers_that_are_killed_change_nothing(cluster, template, tmp_path, tim
                     continue
                 out = ["--to", where / "x.html"] if verb == "report" else ["--out", where]
                 done = command(verb, template, *options, *out, "--engine", name, "--jobs", 2, "--quiet")
-                assert (done.status, done.err) == (0, ""), verb
+                assert (verb, done.err, done.status) == (verb, "", 0)
         assert same_files(there, here) > 80
         rounds += 1
     killer.join()
@@ -214,6 +218,36 @@ def test_a_scheduler_that_is_not_there(template, monkeypatch):
         open_engine("tcp://127.0.0.1:9", 1),
     ):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "threads", "says"), [(0, 1, "has no workers"), (1, 2, "has several threads")])
+def test_workers_that_cannot_be_used(monkeypatch, workers, threads, says):
+    monkeypatch.setattr(engine, "STARTING", 1)
+    with Cluster(workers, threads) as own, pytest.raises(EngineError, match=says), open_engine(own.address, 1):
+        pass
+
+
+@pytest.mark.slow
+def test_a_cluster_that_wants_certificates(template, tmp_path, monkeypatch):
+    """What Dask's configuration names, here by the environment, is all that is needed."""
+    files = {"CERT": str(tmp_path / "cert.pem"), "KEY": str(tmp_path / "key.pem")}
+    line = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*line, "-keyout", files["KEY"], "-out", files["CERT"]], check=True, capture_output=True)
+    known = {f"{who}__{name}": path for who in ("CLIENT", "SCHEDULER", "WORKER") for name, path in files.items()}
+    for name, path in {"CA_FILE": files["CERT"], **known}.items():
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{name}", path)
+    with dask.config.set(dask.config.collect_env()), Cluster(1, protocol="tls") as own:
+        for where, name in (("here", "processes"), ("there", own.address)):
+            done = command("agree", template, "--out", tmp_path / where, "--engine", name, "--jobs", 1, "--quiet")
+            assert (done.err, done.status) == ("", 0)
+        assert same_files(tmp_path / "there", tmp_path / "here") > 10
+        monkeypatch.delenv("DASK_DISTRIBUTED__COMM__TLS__CA_FILE")
+        monkeypatch.delenv("DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT")
+        done = command("agree", template, "--out", tmp_path / "there", "--engine", own.address, "--quiet")
+        assert done.status == 1
+        assert "wants certificates" in done.err
+        assert done.err.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -185,6 +185,16 @@ def test_small_stores_are_measured_like_any_mask(tmp_path):
         assert text(found, table) == text(wanted, table), table
 
 
+def test_small_volumes_are_fused(tmp_path):
+    """Of volumes there is no PNG."""
+    masks = {rater: np.stack([np.roll(mask, 2 * z, 0) for z in range(3)]) for rater, mask in masks_of(0).items()}
+    for rater, mask in masks.items():
+        zarr.create_array(tmp_path / f"{rater}/p0.zarr", shape=mask.shape, chunks=(2, 64, 64), dtype="u1")[...] = mask
+    mt.fuse(mt.Study.open(str(tmp_path / "{rater}/{case}.zarr")), out=tmp_path / "out")
+    written = tifffile.imread(tmp_path / "out/fuse/consensus/vote-0.5/p0.tif")
+    np.testing.assert_array_equal(written, mt.paint(mt.vote(mt.tally(masks), 0.5).values, masks))
+
+
 def test_a_damaged_chunk_ends_the_command_in_one_line(tmp_path):
     root = write(tmp_path, {"p0": masks_of(0)})
     (root / "zarr/B/p0.zarr/c/1/2").write_bytes(b"no zstd")

@@ -4,7 +4,8 @@ Only ``submit``, the futures' ``result`` and ``cancel``, and waiting for them ar
 rest (Dask's ``map`` has no chunks, and its ``shutdown`` cancels nothing). Cases are sent in batches of half a second of
 work, as a task on another machine costs some ten milliseconds, with at most four batches for each worker on their way.
 Results come in order, and are the same bytes as those of one process. Where a worker ends, the cases it had are sent
-again, one by one and with nothing beside them; a case at which three workers ended is named, and ends the run.
+again, one by one and with nothing beside them; a case at which three workers ended while it was alone is named, and
+ends the run: of several on a worker that ended, nobody knows which it was.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ SECONDS = 0.5
 IN_FLIGHT = 4
 """Batches on their way, for each worker."""
 PATIENCE = 10
-"""Seconds to reach a scheduler, and to see its first worker."""
+"""Seconds to reach a scheduler."""
+STARTING = 30
+"""Seconds to see its first worker: on a busy machine one takes a while to start, in the place of one that ended."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -92,6 +95,8 @@ class _Flight(Generic[T, R]):
         self._next = 0
         self._again: deque[int] = deque()
         """What workers that ended have left undone."""
+        self._suspects = set[int]()
+        """What was on its way with others when a worker ended, and is sent alone from then on."""
         self._deaths = Counter[int]()
         self._failed = False
         self._seconds, self._finished = 0.0, 0
@@ -152,12 +157,13 @@ class _Flight(Generic[T, R]):
             raise _lost_engine(error) from error
         # the scheduler has tried it on other workers already
         died = 1 + int(getattr(error, "allowed_failures", 0))
-        if len(batch) == 1:
+        if self._suspects.issuperset(batch):
             self._deaths[batch[0]] += died
             if self._deaths[batch[0]] >= DEATHS:
                 self.done[batch[0]] = Failure(None, killed=f"{DEATHS} workers or more ended while at it")
                 self._failed = True
                 return
+        self._suspects.update(batch)
         self._again = deque(sorted((*self._again, *batch)))
 
     def cancel(self) -> None:
@@ -239,18 +245,31 @@ def open_engine(engine: str, jobs: int) -> Iterator[Executor | None]:
         try:
             connect: Any = distributed.Client
             client = stack.enter_context(connect(address, timeout=PATIENCE, set_as_default=False))
-        except (OSError, TimeoutError, ValueError) as error:
+            threads = _see_workers(client)
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
             said = " ".join(str(error).split())[:200]
+            if isinstance(error, TypeError) and engine.startswith("tls:"):
+                raise EngineError(
+                    f"{engine} wants certificates ({said}); name them in Dask's configuration (distributed.comm.tls)"
+                ) from error
             raise EngineError(
                 f"no Dask scheduler answers at {engine} ({said}); start one with dask scheduler"
             ) from error
-        with suppress(TimeoutError):
-            client.wait_for_workers(1, timeout=PATIENCE)
-        if not client.ncores():
+        if not threads:
             raise EngineError(f"the Dask scheduler at {engine} has no workers; start some with dask worker {engine}")
-        if engine != "dask" and (several := [w for w, threads in client.nthreads().items() if threads > 1]):
+        if engine != "dask" and (several := [worker for worker, count in threads.items() if count > 1]):
             raise EngineError(f"worker {several[0]} has several threads; start workers with --nthreads 1")
         yield client.get_executor(pure=False)
+
+
+def _see_workers(client: Any) -> dict[str, int]:
+    """How many threads each worker has, as soon as there is one: those that were seen before may have ended."""
+    until = time.monotonic() + STARTING
+    while True:
+        threads: dict[str, int] = client.nthreads()
+        if threads or time.monotonic() > until:
+            return threads
+        time.sleep(0.05)
 
 
 @contextmanager

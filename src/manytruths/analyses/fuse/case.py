@@ -26,7 +26,7 @@ from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_acc
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
 from ...fusion.vote import OpenItems, Vote
-from ...io import Location, safe_name, write_map, write_picture
+from ...io import Location, probe, safe_name, write_map, write_picture
 from ...io.files import suffix_of
 from ...io.results import fingerprint, link_or_copy, load_checkpoint, save_checkpoint
 from ...study import Case
@@ -295,7 +295,9 @@ def suffixes(case: Case) -> tuple[str, str]:
         suffix = ".npy"
     if suffix in (".mha", ".mhd"):
         return ".mha", ".mha"
-    hard = suffix if suffix in SAME_SUFFIX else ".png"
+    # PNG holds no volumes, of which Zarr is the only format that is not written here
+    volume = suffix == ".zarr" and isinstance(source, Location) and len(probe(source).shape) == 3
+    hard = suffix if suffix in SAME_SUFFIX else ".tif" if volume else ".png"
     return hard, ".nii.gz" if suffix.startswith(".nii") else ".tif"
 
 
