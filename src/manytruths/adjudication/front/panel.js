@@ -69,7 +69,7 @@ function outlinesPart(session, act) {
   });
   const nothing = [["none", "N", noneWords(session)], ["not_evaluable", "X", say("choose.not_evaluable")]];
   return [
-    ...question(say("choose.question"), outlines.kind === "label" ? say("kind.label") : null),
+    ...question(say("choose.question"), chooseHint(session)),
     rows.length ? pageNode("ul", { class: "letters", "aria-label": say("choose.letters") }, rows) : pageNode("p", { class: "hint" }, say("choose.nobody")),
     rows.length ? pageNode("div", { class: "choices" }, combined) : null,
     pageNode("div", { class: "choices two" }, nothing.map(([choice, key, words]) => keyButton(words, key, () => act("choose", choice), pressed(choice)))),
@@ -86,6 +86,16 @@ function outlinesPart(session, act) {
     ),
     savePart(session, act, Boolean(session.choice)),
   ];
+}
+
+function chooseHint({ entry, outlines }) {
+  const hints = [entry?.practice && outlines.shown.length ? say("practice.choose") : null, outlines.kind === "label" ? say("kind.label") : null];
+  return hints.filter(Boolean).join(" ") || null;
+}
+
+function drawHint({ tool, item }) {
+  const slices = item.volume ? [say("draw.slices_hint")] : [];
+  return [say(tool === "polygon" ? "draw.polygon_hint" : "draw.hint"), ...slices].join(" ");
 }
 
 function noneWords({ item }) {
@@ -158,7 +168,7 @@ function drawPart(session, act) {
     keyButton(say("draw.redo"), "Y", () => act("strokes", 1), { class: "choice", "data-name": "redo-stroke", ...(drawing.undone.length ? {} : { "aria-disabled": "true" }) }),
   ];
   return [
-    ...question(say(session.adding ? "add.question" : "draw.question"), say(session.tool === "polygon" ? "draw.polygon_hint" : "draw.hint")),
+    ...question(say(session.adding ? "add.question" : "draw.question"), drawHint(session)),
     pageNode("div", { class: "choices" }, tools),
     pageNode("div", { class: "field" }, pageNode("label", { for: "brush" }, say("draw.size"), " ", pageNode("kbd", { "aria-hidden": "true" }, "[ ]")), size),
     pageNode("div", { class: "choices two" }, strokes),

@@ -12,7 +12,7 @@ const KEPT_ITEMS = 6;
 const RETRY_MILLISECONDS = 1500;
 const MESSAGE_MILLISECONDS = 6000;
 const INDEX_MILLISECONDS = 2500;
-const CHOICE_FILL = "rgb(255 255 255 / 0.16)";
+const CHOICE_FILL = "rgb(92 192 245 / 0.13)";
 const DRAWN_FILL = "rgb(92 192 245 / 0.17)";
 const FAINT = 0.32;
 const BRUSH_SHARE = 0.012;
@@ -37,7 +37,7 @@ export class Session {
     const place = this.state.place ?? {};
     if (place.window) this.stage.scene.window = place.window;
     if (place.own) this.stage.scene.own = place.own;
-    if (place.zoom) this.stage.scene.camera.zoom = place.zoom;
+    if (place.zooms) this.stage.scene.zooms = place.zooms;
     if (place.layout) this.stage.layout = place.layout;
     if (this.settings.finished) return this.showEnd();
     const known = this.queue.find((item) => item.id === wanted && item.status === "open");
@@ -344,13 +344,13 @@ export class Session {
   beginDrawing(runs, adding) {
     this.drawing = new Drawing(this.item.shape, runs, this.stage.scene.sides);
     Object.assign(this, { adding, step: "draw", tool: "brush", message: null, from: this.choice });
-    this.stage.change({ cursor: null, polygon: null });
+    this.stage.change({ cursor: null, polygon: null, pixels: true });
     this.draw();
   }
 
   stopDrawing() {
     Object.assign(this, { drawing: null, step: "outlines", tool: "pan", adding: false, message: null });
-    this.stage.change({ brush: null, polygon: null });
+    this.stage.change({ brush: null, polygon: null, pixels: false });
     this.memory.forget(`draft ${this.item.id}`);
     this.draw();
     this.changed();
@@ -390,12 +390,12 @@ export class Session {
     const marks = [];
     if (outlines) {
       const busy = Boolean(choice) || step === "draw";
-      for (const { letter, volume, look, turn } of outlines.shown) {
+      for (const [number, { letter, volume, look, turn }] of outlines.shown.entries()) {
         if (this.hidden.has(letter)) continue;
         const mine = choice === `letter:${letter}` && step !== "draw";
         const shown = this.highlighted ? this.highlighted === letter : mine || !busy;
         const opacity = shown ? 1 : FAINT;
-        marks.push({ volume, ...look, opacity, line: mine ? "bold" : "plain", fill: mine ? CHOICE_FILL : null, tag: letter, turn });
+        marks.push({ volume, ...look, opacity, line: mine ? "bold" : "plain", fill: mine ? CHOICE_FILL : null, tag: letter, turn, inset: mine ? 0 : number });
       }
       marks.sort((one, other) => Number(one.line === "bold") - Number(other.line === "bold"));
       const combined = step !== "draw" && outlines.choices[choice];
@@ -571,10 +571,10 @@ export class Session {
   }
 
   savePlace() {
-    const { camera, window: chosen, own } = this.stage.scene;
+    const { zooms, window: chosen, own } = this.stage.scene;
     clearTimeout(this.placing);
     this.placing = setTimeout(() => {
-      const place = { item: this.item?.id, zoom: camera.zoom, window: chosen, own, layout: this.stage.layout };
+      const place = { item: this.item?.id, zooms, window: chosen, own, layout: this.stage.layout };
       this.backend.post("/api/place", place).catch(() => null);
     }, 400);
   }
