@@ -351,7 +351,7 @@ class AdjudicationPage {
     if (trouble) this.alarm(`${say(trouble, { n: mail.waiting })}${mail.error?.message ? ` ${mail.error.message}` : ""}`, mail.kind !== "token");
     else this.alarm(session?.gone ? say("gone.reading") : null, true);
     let words = "";
-    if (mail.kind === "saved") words = mail.about?.number && mail.about.decision ? say("saved.number", { number: mail.about.number }) : say("saved.saved");
+    if (mail.kind === "saved") words = mail.about?.number && mail.about.decision ? say(mail.about.practice ? "saved.practice" : "saved.number", { number: mail.about.number }) : say("saved.saved");
     else if (mail.kind === "sending") words = say("saved.sending");
     else if (trouble) words = say("saved.not", { n: mail.waiting });
     const { fileButton } = frame;

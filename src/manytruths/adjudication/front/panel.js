@@ -202,17 +202,21 @@ function donePart(session, act) {
 
 function endPart(session, act) {
   const { progress, settings } = session;
-  const put = session.queue.filter(({ status }) => status === "skipped" || status === "second");
+  const skipped = session.queue.filter(({ status }) => status === "skipped");
+  const second = session.queue.filter(({ status }) => status === "second").length;
   if (settings.finished) {
     const again = session.backend.file ? null : keyButton(say("reopen.open"), null, () => act("reopen"), { class: "choice" });
     return [...question(say("end.finished"), say("end.finished_hint")), again];
   }
   const more = progress.indexed_cases < progress.cases;
+  const title = more ? say("end.waiting") : skipped.length ? say("end.skipped_question", { n: skipped.length }) : say("end.question", { n: progress.done });
+  const first = (is) => (is ? "primary" : "choice");
   return [
-    ...question(more ? say("end.waiting") : say("end.question", { n: progress.done }), more ? say("progress.indexing", { done: progress.indexed_cases, of: progress.cases }) : say("end.hint")),
-    put.length ? keyButton(say("end.skipped", { n: put.length }), null, () => act("open", put[0].id), { class: "choice" }) : null,
-    session.backend.file ? keyButton(say("file.save"), null, () => act("file"), { class: "primary" }) : null,
-    more ? null : keyButton(say("finish.open"), null, () => act("finish"), { class: session.backend.file ? "choice" : "primary" }),
+    ...question(title, more ? say("progress.indexing", { done: progress.indexed_cases, of: progress.cases }) : say("end.hint")),
+    second ? pageNode("p", { class: "hint" }, say("end.second", { n: second })) : null,
+    skipped.length ? keyButton(say("end.skipped", { n: skipped.length }), null, () => act("open", skipped[0].id), { class: first(!more) }) : null,
+    session.backend.file ? keyButton(say("file.save"), null, () => act("file"), { class: first(!skipped.length) }) : null,
+    more ? null : keyButton(say("finish.open"), null, () => act("finish"), { class: first(!skipped.length && !session.backend.file) }),
   ];
 }
 

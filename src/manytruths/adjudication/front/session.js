@@ -22,7 +22,7 @@ export class Session {
   // `changed` is called when something that is shown has changed.
   constructor({ backend, memory, outbox, stage, clock, changed }) {
     Object.assign(this, { backend, memory, outbox, stage, clock, changed });
-    Object.assign(this, { queue: [], loaded: new Map(), step: "loading", item: null, opened: 0, last: memory.read("last"), tool: "pan", brush: memory.read("brush", 0) });
+    Object.assign(this, { queue: [], loaded: new Map(), step: "loading", item: null, opened: 0, passed: new Set(), last: memory.read("last"), tool: "pan", brush: memory.read("brush", 0) });
     this.clear();
   }
 
@@ -115,8 +115,10 @@ export class Session {
     return (this.queue.slice(from).find(open) ?? this.queue.find(open))?.id ?? null;
   }
 
+  // What was skipped comes back at the end, once.
   nextOpen() {
-    return this.firstOpen(this.queue.findIndex(({ id }) => id === this.item?.id) + 1);
+    const open = this.firstOpen(this.queue.findIndex(({ id }) => id === this.item?.id) + 1);
+    return open ?? this.queue.find(({ id, status }) => status === "skipped" && !this.passed.has(id))?.id ?? null;
   }
 
   load(id) {
@@ -224,7 +226,8 @@ export class Session {
     this.choice = item.decision?.choice ?? preset;
     if (item.decision?.runs) this.decided = volumeOfRuns(item.decision.runs, item.shape);
     const boxes = this.letters.map(({ volume }) => volume).filter(Boolean);
-    if (boxes.length) this.stage.reveal(boxAround(boxes));
+    this.box = boxes.length ? boxAround(boxes) : null;
+    if (this.box) this.stage.reveal(this.box);
     const draft = item.decision ? null : this.memory.read(`draft ${item.id}`);
     if (draft) this.takeDraft(draft);
     this.draw();
@@ -345,10 +348,12 @@ export class Session {
     this.drawing = new Drawing(this.item.shape, runs, this.stage.scene.sides);
     Object.assign(this, { adding, step: "draw", tool: "brush", message: null, from: this.choice });
     this.stage.change({ cursor: null, polygon: null, pixels: true });
+    if (adding) this.stage.stepBack();
     this.draw();
   }
 
   stopDrawing() {
+    if (this.adding && this.box) this.stage.reveal(this.box);
     Object.assign(this, { drawing: null, step: "outlines", tool: "pan", adding: false, message: null });
     this.stage.change({ brush: null, polygon: null, pixels: false });
     this.memory.forget(`draft ${this.item.id}`);
@@ -389,7 +394,8 @@ export class Session {
     const { outlines, choice, step, stage } = this;
     const marks = [];
     if (outlines) {
-      const busy = Boolean(choice) || step === "draw";
+      // "no lesion" is judged by what was drawn
+      const busy = step === "draw" || (Boolean(choice) && choice !== "none" && choice !== "not_evaluable");
       for (const [number, { letter, volume, look, turn }] of outlines.shown.entries()) {
         if (this.hidden.has(letter)) continue;
         const mine = choice === `letter:${letter}` && step !== "draw";
@@ -420,7 +426,7 @@ export class Session {
     const body = { uuid: crypto.randomUUID(), choice: drawn ? "drawn" : this.choice, label: this.label, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     if (drawn) body.runs = this.labelled(this.drawing.runs());
     this.memory.forget(`draft ${item.id}`);
-    this.remember("decision", body.uuid, item.id);
+    this.remember("decision", body.uuid, item.id, body);
     await this.leave(item, "done", `/api/items/${item.id}/decide`, body);
   }
 
@@ -442,6 +448,7 @@ export class Session {
 
   skip() {
     if (!["look", "outlines", "draw"].includes(this.step)) return;
+    if (this.firstOpen() === null || this.entry.status === "skipped") this.passed.add(this.item.id);
     return this.leave(this.item, "skipped", `/api/items/${this.item.id}/skip`, { uuid: crypto.randomUUID(), reason: this.reason });
   }
 
@@ -457,7 +464,7 @@ export class Session {
     const entry = this.entry;
     if (entry) entry.status = status;
     this.loaded.delete(item.id);
-    const sent = this.post(path, body, { number: this.numberOf(item.id), id: item.id, decision: body });
+    const sent = this.post(path, body, { number: this.numberOf(item.id), practice: Boolean(entry?.practice), id: item.id, decision: body });
     const next = this.nextOpen();
     if (next === null) {
       this.changed();
@@ -491,24 +498,31 @@ export class Session {
   // What the server refused for good is put back to its dispute as a draft.
   refused({ about, error }) {
     if (!about?.id) return;
-    const { runs, choice, label, reason, comment } = about.decision;
-    this.memory.write(`draft ${about.id}`, { runs: choice === "drawn" ? runs : undefined, choice, label, reason, comment });
+    this.putBack(about.id, about.decision);
     const entry = this.queue.find(({ id }) => id === about.id);
     if (entry) entry.status = "open";
     this.tell(say("refused", { number: about.number, error: error.message }), true);
+  }
+
+  // A decision as a draft, so that nothing has to be drawn or written again.
+  putBack(id, decision) {
+    if (!decision) return;
+    const { runs, choice, label, reason, comment } = decision;
+    const drawn = choice === "drawn";
+    this.memory.write(`draft ${id}`, { runs: drawn ? runs : undefined, choice: drawn ? null : choice, label, reason, comment });
   }
 
   // --- undo
 
   get undoable() {
     const { item } = this;
-    if (item?.decision && this.step === "done") return { what: "decision", id: item.id, uuid: item.decision.uuid, number: this.number };
+    if (item?.decision && this.step === "done") return { what: "decision", id: item.id, uuid: item.decision.uuid, decision: item.decision, number: this.number };
     return this.last;
   }
 
   // What Z undoes.
-  remember(what, uuid, id = null) {
-    this.last = { what, uuid, id, number: this.numberOf(id) };
+  remember(what, uuid, id = null, decision = null) {
+    this.last = { what, uuid, id, decision, number: this.numberOf(id) };
     this.memory.write("last", this.last);
   }
 
@@ -526,6 +540,7 @@ export class Session {
     }
     const entry = this.queue.find(({ id }) => id === wanted.id);
     if (entry) entry.status = "open";
+    this.putBack(wanted.id, wanted.decision);
     this.loaded.delete(wanted.id);
     await this.open(wanted.id);
     this.tell(say("undo.done", { number: wanted.number }));

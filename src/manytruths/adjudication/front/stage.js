@@ -30,11 +30,10 @@ export class Stage {
     const sides = item.spacing ?? [1, 1, 1];
     this.scene = {
       ...this.scene, item, blocks, overview, sides, planes: item.planes, point: middleOf(item).map(Math.floor), marks: [],
-      camera: { centre: middleOf(item), zoom: this.scene.zooms.look || this.firstZoom(item, sides) }, close: null,
-      ruler: null, brush: null, polygon: null, cursor: null, bare: false, pixels: false,
+      camera: { centre: middleOf(item), zoom: 1 }, ruler: null, brush: null, polygon: null, cursor: null, bare: false, pixels: false,
     };
     this.arrange();
-    this.keepInside();
+    this.stepBack();
   }
 
   // Little is shown beside the block, and it stands in the middle where all of it is seen.
@@ -169,10 +168,16 @@ export class Stage {
       scene.camera.zoom = whole;
       for (const axis of [rows, columns]) scene.camera.centre[axis] = shape[axis] / 2;
     } else if (scene.close) this.reveal(scene.close);
-    else {
-      scene.camera = { centre: middleOf(scene.item), zoom: this.firstZoom(scene.item, scene.sides) };
-      this.keepInside();
-    }
+    else this.stepBack();
+    this.request();
+  }
+
+  // As at the first look.
+  stepBack() {
+    const { scene } = this;
+    scene.close = null;
+    scene.camera = { centre: middleOf(scene.item), zoom: scene.zooms.look || this.firstZoom(scene.item, scene.sides) };
+    this.keepInside();
     this.request();
   }
 
