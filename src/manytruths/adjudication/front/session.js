@@ -226,7 +226,7 @@ export class Session {
     this.choice = item.decision?.choice ?? preset;
     if (item.decision?.runs) this.decided = volumeOfRuns(item.decision.runs, item.shape);
     const boxes = this.letters.map(({ volume }) => volume).filter(Boolean);
-    this.box = boxes.length ? boxAround(boxes) : null;
+    this.box = item.unit === "tile" ? item.box : boxes.length ? boxAround(boxes) : null;
     if (this.box) this.stage.reveal(this.box);
     const draft = item.decision ? null : this.memory.read(`draft ${item.id}`);
     if (draft) this.takeDraft(draft);

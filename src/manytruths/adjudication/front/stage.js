@@ -8,6 +8,7 @@ const MOST_ZOOM = 48;
 const FIRST_SIDE = 200;
 // Of a close look at outlines: the share of the pane that they fill, and the most pixels of the page for one of the image.
 const NEAR_SHARE = 0.45;
+const WHOLE_SHARE = 0.72;
 const NEAR_PIXELS = 22;
 const LAYOUTS = ["planes", "single", "series"];
 
@@ -17,7 +18,7 @@ export class Stage {
     this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, zooms: { look: 0, outlines: 0 }, window: null, own: {} };
     this.layout = "planes";
     this.panes = [];
-    new ResizeObserver(() => this.request()).observe(root);
+    new ResizeObserver(() => this.resized()).observe(root);
   }
 
   // Layouts that differ for what there is to see.
@@ -30,7 +31,7 @@ export class Stage {
     const sides = item.spacing ?? [1, 1, 1];
     this.scene = {
       ...this.scene, item, blocks, overview, sides, planes: item.planes, point: middleOf(item).map(Math.floor), marks: [],
-      camera: { centre: middleOf(item), zoom: 1 }, ruler: null, brush: null, polygon: null, cursor: null, bare: false, pixels: false,
+      camera: { centre: middleOf(item), zoom: 1 }, moved: false, ruler: null, brush: null, polygon: null, cursor: null, bare: false, pixels: false,
     };
     this.arrange();
     this.stepBack();
@@ -52,6 +53,10 @@ export class Stage {
   firstZoom(item, sides) {
     const { rows, columns } = item.planes[0];
     const { clientWidth, clientHeight } = this.root;
+    if (item.unit === "tile") {
+      const room = (axis, size) => (WHOLE_SHARE * size) / ((item.box[axis][1] - item.box[axis][0]) * sides[axis]);
+      return Math.min(room(columns, clientWidth), room(rows, clientHeight));
+    }
     const share = item.volume ? 0.62 : 1;
     const side = Math.min(FIRST_SIDE, Math.max(item.shape[rows], item.shape[columns]));
     return (0.92 * Math.min(clientWidth * share, clientHeight)) / (side * Math.min(sides[rows], sides[columns]));
@@ -151,6 +156,7 @@ export class Stage {
   moveTo(plane, columns, rows) {
     const { centre } = this.scene.camera;
     const { shape } = this.scene.item;
+    this.scene.moved = true;
     for (const [axis, by] of [[plane.columns, columns], [plane.rows, rows]]) centre[axis] = Math.min(Math.max(centre[axis] + by, 0), shape[axis]);
     this.request();
   }
@@ -165,6 +171,7 @@ export class Stage {
     const seen = [rows, columns].every((axis) => scene.camera.centre[axis] === shape[axis] / 2);
     this.keepZoom(seen && scene.camera.zoom === whole ? 0 : whole);
     if (this.zoomChosen) {
+      scene.moved = true;
       scene.camera.zoom = whole;
       for (const axis of [rows, columns]) scene.camera.centre[axis] = shape[axis] / 2;
     } else if (scene.close) this.reveal(scene.close);
@@ -172,10 +179,18 @@ export class Stage {
     this.request();
   }
 
+  // Where nobody has moved the image, all that is to be seen stays in sight.
+  resized() {
+    const { item, moved, close } = this.scene;
+    if (!item || moved) this.request();
+    else if (close) this.reveal(close);
+    else this.stepBack();
+  }
+
   // As at the first look.
   stepBack() {
     const { scene } = this;
-    scene.close = null;
+    Object.assign(scene, { close: null, moved: false });
     scene.camera = { centre: middleOf(scene.item), zoom: scene.zooms.look || this.firstZoom(scene.item, scene.sides) };
     this.keepInside();
     this.request();
@@ -195,12 +210,13 @@ export class Stage {
   // A close look at a box of the block, which is seen whole.
   reveal(box) {
     const { scene, main } = this;
-    scene.close = box;
+    Object.assign(scene, { close: box, moved: false });
     main.measure();
     const { rows, columns } = main.plane;
     const room = (share) => Math.min(...[[columns, main.width], [rows, main.height]].map(([axis, size]) => (share * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis])));
-    const near = Math.max(scene.camera.zoom, Math.min(room(NEAR_SHARE), NEAR_PIXELS / Math.min(scene.sides[rows], scene.sides[columns])));
-    scene.camera.zoom = Math.min(this.zoomChosen || near, room(0.72));
+    const wide = scene.zooms.look || this.firstZoom(scene.item, scene.sides);
+    const near = Math.max(wide, Math.min(room(NEAR_SHARE), NEAR_PIXELS / Math.min(scene.sides[rows], scene.sides[columns])));
+    scene.camera.zoom = Math.min(this.zoomChosen || near, room(WHOLE_SHARE));
     scene.camera.centre = box.map(([start, stop]) => (start + stop) / 2);
     this.keepInside();
     this.request();
