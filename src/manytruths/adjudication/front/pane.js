@@ -2,7 +2,7 @@
 import { paintSlice, windowOf } from "./blocks.js";
 import { say } from "./words.js";
 
-const LINE = { thin: 1.25, plain: 2, bold: 2.75, halo: 2.5 };
+const LINE = { thin: 1.25, plain: 2, bold: 2.75, halo: 2 };
 const INSET = 2.6;
 const CROSS = { free: 20, arm: 26 };
 const TAG_DISTANCE = 15;
@@ -131,7 +131,7 @@ export class Pane {
       context.fill(path, "evenodd");
     }
     context.lineJoin = "round";
-    context.strokeStyle = "rgb(0 0 0 / 0.6)";
+    context.strokeStyle = "rgb(0 0 0 / 0.5)";
     context.setLineDash([]);
     for (const { path, line, opacity } of shown) {
       if (!line || opacity < 0.5) continue;

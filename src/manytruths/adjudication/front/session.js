@@ -255,7 +255,7 @@ export class Session {
     if (combined?.tie) {
       this.showTie = combined.volume;
       this.choice = null;
-      this.tell(say("choose.tie"), true);
+      this.tell(say(combined.volume ? "choose.tie" : "choose.tie_label"), true);
       return this.draw();
     }
     if (combined && !combined.runs) return this.tell(say("choose.unavailable"), true);
@@ -633,7 +633,7 @@ function boxAround(volumes) {
 
 function extraMarks(what, extra, shape) {
   const marked = (runs, fill, line = null) => ({ volume: volumeOfRuns(runs, shape), fill, line, colour: "#f2f2f5", dash: [3, 3], opacity: 1 });
-  if (what === "votes") return (extra.runs ?? []).map(([count, pairs]) => marked([[1, pairs]], `rgb(233 98 92 / ${0.08 + (0.5 * count) / (extra.most || 1)})`));
+  if (what === "votes") return (extra.runs ?? []).map(([count, pairs]) => marked([[1, pairs]], `rgb(64 196 220 / ${0.06 + (0.5 * count) / (extra.most || 1)})`));
   if (what === "algorithms") return (extra.letters ?? []).map(({ runs }) => marked(runs, null, "plain"));
   return extra.runs ? [marked(extra.runs, "rgb(64 196 220 / 0.3)", "plain")] : [];
 }
