@@ -110,7 +110,7 @@ def test_a_kind_is_settled_by_a_rule(browser, flat_study, tmp_path):
 def test_what_is_drawn_is_what_the_mask_gets(browser, flat_study, tmp_path):
     with Server(tmp_path, flat_study, *PLAIN) as server, desk(browser, address(server)) as shown:
         shown.look()
-        shown.press("p", "g")
+        shown.press("p", "g", "0")
         for place in ((30, 40), (40, 40), (40, 50), (30, 50)):
             shown.drag(place)
         shown.press("Enter", "Enter")

@@ -168,8 +168,11 @@ def test_skipped_disputes_come_back_at_the_end(flat):
     )
     for _ in range(len(state["statuses"]) - 1):
         flat.decide("u")
+    assert flat.at("look")["number"] == 1
+    flat.press("s")
     flat.at("end")
-    flat.page.get_by_role("button", name="Go back to 1").click()
+    expect(flat.page.locator("#question")).to_contain_text("1 dispute was skipped")
+    flat.page.get_by_role("button", name="Go back to it").click()
     flat.decide("n")
     flat.at("end")
     expect(flat.page.locator("#question")).to_contain_text("All done")
@@ -187,7 +190,7 @@ def test_a_second_adjudicator_is_asked_for(flat):
 
 def test_a_brush_draws_and_strokes_are_undone(flat):
     flat.look()
-    flat.press("p")
+    flat.press("p", "0")
     expect(flat.page.locator("#question")).to_have_text("Draw the outline")
     first = flat.drag((20, 20), (40, 20))["drawn"]
     assert first > 0
@@ -207,7 +210,7 @@ def test_a_brush_draws_and_strokes_are_undone(flat):
 
 def test_a_polygon_is_closed_by_enter_and_holds_what_it_encloses(flat):
     flat.look()
-    flat.press("p", "g")
+    flat.press("p", "g", "0")
     for place in ((10, 10), (30, 10), (30, 30), (10, 30)):
         flat.drag(place)
     assert flat.state["polygon"] == 4
@@ -249,7 +252,7 @@ def test_strokes_survive_a_reload(browser, flat_page):
     first.page.goto(flat_page)
     first.page.keyboard.press("Enter")
     first.look()
-    first.press("p")
+    first.press("p", "0")
     drawn = first.drag((20, 20), (40, 20))["drawn"]
     first.page.close()
     again = Desk(context.new_page())
@@ -327,6 +330,19 @@ def test_zoom_pan_and_ruler(flat):
     assert not flat.press("Escape")["ruler"]
 
 
+def test_outlines_are_looked_at_closely_and_the_zoom_that_is_chosen_stays(flat):
+    first = flat.at("look")["camera"]["zoom"]
+    close = flat.look()["camera"]["zoom"]
+    assert close > first
+    whole = flat.press("0")["camera"]["zoom"]
+    assert whole < close
+    assert flat.press("0")["camera"]["zoom"] == close, "once more goes back"
+    chosen = flat.press("-")["camera"]["zoom"]
+    flat.press("u", "Enter")
+    assert flat.at("look")["camera"]["zoom"] == first, "the lesion's size does not tell at the next first look"
+    assert flat.look()["camera"]["zoom"] == pytest.approx(chosen)
+
+
 def test_the_window_stays_from_dispute_to_dispute(flat):
     flat.at("look")
     flat.press("w")
@@ -399,7 +415,7 @@ def test_two_tabs_lose_nothing_of_each_other(browser, flat_page):
 
 def test_a_volume_is_drawn_slice_by_slice(volume):
     volume.look()
-    volume.press("p")
+    volume.press("p", "0")
     one = volume.drag((28, 22), (34, 22))["drawn"]
     volume.press("ArrowUp")
     assert volume.drag((28, 22), (34, 22))["drawn"] > one

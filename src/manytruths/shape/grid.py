@@ -197,14 +197,21 @@ def as_spacing(spacing: object, axes: int) -> tuple[float, ...]:
 
 
 def slice_axis(shape: Sequence[int], spacing: Sequence[float] | None = None) -> int | None:
-    """The axis across which the slices of a volume lie: the one sampled most coarsely; None of an image of two axes.
+    """The axis across which the slices of a volume lie; None of an image of two axes.
 
-    By the spacing where that is known, then the one with the fewest slices; the last where that leaves a choice.
+    By the spacing where that is known: the one that is sampled otherwise than the two others, or else most coarsely. Then
+    the one with the fewest slices; the last where that leaves a choice.
 
     >>> slice_axis((512, 512, 40)), slice_axis((40, 512, 512)), slice_axis((512, 40, 512), (0.7, 0.7, 5.0))
     (2, 0, 2)
+    >>> slice_axis((512, 512, 600), (0.7, 0.7, 0.6))
+    2
     """
     if len(shape) != 3:
         return None
     coarse = [0.0] * 3 if spacing is None else [round(float(step), 6) for step in spacing]
+    # pixels of a slice are square, and thin slices may lie closer than they are wide
+    alone = [axis for axis in range(3) if coarse.count(coarse[axis]) == 1]
+    if len(alone) == 1:
+        return alone[0]
     return max(range(3), key=lambda axis: (coarse[axis], -shape[axis], axis))

@@ -86,7 +86,7 @@ export function askName(name) {
 }
 
 export function askFinish(session) {
-  const left = session.queue.filter(({ status }) => status !== "done").length;
+  const left = session.queue.filter(({ status, practice }) => !practice && status !== "done" && status !== "second").length;
   return ask(say("finish.title"), (done) => {
     const name = pageNode("input", { type: "text", id: "finish-name", maxlength: 80, required: true, autofocus: true });
     name.value = session.state.adjudicator ?? "";

@@ -100,18 +100,22 @@ export function withLabel(runs, label) {
 
 // --- outlines
 
-// The outline of a slice, every value for itself: a path in columns and rows of the block, and its corners.
+// The outline of a slice, every value for itself: a path in columns and rows of the block, its corners, where each ring of
+// them starts, and the way inwards from each corner.
 export function traceOutline({ top, left, rows, columns, values }) {
   const path = new Path2D();
-  const corners = [];
+  const outline = { path, corners: [], starts: [], inwards: [] };
   for (const value of new Set(values)) {
-    if (value !== 0) traceValue(values, value, rows, columns, top, left, path, corners);
+    if (value !== 0) traceValue(values, value, rows, columns, top, left, outline);
   }
-  return { path, corners };
+  return outline;
 }
 
+// From an edge to the pixel at its right hand, by heading.
+const INWARDS = [[0, 1], [-1, 0], [0, -1], [1, 0]];
+
 // Edges run clockwise about their pixels; each corner keeps in four bits in which directions edges leave it.
-function traceValue(values, value, rows, columns, top, left, path, corners) {
+function traceValue(values, value, rows, columns, top, left, { path, corners, starts, inwards }) {
   const width = columns + 1;
   const leaving = new Uint8Array(width * (rows + 1));
   const marked = (row, column) => row >= 0 && column >= 0 && row < rows && column < columns && values[row * columns + column] === value;
@@ -129,22 +133,29 @@ function traceValue(values, value, rows, columns, top, left, path, corners) {
   for (let first = 0; first < leaving.length; first++) {
     while (leaving[first]) {
       let corner = first;
-      let heading = Math.log2(leaving[first] & -leaving[first]);
+      const way = Math.log2(leaving[first] & -leaving[first]);
+      let heading = way;
       let turned = true;
+      let before = heading;
+      const ring = inwards.length;
+      starts.push(corners.length);
       do {
         if (turned) {
           const [x, y] = [left + (corner % width), top + Math.floor(corner / width)];
           if (corner === first) path.moveTo(x, y);
           else path.lineTo(x, y);
           corners.push(x, y);
+          inwards.push(INWARDS[before][0] + INWARDS[heading][0], INWARDS[before][1] + INWARDS[heading][1]);
         }
         leaving[corner] &= ~(1 << heading);
         corner += steps[heading];
         // where two pixels touch at a corner, the line stays with its own
-        const next = [1, 0, 3].map((turn) => (heading + turn) % 4).find((way) => leaving[corner] & (1 << way));
+        const next = [1, 0, 3].map((turn) => (heading + turn) % 4).find((each) => leaving[corner] & (1 << each));
         turned = next !== heading;
-        heading = next;
+        [before, heading] = [heading, next];
       } while (corner !== first && heading !== undefined);
+      // only here is it known from where the first corner was reached
+      for (const part of [0, 1]) inwards[ring + part] = INWARDS[before][part] + INWARDS[way][part];
       path.closePath();
     }
   }

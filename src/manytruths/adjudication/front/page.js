@@ -16,6 +16,7 @@ import { PaneTools } from "./tools.js";
 import { loadWords, say } from "./words.js";
 
 const SAVED_MILLISECONDS = 2500;
+const DISK_FULL = 507;
 
 function backendOfPage() {
   const data = document.getElementById("data");
@@ -347,11 +348,13 @@ class AdjudicationPage {
 
   showMail() {
     const { mail, frame, session } = this;
-    const trouble = { unreachable: "gone.unreachable", not_saved: "gone.not_saved", token: "gone.token_kept" }[mail.kind];
-    if (trouble) this.alarm(`${say(trouble, { n: mail.waiting })}${mail.error?.message ? ` ${mail.error.message}` : ""}`, mail.kind !== "token");
+    const full = mail.error?.status === DISK_FULL;
+    const trouble = { unreachable: "gone.unreachable", not_saved: full ? "gone.full" : "gone.not_saved", token: "gone.token_kept" }[mail.kind];
+    const why = mail.kind === "not_saved" && !full ? ` (${mail.error?.message})` : "";
+    if (trouble) this.alarm(`${say(trouble, { n: mail.waiting })}${why}`, mail.kind !== "token");
     else this.alarm(session?.gone ? say("gone.reading") : null, true);
     let words = "";
-    if (mail.kind === "saved") words = mail.about?.number && mail.about.decision ? say("saved.number", { number: mail.about.number }) : say("saved.saved");
+    if (mail.kind === "saved") words = mail.about?.number && mail.about.decision ? say(mail.about.practice ? "saved.practice" : "saved.number", { number: mail.about.number }) : say("saved.saved");
     else if (mail.kind === "sending") words = say("saved.sending");
     else if (trouble) words = say("saved.not", { n: mail.waiting });
     const { fileButton } = frame;

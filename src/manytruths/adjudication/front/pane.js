@@ -3,13 +3,15 @@ import { paintSlice, windowOf } from "./blocks.js";
 import { say } from "./words.js";
 
 const LINE = { thin: 1.25, plain: 2, bold: 2.75, halo: 2 };
+const INSET = 2.6;
 const CROSS = { free: 20, arm: 26 };
 const TAG_DISTANCE = 15;
 const OVERVIEW_SIDE = 112;
 const EDGE = 12;
 // Of the tools that lie on the main pane.
 const TOOLS_WIDTH = 54;
-const SHOWN_SMOOTH = 4;
+// From this size on screen on, pixels are shown as such where outlines are drawn.
+const PIXEL_SIDE = 8;
 
 export class Pane {
   constructor(canvas) {
@@ -95,7 +97,8 @@ export class Pane {
     context.save();
     context.translate(start.x, start.y);
     context.scale(sizes.x, sizes.y);
-    context.imageSmoothingEnabled = Math.abs(sizes.x) * this.ratio < SHOWN_SMOOTH || Math.abs(sizes.y) * this.ratio < SHOWN_SMOOTH;
+    // as where images are read; pixels are seen where they are drawn
+    context.imageSmoothingEnabled = !scene.pixels || Math.abs(sizes.x) * this.ratio < PIXEL_SIDE;
     context.imageSmoothingQuality = "high";
     context.drawImage(picture, 0, 0);
     context.restore();
@@ -118,8 +121,8 @@ export class Pane {
     for (const mark of scene.marks) {
       const outline = mark.volume?.outline(plane, slice);
       if (!outline) continue;
-      const path = new Path2D();
-      path.addPath(outline.path, turn);
+      const path = mark.inset ? insetPath(outline, placing, mark.inset * this.insetStep(scene, placing)) : new Path2D();
+      if (!mark.inset) path.addPath(outline.path, turn);
       shown.push({ ...mark, outline, path });
     }
     for (const { path, fill } of shown) {
@@ -128,7 +131,7 @@ export class Pane {
       context.fill(path, "evenodd");
     }
     context.lineJoin = "round";
-    context.strokeStyle = "rgb(0 0 0 / 0.6)";
+    context.strokeStyle = "rgb(0 0 0 / 0.5)";
     context.setLineDash([]);
     for (const { path, line, opacity } of shown) {
       if (!line || opacity < 0.5) continue;
@@ -146,6 +149,12 @@ export class Pane {
     context.setLineDash([]);
     context.globalAlpha = 1;
     if (this.main) this.drawTags(shown, placing);
+  }
+
+  // Outlines that run along the same pixels lie beside each other, within a third of a pixel.
+  insetStep({ marks }, { across, down }) {
+    const most = Math.max(...marks.map(({ inset }) => inset ?? 0), 1);
+    return Math.min(INSET, Math.min(Math.abs(across), Math.abs(down)) / 3 / most);
   }
 
   // Letters beside their outlines, each on a side of its own.
@@ -334,6 +343,22 @@ export class Pane {
     context.fillStyle = colour;
     context.fillText(text, x, y);
   }
+}
+
+// An outline moved inwards by so many pixels of the page.
+function insetPath({ corners, starts, inwards }, { across, down, left, top }, by) {
+  const path = new Path2D();
+  for (let at = 0; at < corners.length; at += 2) {
+    const x = left + across * corners[at] + Math.sign(across) * by * inwards[at];
+    const y = top + down * corners[at + 1] + Math.sign(down) * by * inwards[at + 1];
+    if (!starts.includes(at)) path.lineTo(x, y);
+    else {
+      if (at) path.closePath();
+      path.moveTo(x, y);
+    }
+  }
+  path.closePath();
+  return path;
 }
 
 // From an index of the block to that of a series with pixels of its own: index · scale + shift.

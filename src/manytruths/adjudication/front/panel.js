@@ -69,16 +69,17 @@ function outlinesPart(session, act) {
   });
   const nothing = [["none", "N", noneWords(session)], ["not_evaluable", "X", say("choose.not_evaluable")]];
   return [
-    ...question(say("choose.question"), outlines.kind === "label" ? say("kind.label") : null),
+    ...question(say("choose.question"), chooseHint(session)),
     rows.length ? pageNode("ul", { class: "letters", "aria-label": say("choose.letters") }, rows) : pageNode("p", { class: "hint" }, say("choose.nobody")),
-    rows.length ? pageNode("div", { class: "choices" }, combined) : null,
-    pageNode("div", { class: "choices two" }, nothing.map(([choice, key, words]) => keyButton(words, key, () => act("choose", choice), pressed(choice)))),
-    pageNode("div", { class: session.item.unit === "tile" ? "choices one" : "choices two" },
-      keyButton(say(session.choice && session.choice !== "none" && session.choice !== "not_evaluable" ? "act.draw_from" : "act.draw"), "P", () => act("draw"), { class: "choice" }),
-      session.item.unit === "tile" ? null : keyButton(say("act.add"), "⇧P", () => act("add"), { class: "choice" }),
+    pageNode("div", { class: "options" },
+      rows.length ? pageNode("div", { class: "choices" }, combined) : null,
+      pageNode("div", { class: "choices two" }, nothing.map(([choice, key, words]) => keyButton(words, key, () => act("choose", choice), pressed(choice)))),
+      pageNode("div", { class: session.item.unit === "tile" ? "choices one" : "choices two" },
+        keyButton(say(session.choice && session.choice !== "none" && session.choice !== "not_evaluable" ? "act.draw_from" : "act.draw"), "P", () => act("draw"), { class: "choice" }),
+        session.item.unit === "tile" ? null : keyButton(say("act.add"), "⇧P", () => act("add"), { class: "choice" }),
+      ),
     ),
-    labelPart(session, act),
-    remarksPart(session, act),
+    remarksPart(session),
     pageNode("div", { class: "lesser" },
       keyButton(say("act.second"), "Q", () => act("second"), { class: "quiet" }),
       keyButton(say("act.skip"), "S", () => act("skip"), { class: "quiet" }),
@@ -86,6 +87,16 @@ function outlinesPart(session, act) {
     ),
     savePart(session, act, Boolean(session.choice)),
   ];
+}
+
+function chooseHint({ entry, outlines }) {
+  const hints = [entry?.practice && outlines.shown.length ? say("practice.choose") : null, outlines.kind === "label" ? say("kind.label") : null];
+  return hints.filter(Boolean).join(" ") || null;
+}
+
+function drawHint({ tool, item }) {
+  const slices = item.volume ? [say("draw.slices_hint")] : [];
+  return [say(tool === "polygon" ? "draw.polygon_hint" : "draw.hint"), ...slices].join(" ");
 }
 
 function noneWords({ item }) {
@@ -99,7 +110,7 @@ function letterRow(session, act, letter, number) {
   const names = labels.length > 1 ? (letter.runs ?? []).map(([value]) => labels.find((label) => label.value === value)?.name ?? value) : [];
   const words = [letter.name, ...names, sizeWords(session, letter)].filter(Boolean).join(" · ");
   const take = pageNode("button", {
-    type: "button", class: "choice letter", "data-name": choice, "aria-pressed": session.choice === choice ? "true" : "false", "aria-label": say("choose.letter", { letter: letter.letter, words }),
+    type: "button", class: "choice letter", "data-name": choice, title: words, "aria-pressed": session.choice === choice ? "true" : "false", "aria-label": say("choose.letter", { letter: letter.letter, words }),
     "aria-keyshortcuts": letter.letter.length === 1 ? letter.letter : null, onclick: () => act("choose", choice), onpointerenter: () => session.highlight(letter.letter), onpointerleave: () => session.highlight(null),
     onfocus: (event) => event.target.matches(":focus-visible") && session.highlight(letter.letter), onblur: () => session.highlight(null),
   }, pageNode("kbd", {}, letter.letter), pageNode("span", { class: "chip" }, lineSample(letter.look)), pageNode("span", { class: "letter-words" }, words));
@@ -114,13 +125,13 @@ function sizeWords(session, { volume }) {
   if (!volume) return "";
   const count = volume.values.reduce((sum, value) => sum + (value ? 1 : 0), 0);
   const { spacing, volume: deep } = session.item;
-  if (!spacing) return say("size.pixels", { n: count });
+  if (!spacing) return say("size.pixels", { n: count.toLocaleString() });
   const one = spacing.reduce((product, side) => product * side, 1);
   const size = count * one;
   return `${Number(size.toPrecision(3)).toLocaleString()} ${say(deep ? "unit.mm3" : "unit.mm2")}`;
 }
 
-function labelPart(session, act) {
+function labelPart(session) {
   const { labels = [] } = session.settings;
   if (labels.length < 2) return null;
   const options = labels.map(({ value, name }) => pageNode("option", { value, selected: value === session.label }, name));
@@ -137,6 +148,7 @@ function remarksPart(session) {
   const comment = pageNode("textarea", { id: "comment", rows: 1, maxlength: 2000, "data-name": "comment", oninput: (event) => session.remark({ comment: event.target.value }) });
   comment.value = session.comment;
   return pageNode("div", { class: "remarks" },
+    labelPart(session),
     pageNode("div", { class: "field" }, pageNode("label", { for: "reason" }, say("reason.label"), " ", pageNode("kbd", { "aria-hidden": "true" }, "R")), list),
     pageNode("div", { class: "field" }, pageNode("label", { for: "comment" }, say("comment.label"), " ", pageNode("kbd", { "aria-hidden": "true" }, "/")), comment),
   );
@@ -158,12 +170,11 @@ function drawPart(session, act) {
     keyButton(say("draw.redo"), "Y", () => act("strokes", 1), { class: "choice", "data-name": "redo-stroke", ...(drawing.undone.length ? {} : { "aria-disabled": "true" }) }),
   ];
   return [
-    ...question(say(session.adding ? "add.question" : "draw.question"), say(session.tool === "polygon" ? "draw.polygon_hint" : "draw.hint")),
+    ...question(say(session.adding ? "add.question" : "draw.question"), drawHint(session)),
     pageNode("div", { class: "choices" }, tools),
     pageNode("div", { class: "field" }, pageNode("label", { for: "brush" }, say("draw.size"), " ", pageNode("kbd", { "aria-hidden": "true" }, "[ ]")), size),
     pageNode("div", { class: "choices two" }, strokes),
-    labelPart(session, act),
-    remarksPart(session, act),
+    remarksPart(session),
     pageNode("div", { class: "lesser" }, keyButton(say("draw.leave"), "Esc", () => act("escape"), { class: "quiet" })),
     savePart(session, act, !drawing.empty),
   ];
@@ -192,17 +203,21 @@ function donePart(session, act) {
 
 function endPart(session, act) {
   const { progress, settings } = session;
-  const put = session.queue.filter(({ status }) => status === "skipped" || status === "second");
+  const skipped = session.queue.filter(({ status }) => status === "skipped");
+  const second = session.queue.filter(({ status }) => status === "second").length;
   if (settings.finished) {
     const again = session.backend.file ? null : keyButton(say("reopen.open"), null, () => act("reopen"), { class: "choice" });
     return [...question(say("end.finished"), say("end.finished_hint")), again];
   }
   const more = progress.indexed_cases < progress.cases;
+  const title = more ? say("end.waiting") : skipped.length ? say("end.skipped_question", { n: skipped.length }) : say("end.question", { n: progress.done });
+  const first = (is) => (is ? "primary" : "choice");
   return [
-    ...question(more ? say("end.waiting") : say("end.question", { n: progress.done }), more ? say("progress.indexing", { done: progress.indexed_cases, of: progress.cases }) : say("end.hint")),
-    put.length ? keyButton(say("end.skipped", { n: put.length }), null, () => act("open", put[0].id), { class: "choice" }) : null,
-    session.backend.file ? keyButton(say("file.save"), null, () => act("file"), { class: "primary" }) : null,
-    more ? null : keyButton(say("finish.open"), null, () => act("finish"), { class: session.backend.file ? "choice" : "primary" }),
+    ...question(title, more ? say("progress.indexing", { done: progress.indexed_cases, of: progress.cases }) : say("end.hint")),
+    second ? pageNode("p", { class: "hint" }, say("end.second", { n: second })) : null,
+    skipped.length ? keyButton(say("end.skipped", { n: skipped.length }), null, () => act("open", skipped[0].id), { class: first(!more) }) : null,
+    session.backend.file ? keyButton(say("file.save"), null, () => act("file"), { class: first(!skipped.length) }) : null,
+    more ? null : keyButton(say("finish.open"), null, () => act("finish"), { class: first(!skipped.length && !session.backend.file) }),
   ];
 }
 

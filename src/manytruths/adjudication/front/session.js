@@ -12,7 +12,7 @@ const KEPT_ITEMS = 6;
 const RETRY_MILLISECONDS = 1500;
 const MESSAGE_MILLISECONDS = 6000;
 const INDEX_MILLISECONDS = 2500;
-const CHOICE_FILL = "rgb(255 255 255 / 0.16)";
+const CHOICE_FILL = "rgb(92 192 245 / 0.13)";
 const DRAWN_FILL = "rgb(92 192 245 / 0.17)";
 const FAINT = 0.32;
 const BRUSH_SHARE = 0.012;
@@ -22,7 +22,7 @@ export class Session {
   // `changed` is called when something that is shown has changed.
   constructor({ backend, memory, outbox, stage, clock, changed }) {
     Object.assign(this, { backend, memory, outbox, stage, clock, changed });
-    Object.assign(this, { queue: [], loaded: new Map(), step: "loading", item: null, opened: 0, last: memory.read("last"), tool: "pan", brush: memory.read("brush", 0) });
+    Object.assign(this, { queue: [], loaded: new Map(), step: "loading", item: null, opened: 0, passed: new Set(), last: memory.read("last"), tool: "pan", brush: memory.read("brush", 0) });
     this.clear();
   }
 
@@ -37,7 +37,7 @@ export class Session {
     const place = this.state.place ?? {};
     if (place.window) this.stage.scene.window = place.window;
     if (place.own) this.stage.scene.own = place.own;
-    if (place.zoom) this.stage.scene.camera.zoom = place.zoom;
+    if (place.zooms) this.stage.scene.zooms = place.zooms;
     if (place.layout) this.stage.layout = place.layout;
     if (this.settings.finished) return this.showEnd();
     const known = this.queue.find((item) => item.id === wanted && item.status === "open");
@@ -115,8 +115,10 @@ export class Session {
     return (this.queue.slice(from).find(open) ?? this.queue.find(open))?.id ?? null;
   }
 
+  // What was skipped comes back at the end, once.
   nextOpen() {
-    return this.firstOpen(this.queue.findIndex(({ id }) => id === this.item?.id) + 1);
+    const open = this.firstOpen(this.queue.findIndex(({ id }) => id === this.item?.id) + 1);
+    return open ?? this.queue.find(({ id, status }) => status === "skipped" && !this.passed.has(id))?.id ?? null;
   }
 
   load(id) {
@@ -224,7 +226,8 @@ export class Session {
     this.choice = item.decision?.choice ?? preset;
     if (item.decision?.runs) this.decided = volumeOfRuns(item.decision.runs, item.shape);
     const boxes = this.letters.map(({ volume }) => volume).filter(Boolean);
-    if (boxes.length) this.stage.reveal(boxAround(boxes));
+    this.box = item.unit === "tile" ? item.box : boxes.length ? boxAround(boxes) : null;
+    if (this.box) this.stage.reveal(this.box);
     const draft = item.decision ? null : this.memory.read(`draft ${item.id}`);
     if (draft) this.takeDraft(draft);
     this.draw();
@@ -252,7 +255,7 @@ export class Session {
     if (combined?.tie) {
       this.showTie = combined.volume;
       this.choice = null;
-      this.tell(say("choose.tie"), true);
+      this.tell(say(combined.volume ? "choose.tie" : "choose.tie_label"), true);
       return this.draw();
     }
     if (combined && !combined.runs) return this.tell(say("choose.unavailable"), true);
@@ -344,13 +347,15 @@ export class Session {
   beginDrawing(runs, adding) {
     this.drawing = new Drawing(this.item.shape, runs, this.stage.scene.sides);
     Object.assign(this, { adding, step: "draw", tool: "brush", message: null, from: this.choice });
-    this.stage.change({ cursor: null, polygon: null });
+    this.stage.change({ cursor: null, polygon: null, pixels: true });
+    if (adding) this.stage.stepBack();
     this.draw();
   }
 
   stopDrawing() {
+    if (this.adding && this.box) this.stage.reveal(this.box);
     Object.assign(this, { drawing: null, step: "outlines", tool: "pan", adding: false, message: null });
-    this.stage.change({ brush: null, polygon: null });
+    this.stage.change({ brush: null, polygon: null, pixels: false });
     this.memory.forget(`draft ${this.item.id}`);
     this.draw();
     this.changed();
@@ -389,13 +394,14 @@ export class Session {
     const { outlines, choice, step, stage } = this;
     const marks = [];
     if (outlines) {
-      const busy = Boolean(choice) || step === "draw";
-      for (const { letter, volume, look, turn } of outlines.shown) {
+      // "no lesion" is judged by what was drawn
+      const busy = step === "draw" || (Boolean(choice) && choice !== "none" && choice !== "not_evaluable");
+      for (const [number, { letter, volume, look, turn }] of outlines.shown.entries()) {
         if (this.hidden.has(letter)) continue;
         const mine = choice === `letter:${letter}` && step !== "draw";
         const shown = this.highlighted ? this.highlighted === letter : mine || !busy;
         const opacity = shown ? 1 : FAINT;
-        marks.push({ volume, ...look, opacity, line: mine ? "bold" : "plain", fill: mine ? CHOICE_FILL : null, tag: letter, turn });
+        marks.push({ volume, ...look, opacity, line: mine ? "bold" : "plain", fill: mine ? CHOICE_FILL : null, tag: letter, turn, inset: mine ? 0 : number });
       }
       marks.sort((one, other) => Number(one.line === "bold") - Number(other.line === "bold"));
       const combined = step !== "draw" && outlines.choices[choice];
@@ -420,7 +426,7 @@ export class Session {
     const body = { uuid: crypto.randomUUID(), choice: drawn ? "drawn" : this.choice, label: this.label, reason: this.reason, comment: this.comment, seconds: this.clock.seconds };
     if (drawn) body.runs = this.labelled(this.drawing.runs());
     this.memory.forget(`draft ${item.id}`);
-    this.remember("decision", body.uuid, item.id);
+    this.remember("decision", body.uuid, item.id, body);
     await this.leave(item, "done", `/api/items/${item.id}/decide`, body);
   }
 
@@ -442,6 +448,7 @@ export class Session {
 
   skip() {
     if (!["look", "outlines", "draw"].includes(this.step)) return;
+    if (this.firstOpen() === null || this.entry.status === "skipped") this.passed.add(this.item.id);
     return this.leave(this.item, "skipped", `/api/items/${this.item.id}/skip`, { uuid: crypto.randomUUID(), reason: this.reason });
   }
 
@@ -457,7 +464,7 @@ export class Session {
     const entry = this.entry;
     if (entry) entry.status = status;
     this.loaded.delete(item.id);
-    const sent = this.post(path, body, { number: this.numberOf(item.id), id: item.id, decision: body });
+    const sent = this.post(path, body, { number: this.numberOf(item.id), practice: Boolean(entry?.practice), id: item.id, decision: body });
     const next = this.nextOpen();
     if (next === null) {
       this.changed();
@@ -491,24 +498,31 @@ export class Session {
   // What the server refused for good is put back to its dispute as a draft.
   refused({ about, error }) {
     if (!about?.id) return;
-    const { runs, choice, label, reason, comment } = about.decision;
-    this.memory.write(`draft ${about.id}`, { runs: choice === "drawn" ? runs : undefined, choice, label, reason, comment });
+    this.putBack(about.id, about.decision);
     const entry = this.queue.find(({ id }) => id === about.id);
     if (entry) entry.status = "open";
     this.tell(say("refused", { number: about.number, error: error.message }), true);
+  }
+
+  // A decision as a draft, so that nothing has to be drawn or written again.
+  putBack(id, decision) {
+    if (!decision) return;
+    const { runs, choice, label, reason, comment } = decision;
+    const drawn = choice === "drawn";
+    this.memory.write(`draft ${id}`, { runs: drawn ? runs : undefined, choice: drawn ? null : choice, label, reason, comment });
   }
 
   // --- undo
 
   get undoable() {
     const { item } = this;
-    if (item?.decision && this.step === "done") return { what: "decision", id: item.id, uuid: item.decision.uuid, number: this.number };
+    if (item?.decision && this.step === "done") return { what: "decision", id: item.id, uuid: item.decision.uuid, decision: item.decision, number: this.number };
     return this.last;
   }
 
   // What Z undoes.
-  remember(what, uuid, id = null) {
-    this.last = { what, uuid, id, number: this.numberOf(id) };
+  remember(what, uuid, id = null, decision = null) {
+    this.last = { what, uuid, id, decision, number: this.numberOf(id) };
     this.memory.write("last", this.last);
   }
 
@@ -526,6 +540,7 @@ export class Session {
     }
     const entry = this.queue.find(({ id }) => id === wanted.id);
     if (entry) entry.status = "open";
+    this.putBack(wanted.id, wanted.decision);
     this.loaded.delete(wanted.id);
     await this.open(wanted.id);
     this.tell(say("undo.done", { number: wanted.number }));
@@ -571,10 +586,10 @@ export class Session {
   }
 
   savePlace() {
-    const { camera, window: chosen, own } = this.stage.scene;
+    const { zooms, window: chosen, own } = this.stage.scene;
     clearTimeout(this.placing);
     this.placing = setTimeout(() => {
-      const place = { item: this.item?.id, zoom: camera.zoom, window: chosen, own, layout: this.stage.layout };
+      const place = { item: this.item?.id, zooms, window: chosen, own, layout: this.stage.layout };
       this.backend.post("/api/place", place).catch(() => null);
     }, 400);
   }
@@ -618,7 +633,7 @@ function boxAround(volumes) {
 
 function extraMarks(what, extra, shape) {
   const marked = (runs, fill, line = null) => ({ volume: volumeOfRuns(runs, shape), fill, line, colour: "#f2f2f5", dash: [3, 3], opacity: 1 });
-  if (what === "votes") return (extra.runs ?? []).map(([count, pairs]) => marked([[1, pairs]], `rgb(233 98 92 / ${0.08 + (0.5 * count) / (extra.most || 1)})`));
+  if (what === "votes") return (extra.runs ?? []).map(([count, pairs]) => marked([[1, pairs]], `rgb(64 196 220 / ${0.06 + (0.5 * count) / (extra.most || 1)})`));
   if (what === "algorithms") return (extra.letters ?? []).map(({ runs }) => marked(runs, null, "plain"));
   return extra.runs ? [marked(extra.runs, "rgb(64 196 220 / 0.3)", "plain")] : [];
 }

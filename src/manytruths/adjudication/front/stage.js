@@ -6,15 +6,19 @@ import { say } from "./words.js";
 
 const MOST_ZOOM = 48;
 const FIRST_SIDE = 200;
+// Of a close look at outlines: the share of the pane that they fill, and the most pixels of the page for one of the image.
+const NEAR_SHARE = 0.45;
+const WHOLE_SHARE = 0.72;
+const NEAR_PIXELS = 22;
 const LAYOUTS = ["planes", "single", "series"];
 
 export class Stage {
   constructor(root) {
     this.root = root;
-    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, window: null, own: {} };
+    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, zooms: { look: 0, outlines: 0 }, window: null, own: {} };
     this.layout = "planes";
     this.panes = [];
-    new ResizeObserver(() => this.request()).observe(root);
+    new ResizeObserver(() => this.resized()).observe(root);
   }
 
   // Layouts that differ for what there is to see.
@@ -24,15 +28,13 @@ export class Stage {
   }
 
   show(item, blocks, overview) {
-    const { camera, window: chosen } = this.scene;
     const sides = item.spacing ?? [1, 1, 1];
     this.scene = {
       ...this.scene, item, blocks, overview, sides, planes: item.planes, point: middleOf(item).map(Math.floor), marks: [],
-      camera: { centre: middleOf(item), zoom: camera.zoom || this.firstZoom(item, sides) },
-      window: chosen, ruler: null, brush: null, polygon: null, cursor: null, bare: false,
+      camera: { centre: middleOf(item), zoom: 1 }, moved: false, ruler: null, brush: null, polygon: null, cursor: null, bare: false, pixels: false,
     };
     this.arrange();
-    this.keepInside();
+    this.stepBack();
   }
 
   // Little is shown beside the block, and it stands in the middle where all of it is seen.
@@ -51,6 +53,10 @@ export class Stage {
   firstZoom(item, sides) {
     const { rows, columns } = item.planes[0];
     const { clientWidth, clientHeight } = this.root;
+    if (item.unit === "tile") {
+      const room = (axis, size) => (WHOLE_SHARE * size) / ((item.box[axis][1] - item.box[axis][0]) * sides[axis]);
+      return Math.min(room(columns, clientWidth), room(rows, clientHeight));
+    }
     const share = item.volume ? 0.62 : 1;
     const side = Math.min(FIRST_SIDE, Math.max(item.shape[rows], item.shape[columns]));
     return (0.92 * Math.min(clientWidth * share, clientHeight)) / (side * Math.min(sides[rows], sides[columns]));
@@ -136,6 +142,7 @@ export class Stage {
     const sides = scene.sides.filter((side) => side > 0);
     const least = (0.5 * Math.min(this.main.width, this.main.height)) / Math.max(...scene.item.shape.map((size, axis) => size * scene.sides[axis]));
     scene.camera.zoom = Math.min(Math.max(scene.camera.zoom * factor, least), Math.max(least, MOST_ZOOM / Math.min(...sides)));
+    this.keepZoom(scene.camera.zoom);
     const after = pane.toBlock(scene, x, y);
     this.moveTo(pane.plane, before.column - after.column, before.row - after.row);
   }
@@ -149,27 +156,67 @@ export class Stage {
   moveTo(plane, columns, rows) {
     const { centre } = this.scene.camera;
     const { shape } = this.scene.item;
+    this.scene.moved = true;
     for (const [axis, by] of [[plane.columns, columns], [plane.rows, rows]]) centre[axis] = Math.min(Math.max(centre[axis] + by, 0), shape[axis]);
     this.request();
   }
 
+  // The whole image; once more, back to where the page had zoomed by itself.
   fit() {
     const { scene, main } = this;
     const { rows, columns } = main.plane;
     const { shape } = scene.item;
     const sizes = [main.width / (shape[columns] * scene.sides[columns]), main.height / (shape[rows] * scene.sides[rows])];
-    scene.camera.zoom = 0.96 * Math.min(...sizes);
-    for (const axis of [rows, columns]) scene.camera.centre[axis] = shape[axis] / 2;
+    const whole = 0.96 * Math.min(...sizes);
+    const seen = [rows, columns].every((axis) => scene.camera.centre[axis] === shape[axis] / 2);
+    this.keepZoom(seen && scene.camera.zoom === whole ? 0 : whole);
+    if (this.zoomChosen) {
+      scene.moved = true;
+      scene.camera.zoom = whole;
+      for (const axis of [rows, columns]) scene.camera.centre[axis] = shape[axis] / 2;
+    } else if (scene.close) this.reveal(scene.close);
+    else this.stepBack();
     this.request();
   }
 
-  // Back to the cross, so that a box of the block is seen whole.
+  // Where nobody has moved the image, all that is to be seen stays in sight.
+  resized() {
+    const { item, moved, close } = this.scene;
+    if (!item || moved) this.request();
+    else if (close) this.reveal(close);
+    else this.stepBack();
+  }
+
+  // As at the first look.
+  stepBack() {
+    const { scene } = this;
+    Object.assign(scene, { close: null, moved: false });
+    scene.camera = { centre: middleOf(scene.item), zoom: scene.zooms.look || this.firstZoom(scene.item, scene.sides) };
+    this.keepInside();
+    this.request();
+  }
+
+  // The zoom that was chosen stays for all first looks, or for all outlines: a close look is no place to search from.
+  keepZoom(zoom) {
+    const { scene } = this;
+    scene.zooms = { ...scene.zooms, [scene.close ? "outlines" : "look"]: zoom };
+  }
+
+  get zoomChosen() {
+    const { close, zooms } = this.scene;
+    return close ? zooms.outlines : zooms.look;
+  }
+
+  // A close look at a box of the block, which is seen whole.
   reveal(box) {
     const { scene, main } = this;
+    Object.assign(scene, { close: box, moved: false });
     main.measure();
     const { rows, columns } = main.plane;
-    const room = (axis, size) => (0.72 * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis]);
-    scene.camera.zoom = Math.min(scene.camera.zoom, room(columns, main.width), room(rows, main.height));
+    const room = (share) => Math.min(...[[columns, main.width], [rows, main.height]].map(([axis, size]) => (share * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis])));
+    const wide = scene.zooms.look || this.firstZoom(scene.item, scene.sides);
+    const near = Math.max(wide, Math.min(room(NEAR_SHARE), NEAR_PIXELS / Math.min(scene.sides[rows], scene.sides[columns])));
+    scene.camera.zoom = Math.min(this.zoomChosen || near, room(WHOLE_SHARE));
     scene.camera.centre = box.map(([start, stop]) => (start + stop) / 2);
     this.keepInside();
     this.request();
