@@ -29,7 +29,7 @@ Guo C et al. On calibration of modern neural networks. ICML 2017. doi:10.48550/a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -271,8 +271,7 @@ class ReliabilityDiagram:
             other.region,
         ):
             raise CallError("diagrams add with the same bins, against the same reference, in the same region")
-        sums = [getattr(self, name) + getattr(other, name) for name in SUMS]
-        return ReliabilityDiagram(self.edges, *sums, reference=self.reference, region=self.region)
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in SUMS})
 
     def __radd__(self, other: object) -> ReliabilityDiagram:
         return self if other == 0 else NotImplemented

@@ -280,8 +280,10 @@ def count_by_label(
         add up to less.
     masks : dict, sequence or numpy.ndarray of masks, or Tally
         The raters' masks.
-    reference, region
+    reference : str
         As for :func:`count_forecasts`.
+    region : {"image", "union"}
+        All pixels, or those that any rater marked with the label.
 
     Returns
     -------

@@ -193,10 +193,12 @@ def _of_tally(samples: Given, tally: Tally) -> SampleDistances:
         )
     tables = cross_tabulate(tally.patterns, tally.counts, [*where, *rated], len(tally.labels))
     inside = tables.sum(axis=3)
-    iou = [_iou(tables[..., m, m], inside[..., m], tables.sum(axis=(2, 3))) for m in tally.labels.marks]
+    rated_by_both = tables.sum(axis=(2, 3))
+    iou = [_iou(tables[..., m, m], inside[..., m], rated_by_both) for m in tally.labels.marks]
+    names = tuple(tally.labels.names[m] for m in tally.labels.marks) or ("any",)
     if not iou:
-        raise CallError("there is no label besides background, so that nothing can be compared")
-    names = tuple(tally.labels.names[m] for m in tally.labels.marks)
+        nothing = np.zeros_like(rated_by_both)
+        iou = [_iou(nothing, nothing, rated_by_both)]
     given = tuple(str(tally.columns[i]) for i in where), tuple(tally.columns[i].name for i in rated)
     return SampleDistances(*given, names, np.stack(iou))
 
