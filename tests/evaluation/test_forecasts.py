@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_scores_are_loops_over_pixels(p, masks, reference, region):
         return
     assert mt.brier(p, masks, **chosen) == pytest.approx(np.mean([(a - b) ** 2 for a, b in pairs]), abs=1e-12)
     grid = np.linspace(0, 1, 5)
-    edges = list(zip(grid[:-1], grid[1:], strict=True))
+    edges = list(pairwise(grid))
     error = 0.0
     for k in range(4):
         inside = [(a, b) for a, b in pairs if in_bin(a, edges)[k]]
@@ -305,7 +305,8 @@ def test_probabilities_that_are_none_say_how_many_and_where():
 
 def test_labels_that_do_not_add_up_say_by_how_much_and_where():
     maps = {0: [[0.5, 0.5]], 1: [[0.5, 0.7]]}
-    with pytest.raises(InputError, match=r"add up to 1, but those of 1 of 2 pixels do not: at \(0, 1\) they add up to 1.2"):
+    uneven = r"add up to 1, but those of 1 of 2 pixels do not: at \(0, 1\) they add up to 1.2"
+    with pytest.raises(InputError, match=uneven):
         mt.brier(maps, [[[0, 1]]])
     with pytest.raises(InputError, match="at most 1"):
         mt.brier({1: [0.6, 0.0], 2: [0.6, 0.0]}, [[1, 2]])

@@ -82,7 +82,7 @@ def test_what_nothing_can_be_learnt_from():
     masks = np.array([[1, 0, 0, 0]])
     p = [0.9, 0.8, 0.2, 0.1]
     for fit in (mt.fit_temperature, mt.fit_isotonic):
-        with pytest.raises(InputError, match="0.3 everywhere"):
+        with pytest.raises(InputError, match=r"0\.3 everywhere"):
             fit(np.full(4, 0.3), masks)
         with pytest.raises(InputError, match="marked nothing, or everything"):
             fit(p, np.zeros((2, 4), int))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,7 +99,7 @@ def as_published(prediction, volumes):
     low, high = mean - 3 * spread, mean + 3 * spread
     # in pieces, as quadrature is blind to jumps
     cuts = np.unique(np.clip([low, prediction, *x, high], low, high))
-    return sum(quad(square, a, b)[0] for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+    return sum(quad(square, a, b)[0] for a, b in itertools.pairwise(cuts))
 
 
 @pytest.mark.parametrize("prediction", [50, 96.2, 98, 100, 101.3, 104.5, 104.8, 110])
