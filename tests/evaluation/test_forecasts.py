@@ -16,6 +16,7 @@ import manytruths as mt
 from manytruths import CallError, GridError, InputError
 from manytruths.core.undefined import code
 from manytruths.evaluation.probabilistic.forecasts import check_label_sums, check_probability
+from manytruths.evaluation.responses import index_masks
 
 SIZE = 12
 SHARES = st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.3, 0.5, 0.6, 0.7, 0.75, 0.9, 1.0])
@@ -362,3 +363,49 @@ def test_what_is_called_wrongly():
         mt.continuous_dice(p, masks, form="dice")
     with pytest.raises(CallError):
         mt.brier(p, masks, reference="nobody")
+
+
+@given(MAP, MASKS)
+@settings(max_examples=30)
+def test_masks_that_are_indexed_once_give_the_same(p, masks):
+    indexed = index_masks(masks)
+    for score in (mt.brier, mt.expected_calibration_error, mt.soft_dice, mt.continuous_dice):
+        assert score(p, indexed) == pytest.approx(score(p, masks), nan_ok=True, abs=1e-15)
+    binned = mt.bin_forecasts(p, indexed, bins=5)
+    for reference, region in product(("raters", "share", "1"), ("image", "union")):
+        found = binned.against(reference, region)
+        counted = mt.reliability_diagram(mt.count_forecasts(p, masks, reference=reference, region=region), bins=5)
+        for name in ("counts", "forecasts", "observed", "forecast_squares", "products", "observed_squares"):
+            assert getattr(found, name) == pytest.approx(getattr(counted, name), abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("bins", [1, 7, 10, 15, 50, 100])
+def test_bins_are_those_of_the_edges_in_every_precision(dtype, bins):
+    """On edges, just below and just above them, in runs and in noise."""
+    rng = np.random.default_rng(5)
+    edges = np.linspace(0, 1, bins + 1).astype(dtype)
+    near = np.concatenate([edges, np.nextafter(edges, dtype(1)), np.nextafter(edges, dtype(0))])
+    for p in (np.repeat(near, 50), rng.choice(near, 3000), rng.random(40_000).astype(dtype)):
+        mask = rng.random(len(p)) < 0.5
+        binned = mt.bin_forecasts(p, [mask], bins=bins).against("1")
+        where = np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], p.astype(np.float64))
+        assert np.array_equal(binned.counts, np.bincount(where, minlength=bins))
+        assert binned.forecasts == pytest.approx(np.bincount(where, p.astype(np.float64), bins), abs=1e-9)
+        assert np.array_equal(binned.observed, np.bincount(where, mask, bins))
+
+
+def test_pixels_that_do_not_count_are_in_no_bin():
+    masks = [[1, 1, 0, 0, 1]]
+    p = np.ma.masked_array([0.9, 0.2, 0.4, 0.1, 0.3], [0, 1, 0, 0, 0])
+    table = mt.tally(masks, region="union")
+    binned = mt.bin_forecasts(p, index_masks(masks, table), bins=2)
+    assert binned.counts.sum() == 2
+    assert binned.against("1").forecasts.tolist() == [0.3, 0.9]
+    assert "2 pixels in 2 bins" in repr(binned)
+    with pytest.raises(GridError, match="probability map is 1 but the masks are 2"):
+        mt.bin_forecasts([0.5], [[1, 0]])
+    with pytest.raises(CallError, match="in bins keep these bins"):
+        mt.expected_calibration_error(binned, equal_mass=True)
+    with pytest.raises(CallError, match="leave masks= out"):
+        mt.brier(binned, masks)
