@@ -165,10 +165,8 @@ def _mean_over_labels(score: Any, probability: Any, masks: Any, reference: Any, 
     indexed = masks if isinstance(masks, Tally) else index_masks(masks)
     values = []
     for label, values_of in marked_labels(probability):
-        if isinstance(indexed, Tally):
-            table = with_label(indexed, label)
-        else:
-            table = replace(indexed, tally=with_label(indexed.tally, label))
+        known = with_label(indexed if isinstance(indexed, Tally) else indexed.tally, label)
+        table = known if isinstance(indexed, Tally) else replace(indexed, tally=known)
         values.append(score(probability=values_of, masks=table, label=label, **chosen))
     known = [v for v in values if not np.isnan(v)]
     return float(np.mean(known)) if known else Undefined("undefined_for_every_label")
