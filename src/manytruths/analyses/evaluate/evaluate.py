@@ -326,6 +326,7 @@ def evaluate(
     *,
     out: str | Path | None = None,
     predictions: str | None = None,
+    samples: str | None = None,
     consensus: str | Sequence[str] | None = None,
     prior: float | str = "prevalence",
     simple_alpha: float = 1.5,
@@ -374,6 +375,10 @@ def evaluate(
     predictions : str, optional
         Template of the predictions, such as ``"unet/{case}.png"`` or ``"{algorithm}/{case}.png"``; by default those
         that the study was opened with.
+    samples : str, optional
+        Template of samples, masks that an algorithm drew of each case: ``"{algorithm}/{case}/{sample}.png"``; by
+        default those that the study was opened with. Without predictions, the share of the samples that mark a pixel
+        is the probability map.
     consensus : str or sequence of str, optional
         Methods of consensus to evaluate against, beside the raters and the given references; by default
         ``vote:0.5,staple``, of several labels ``plurality,staple``, and for probability maps
@@ -470,7 +475,7 @@ def evaluate(
     formats = parse_formats(tables, out, "evaluate")
     settings = Settings(seed=seed, level=level, jobs=jobs, error_ratio=error_ratio)
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
-    study = _open(study, predictions)
+    study = _open(study, {"predictions": predictions, "samples": samples})
     methods = _default_methods(study) if consensus is None else parse_methods(consensus)
     study = prepare(study, methods)
     if METHOD in methods:
@@ -504,15 +509,17 @@ def evaluate(
     return result
 
 
-def _open(study: StudySource, predictions: str | None) -> Study:
-    """The study, with the predictions of a template where one is given."""
-    if predictions is None:
+def _open(study: StudySource, templates: Mapping[str, str | None]) -> Study:
+    """The study, with the predictions and samples of templates where they are given."""
+    given = {name: template for name, template in templates.items() if template is not None}
+    if not given:
         return open_study(study)
     if not isinstance(study, Study):
-        return Study.open(study, predictions=predictions)
+        return Study.open(study, **given)  # type: ignore[arg-type]
     if study.coded or not study.options.masks:
-        raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
-    options = merged(study.options, predictions=predictions)
+        name = next(iter(given))
+        raise CallError(f"{name}= is for a study of files under their own names; give them when opening the study")
+    options = merged(study.options, **given)
     found, _, unused = find_cases(options)
     return Study(found, options, study.properties, left_out=study.left_out, unused=unused, executor=study.executor)
 
@@ -562,9 +569,9 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
 
 
 def _check_study(study: Study, plan: EvaluatePlan) -> None:
-    if study.options.predictions is None and study.tallied is not None:
+    if not study.options.has_predictions and study.tallied is not None:
         raise InputError("the tally files have no predictions; write them with --predictions unet/{case}.png")
-    if study.options.predictions is None:
+    if not study.options.has_predictions:
         raise CallError("evaluate needs predictions, as in --predictions unet/{case}.png")
     if not study.algorithms:
         raise InputError(
