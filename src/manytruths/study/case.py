@@ -593,6 +593,6 @@ class Reading:
                 return LabelError(f"case {self.case.name}, rater {text}. {values_found(array)}")
         for column in self.case.predictions:
             if text.startswith(f"{column}:"):
-                about = f"{case.describe_prediction(column)}{text.removeprefix(str(column))}"
+                about = f"{self.case.describe_prediction(column)}{text.removeprefix(str(column))}"
                 return LabelError(f"case {self.case.name}: {about}; if it is a probability map, give --probability")
         return LabelError(f"case {self.case.name}: {text}")

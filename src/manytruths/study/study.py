@@ -139,8 +139,8 @@ class Study:
             ``{algorithm}``.
         samples : str, optional
             Template of samples, masks that an algorithm drew of each case, such as
-            ``"{algorithm}/{case}/{sample}.png"``. Without ``predictions``, the share of the samples that mark a pixel is
-            the probability map.
+            ``"{algorithm}/{case}/{sample}.png"``. Without ``predictions``, the share of the samples that mark a pixel
+            is the probability map.
         cases : str, optional
             A CSV file with a column ``case``; ``subject`` names the patient, ``order`` (a number or date) gives the
             order of the cases of a subject, every other column is a group.
