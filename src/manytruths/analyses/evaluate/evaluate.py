@@ -619,6 +619,8 @@ class CaseEvaluation:
     """Whether the case is on the grading sheet without its image."""
     left_out: str = ""
     """What was not measured because the case is too large."""
+    forecasts: CaseForecasts | None = None
+    """Of probability maps and samples."""
 
 
 def analyse_case(case: Case, plan: EvaluatePlan) -> CaseEvaluation:
@@ -632,19 +634,28 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     if reading.is_large:
         left_out, plan = plan_large(reading, plan)
     whole = CaseMarks.of(reading, plan)
-    responses = PackedResponses.of(whole) if case.options.probability else None
+    counted = forecasts = None
+    if case.options.probability:
+        counted = count_maps(whole.without_predictions().together, on_disk(whole.reading).predictions)
+    responses = None if counted is None else PackedResponses.of(whole, counted)
+    if counted is not None or case.samples or case.missing_samples:
+        forecasts = score_case_forecasts(whole, counted)
     free = case.options.probability and plan.lesions
     froc = count_free_responses(whole) if free else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:
-        return CaseEvaluation(responses=responses, boundaries=boundaries, free_responses=froc, left_out=left_out)
+        return CaseEvaluation(
+            responses=responses, boundaries=boundaries, free_responses=froc, forecasts=forecasts, left_out=left_out
+        )
     without_image = draw_case_sheet(whole)
     look = find_case_places(whole) if plan.second_look else None
     image = reading.picture[0] if plan.intensity_curves else None
     intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
     sizes = measure_predictions(whole) if plan.sizes else None
-    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out)
+    return CaseEvaluation(
+        masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out, forecasts
+    )  # fmt: skip
 
 
 def plan_large(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]:
