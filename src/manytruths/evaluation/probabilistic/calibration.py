@@ -40,7 +40,7 @@ from ...core.errors import CallError
 from ...core.mask_arrays import Masks
 from ...core.tally import Tally
 from ...core.undefined import Undefined, divide
-from .forecasts import ForecastCounts, Probability, Region, Values, count_by_label, count_forecasts
+from .forecasts import ForecastCounts, Probability, Region, Values, add_up, count_by_label, count_forecasts
 
 BINS = 15
 """Bins of Guo et al."""
@@ -272,7 +272,7 @@ class ReliabilityDiagram:
         ):
             raise CallError("diagrams add with the same bins, against the same reference, in the same region")
         sums = [getattr(self, name) + getattr(other, name) for name in SUMS]
-        return ReliabilityDiagram(self.edges, *sums, self.reference, self.region)
+        return ReliabilityDiagram(self.edges, *sums, reference=self.reference, region=self.region)
 
     def __radd__(self, other: object) -> ReliabilityDiagram:
         return self if other == 0 else NotImplemented
@@ -341,8 +341,9 @@ def reliability_diagram(
     width = len(edges) - 1
     where = np.searchsorted(edges[1:-1], counts.values)
     p, n, y = counts.values, counts.counts, counts.observed
-    sums = [np.bincount(where, x, width) if width else np.zeros(0) for x in (n, n * p, y, n * p**2, y * p)]
-    return ReliabilityDiagram(edges, *sums, counts.squares, counts.reference, counts.region)
+    n, forecast, observed, squares, products = (add_up(where, x, width) for x in (n, n * p, y, n * p**2, y * p))
+    scores = counts.squares, counts.reference, counts.region
+    return ReliabilityDiagram(edges, n, forecast, observed, squares, products, *scores)
 
 
 def _check_edges(edges: NDArray[np.float64]) -> Values:

@@ -289,7 +289,7 @@ def _mask(mask: ArrayLike, what: str) -> Flags:
     array = np.asarray(mask)
     if array.dtype.kind not in "biu" and not np.isin(array, (0, 1)).all():
         raise InputError(f"the {what} is a mask; for a probability map, give band='probability'")
-    return array != 0
+    return np.asarray(array != 0)
 
 
 def _check_shape(first: NDArray[Any], second: NDArray[Any]) -> None:

@@ -106,12 +106,16 @@ def add_forecasts(parts: Iterable[ForecastCounts]) -> ForecastCounts:
         if (part.reference, part.region) != (first.reference, first.region):
             raise CallError(f"forecasts add against the same reference in the same region; got {first} and {part}")
     values, where = np.unique(np.concatenate([p.values for p in every]), return_inverse=True)
-    sums = [np.bincount(where, np.concatenate([getattr(p, name) for p in every]), len(values)) for name in COUNTED]
+    counts = add_up(where, np.concatenate([p.counts for p in every]), len(values))
+    observed = add_up(where, np.concatenate([p.observed for p in every]), len(values))
     squares, rounded = sum(p.squares for p in every), any(p.rounded for p in every)
-    return ForecastCounts(values, *sums, squares, first.reference, first.region, rounded)
+    return ForecastCounts(values, counts, observed, squares, first.reference, first.region, rounded)
 
 
-COUNTED = ("counts", "observed")
+def add_up(where: NDArray[np.intp], weights: NDArray[Any], width: int) -> Values:
+    """The sum of the weights at each place."""
+    return np.bincount(where, weights, width).astype(np.float64, copy=False)
+
 
 Probability = ArrayLike | Responses | ForecastCounts | Mapping[Any, ArrayLike]
 
@@ -168,8 +172,8 @@ def count_forecasts(
     keep = np.flatnonzero(inside[responses.pattern])
     level, pattern, items = responses.level[keep], responses.pattern[keep], responses.counts[keep]
     width = len(responses.levels)
-    counts = np.bincount(level, items * observed.weight[pattern], width)
-    total = np.bincount(level, items * observed.total[pattern], width)
+    counts = add_up(level, items * observed.weight[pattern], width)
+    total = add_up(level, items * observed.total[pattern], width)
     squares = float(items @ observed.squares[pattern])
     used = counts > 0
     return ForecastCounts(
@@ -341,7 +345,7 @@ def check_probability(probability: ArrayLike, what: str = "probabilities") -> No
 
 def check_label_sums(probabilities: Mapping[Any, ArrayLike], tolerance: float = UNEVEN) -> None:
     """Refuse maps of labels that do not add up to 1, or exceed 1 without background; say by how much, and where."""
-    maps = {label: np.ma.asarray(values) for label, values in probabilities.items()}
+    maps: dict[Any, Any] = {label: np.ma.asarray(values) for label, values in probabilities.items()}
     if not maps:
         raise CallError("there is no probability map; give {label: map}")
     shapes: Sequence[tuple[int, ...]] = [values.shape for values in maps.values()]

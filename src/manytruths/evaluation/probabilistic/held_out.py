@@ -30,8 +30,8 @@ from ...core.mask_arrays import Masks
 from ...core.tally import Tally
 from ...core.undefined import Undefined, divide
 from .calibration import brier, expected_calibration_error
-from .forecasts import count_forecasts, marked_codes
-from .samples import SampleDistances, energy_distance, matched_iou, sample_distances
+from .forecasts import as_responses, count_forecasts, marked_codes
+from .samples import SampleDistances, energy_distance, find_samples, matched_iou, sample_distances
 from .volumes import Volumes, crps_volume
 
 Values = NDArray[np.float64]
@@ -134,7 +134,7 @@ def _forecasts(
     counting = {key: options.pop(key) for key in ("region", "label") if key in options}
     rated = tally.patterns[:, list(tally.raters)] != VOID
     flags = np.isin(tally.patterns[:, list(tally.raters)], marked_codes(tally, counting.get("label")))
-    there = np.flatnonzero(rated.any(axis=0))
+    there = np.flatnonzero(rated.any(axis=0)).tolist()
 
     def score(what: Any, mine: Any, by: int, among: NDArray[np.bool_]) -> float:
         target = np.where(rated[:, by] & among, flags[:, by], np.nan)
@@ -188,7 +188,7 @@ def _volumes(
     if isinstance(forecast, Volumes):
         model = forecast
     elif isinstance(masks, Tally):
-        model = Volumes.of_masks(table, forecast or table.role("algorithm"), **sizing)
+        model = Volumes.of_masks(table, [table.columns[i] for i in find_samples(forecast, table)], **sizing)
     else:
         model = Volumes.of_masks(forecast, **sizing)
 

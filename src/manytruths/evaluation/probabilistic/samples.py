@@ -185,10 +185,7 @@ def sample_distances(
 
 
 def _of_tally(samples: Given, tally: Tally) -> SampleDistances:
-    chosen = tally.role("algorithm") if samples is None else samples
-    if isinstance(chosen, str) or not all(isinstance(c, str | Column) for c in chosen):
-        raise CallError("with a tally, samples= names its columns; give masks as arrays to compare arrays")
-    where = [tally.position(c) for c in chosen]  # type: ignore[arg-type]
+    where = find_samples(samples, tally)
     rated = [i for i in tally.raters if i not in where and (tally.patterns[:, i] != VOID).any()]
     if not where or not rated:
         raise CallError(
@@ -202,6 +199,14 @@ def _of_tally(samples: Given, tally: Tally) -> SampleDistances:
     names = tuple(tally.labels.names[m] for m in tally.labels.marks)
     given = tuple(str(tally.columns[i]) for i in where), tuple(tally.columns[i].name for i in rated)
     return SampleDistances(*given, names, np.stack(iou))
+
+
+def find_samples(samples: Any, tally: Tally) -> list[int]:
+    """The columns of a tally that are samples; by default all algorithms."""
+    chosen = tally.role("algorithm") if samples is None else samples
+    if not isinstance(chosen, list | tuple) or not all(isinstance(c, str | Column) for c in chosen):
+        raise CallError("with a tally, samples= lists its columns by name; give masks as arrays to compare arrays")
+    return [tally.position(c) for c in chosen]
 
 
 def _gather(masks: Any, what: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ multiorgan segmentation (CURVAS) challenge results. 2025. doi:10.48550/arXiv.250
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,7 +52,7 @@ from ...core.mask_arrays import Masks
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from .forecasts import check_probability
-from .samples import FEW_SAMPLES
+from .samples import FEW_SAMPLES, find_samples
 
 Values = NDArray[np.float64]
 
@@ -328,7 +328,7 @@ def _squares(x: Values, y: Values, low: float, high: float) -> float:
     ends = np.interp(inner, x, y)
     first, second = ends[:-1], ends[1:]
     line = float(np.diff(inner) @ (first**2 + first * second + second**2)) / 3
-    return line + max(high - max(x[-1], low), 0.0)
+    return float(line + max(high - max(x[-1], low), 0.0))
 
 
 def _both(samples: Any, masks: Any, label: int | str | None, item: float) -> tuple[Volumes, Volumes]:
@@ -336,9 +336,7 @@ def _both(samples: Any, masks: Any, label: int | str | None, item: float) -> tup
     if isinstance(samples, Volumes):
         return samples, raters
     if isinstance(masks, Tally):
-        columns = masks.role("algorithm") if samples is None else samples
-        if isinstance(columns, Mapping | np.ndarray) or not all(isinstance(c, str | Column) for c in columns):
-            raise CallError("with a tally, samples= names its columns; give masks as arrays to compare arrays")
+        columns = [masks.columns[i] for i in find_samples(samples, masks)]
         return Volumes.of_masks(masks, columns, label=label, item=item), raters
     if samples is None:
         raise CallError("give the masks of every sample, or their Volumes")
