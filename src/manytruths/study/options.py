@@ -91,6 +91,8 @@ class Options:
     def __post_init__(self) -> None:
         for name in CHOICES:
             _check_choice(name, getattr(self, name))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", Labels.of(self.labels))
         self._settle_background()
         _check_void(self)
         if isinstance(self.labels, Labels) and "" in self.labels.names:

@@ -56,6 +56,8 @@ from ..result import Result, StudySource, Tables, console_or_stdout, need_pixels
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import NAMES, LabelCounts, count_labels
+from .forecast_scores import ForecastScores, calibration_charts, tabulate_forecasts
+from .forecasts import CaseForecasts, score_case_forecasts
 from .froc import froc_charts, froc_table
 from .grading import (
     WRITTEN,
@@ -72,9 +74,16 @@ from .intensity_curves import SubjectCurves, tabulate_intensities
 from .interchangeability import InterchangeabilityResult, tabulate_interchangeability
 from .lesions import FreeResponses, count_free_responses
 from .marks import CaseMarks, EvaluatePlan, Missing
-from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
+from .mask_scores import MEAN, MaskScores, human_range_charts, rank_labels, tabulate_masks
 from .printing import Copies, find_copies, notes, paper_table, print_evaluation
-from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
+from .probability_maps import (
+    PackedResponses,
+    ProbabilityScores,
+    count_maps,
+    curve_charts,
+    on_disk,
+    tabulate_probabilities,
+)
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 from .sizes import PredictedSizes, SizeComparison, compare_sizes, measure_predictions
 
@@ -88,6 +97,8 @@ SHEET = "grading"
 """The folder of the grading sheet."""
 
 
+POINTS = ("curves", "froc", "calibration")
+"""Tables with the points of curves, which ``summary.json`` does not repeat."""
 NEED_PIXELS = ("distances", "boundaries", "lesions", "diameters", "second look")
 """What a study without pixels has none of."""
 
@@ -127,6 +138,8 @@ class Evaluation(Result):
         Whether algorithms agree with the raters as these do with each other.
     sizes : SizeComparison or None
         Sizes of algorithms against those of given references.
+    forecast_scores : ForecastScores or None
+        Scores and calibration of probability maps and samples, as forecasts of what raters mark.
     """
 
     command: ClassVar[str] = "evaluate"
@@ -145,6 +158,7 @@ class Evaluation(Result):
     moved: Moved = NOTHING_MOVED
     interchangeability: InterchangeabilityResult | None = None
     sizes: SizeComparison | None = None
+    forecast_scores: ForecastScores | None = None
 
     @property
     def missing(self) -> Missing:
@@ -161,6 +175,7 @@ class Evaluation(Result):
         """Charts as SVG by name: the human range, curves of probability maps and of intensities, and grades."""
         drawn = dict(human_range_charts(self.mask_scores)) if self.mask_scores else {}
         drawn |= curve_charts(self.probability_scores) if self.probability_scores else {}
+        drawn |= calibration_charts(self.forecast_scores, self.settings.level) if self.forecast_scores else {}
         drawn |= froc_charts(self.tables["froc"], self.study) if "froc" in self.tables else {}
         drawn |= self.sizes.charts if self.sizes else {}
         drawn |= self.intensity_curves.charts() if self.intensity_curves else {}
@@ -289,7 +304,7 @@ class Evaluation(Result):
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables but the points of curves, as ``summary.json`` has them."""
-        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name not in ("curves", "froc")]
+        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name not in POINTS]
         return summary_of(
             "evaluate",
             tables,
@@ -719,7 +734,7 @@ def tabulate_evaluation(
     tables, compared = [scores, rankings], None
     if masks is not None:
         scores.add(masks.scores.rows)
-        orders = rank_masks(masks, plan.missing)
+        orders = rank_labels(masks.parts, plan.missing)
         rankings.add(_ranking_rows("mean", orders, region_of(masks.parts[0].tallies)))
         compared = tabulate_interchangeability(study, masks.parts, plan, settings)
         # slots of exchangeable raters are nobody: no single one is scored
@@ -730,6 +745,14 @@ def tabulate_evaluation(
         orders |= by_area
         rankings.add(_ranking_rows("pooled", by_area, probabilities.region))
         tables += [probabilities.curves, probabilities.correlations]
+    scored = {name: case.forecasts for name, case in cases.items() if case.forecasts is not None}
+    forecasts = tabulate_forecasts(study, scored, plan, settings) if scored else None
+    if forecasts is not None:
+        scores.add(forecasts.scores.rows)
+        orders |= forecasts.orders
+        region = region_of(forecasts.parts[0].tallies)
+        rankings.add(_ranking_rows("mean", forecasts.orders, region))
+        tables += [table for table in (forecasts.reach, forecasts.calibration) if table.rows]
     free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
     froc = froc_table(study, free, settings) if free and len(free) == len(cases) else None
     tables += [froc] if froc is not None and froc.rows else []
@@ -747,7 +770,7 @@ def tabulate_evaluation(
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
         *session_notes(study), *moved.notes, *notes(study, plan, masks, probabilities),
-        *(looks.notes if looks else ()),
+        *(forecasts.notes if forecasts else ()), *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
         *sheet_notes(study, plan, without_image), *tallied_notes(study, NEED_PIXELS),
         *large_notes({name: case.left_out for name, case in cases.items()}),
@@ -755,7 +778,7 @@ def tabulate_evaluation(
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
     return Evaluation(
         study, settings, plan, masks, probabilities, orders, Tables(every), messages, looks, curves, graded, moved,
-        compared, sizes,
+        compared, sizes, forecasts,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.columns import Column
-from ...core.labels import Labels
+from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...evaluation.probabilistic.calibration import (
@@ -128,7 +128,8 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
         scores[column, SHARE] |= {"soft_dice": soft_dice(responses), "continuous_dice": continuous_dice(responses)}
     distances = {c: _compare_samples(label, c) for c in case.samples} if _has_samples(label) else {}
     sampled = {column: _volumes_of_samples(label, column) for column in distances}
-    mapped = {column: _volumes_of_map(r, joint) for column, r in forecasts.maps.items() if column not in sampled}
+    mapped = {c: _volumes_of_map(r, joint) for c, r in forecasts.maps.items() if c not in sampled}
+    mapped = {c: volumes for c, volumes in mapped.items() if c not in case.missing_samples}
     _add(scores, _volume_scores({**mapped, **sampled}, joint))
     _add(scores, _sample_scores(distances))
     _add(scores, _reach(joint, forecasts.maps, distances))
@@ -166,7 +167,7 @@ def _map_scores(
 
 
 def _is_there(table: Tally, column: Column) -> bool:
-    return bool(table.rated_by(column))
+    return bool((table.patterns[:, table.position(column)] != VOID).any())
 
 
 # -- samples -------------------------------------------------------------------------------------------
@@ -293,4 +294,4 @@ def _missing_scores(label: LabelMarks, scores: Mapping[Key, Values]) -> Iterator
     for column in case.missing_samples:
         yield (column, EVERYBODY), dict.fromkeys(SAMPLE_SCORES, none)
         for rater in rater_columns(joint):
-            yield (column, rater), {"energy_distance_unbiased_samples": none}
+            yield (column, rater), {"energy_distance_unbiased_samples": none, VOLUME: none}
