@@ -47,6 +47,7 @@ STATISTICS = (
     "brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union", "soft_dice",
     "continuous_dice", "crps_volume", "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased",
     "matched_iou", "d_max", "sample_diversity", "rater_diversity",
+    "diversity_difference",
 )  # fmt: skip
 """In the order in which they are written."""
 NAMES = {
@@ -91,6 +92,7 @@ NAMES = {
     "d_max": "maximum Dice matching",
     "sample_diversity": "distance between samples",
     "rater_diversity": "distance between raters",
+    "diversity_difference": "distance between samples minus that between raters",
 }
 """How statistics are called in print."""
 NO_PREDICTION = "no_prediction"

@@ -25,6 +25,7 @@ from ...claims.algorithms import (
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex, number_cell
 from ...claims.orders import not_tested
+from ...claims.probability import Population, consider_forecasts, consider_spread
 from ...claims.sentences import counted
 from ...claims.sessions import session_notes
 from ...claims.sharing import tallied_notes
@@ -57,7 +58,7 @@ from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import NAMES, LabelCounts, count_labels
 from .forecast_scores import ForecastScores, calibration_charts, tabulate_forecasts
-from .forecasts import CaseForecasts, score_case_forecasts
+from .forecasts import SHARE, CaseForecasts, score_case_forecasts
 from .froc import froc_charts, froc_table
 from .grading import (
     WRITTEN,
@@ -203,6 +204,8 @@ class Evaluation(Result):
         if self.sizes is not None:
             agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
             consider_reference_sizes(log, agreed, self._size_facts)
+        if self.forecast_scores is not None:
+            self._consider_forecasts(log, self.forecast_scores, each)
         metric = "pbar_area" if self.mask_scores is None else "dice"
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
         rows = [row for row in self.table("rankings").rows if (row.label, row["metric"]) == (label, metric)]
@@ -212,6 +215,14 @@ class Evaluation(Result):
         orders = self.orders.get((label, metric))
         consider_orders(log, orders, NAMES[metric], rests_on, untested, self.copied_raters)
         return log.settle(primary=self.study.options.primary)
+
+    def _consider_forecasts(self, log: ClaimLog, found: ForecastScores, each: str) -> None:
+        people = Population(len(self.study.rater_names), each)
+        bins = TableIndex("evaluate/calibration.csv", found.bins_of_images)
+        if found.forecasts:
+            consider_forecasts(log, found.forecasts, bins, SHARE.name, people)
+        if found.spreads:
+            consider_spread(log, found.spreads, TableIndex("evaluate/scores.csv", self.table("scores")), people)
 
     @cached_property
     def copies(self) -> dict[str, CopiedMasks]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...charts import line_chart
+from ...claims.probability import ForecastFacts, SpreadFacts
 from ...claims.sentences import counted
 from ...core.columns import Column
 from ...core.errors import few, name_cases
@@ -39,8 +40,10 @@ from ...inference.intervals import (
     few_effective_subjects,
     jackknife_interval,
     mean_intervals,
+    subject_values,
     too_few_subjects,
 )
+from ...inference.scales import scale_of
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ...study import Study
@@ -79,6 +82,30 @@ class BinSums:
         """(subjects, bins) likewise."""
         return divide(self.observed, self.counts)
 
+    @property
+    def side(self) -> NDArray[np.float64]:
+        """1 for bins above one half, −1 for those below; 0 for the lowest bin, which is nearly all background, and for
+        one that holds one half."""
+        middle = (self.edges[:-1] + self.edges[1:]) / 2
+        side = np.where(np.abs(middle - 0.5) < 1e-9, 0.0, np.sign(middle - 0.5))
+        side[0] = 0.0
+        return side
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """By subject, the mean probability of what is called more likely, on those sides."""
+        return self._of_called(self.forecasts)
+
+    @property
+    def agreement(self) -> NDArray[np.float64]:
+        """By subject, the share of raters who agree with what is called more likely."""
+        return self._of_called(self.observed)
+
+    def _of_called(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        above, below = self.side > 0, self.side < 0
+        called = sums[:, above].sum(axis=1) + (self.counts - sums)[:, below].sum(axis=1)
+        return divide(called, self.counts[:, above | below].sum(axis=1))
+
 
 Calibration = Mapping[tuple[str, str, str, Region], BinSums]
 """By label, algorithm, reference and region."""
@@ -102,9 +129,34 @@ class ForecastScores:
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def has_maps(self) -> bool:
-        """Whether any map was scored."""
-        return bool(self.bins)
+    def forecasts(self) -> list[ForecastFacts]:
+        """Forecasts and what raters marked, of each algorithm and label, in whole images."""
+        return [
+            ForecastFacts(
+                who, label, sums.edges, sums.mean_forecast, sums.observed_share, sums.confidence, sums.agreement
+            )
+            for (label, who, whom, region), sums in self.bins.items()
+            if (whom, region) == (SHARE.name, "image")
+        ]
+
+    @cached_property
+    def spreads(self) -> list[SpreadFacts]:
+        """How far samples, and raters, differ from each other, by subject."""
+        found = []
+        for part in self.parts if len(self.parts) == 1 else self.parts[1:]:
+            for who in part.algorithms:
+                if any((who, EVERYBODY) in by for by in part.scores.values()):
+                    names = ("sample_diversity", "rater_diversity")
+                    each = [subject_values(part.tallies, part.series(who, EVERYBODY, name)) for name in names]
+                    found.append(SpreadFacts(who.name, part.label, *each))
+        return found
+
+    @property
+    def bins_of_images(self) -> Table:
+        """``calibration`` without the union, where what is right looks too low: what may be said goes by it."""
+        columns = ("algorithm", "against", "from", "to")
+        region = region_of(self.parts[0].tallies)
+        return Table("calibration", columns, [row for row in self.calibration.rows if row.region == region])
 
 
 def tabulate_forecasts(
@@ -168,7 +220,7 @@ def _axes(here: Mapping[str, LabelForecasts]) -> int:
 
 def _sample_scores(distances: SampleDistances, draws: int) -> Values:
     """The scores of samples against all raters together."""
-    return {
+    values = {
         "energy_distance": energy_distance(distances),
         "energy_distance_unbiased_samples": energy_distance(distances, unbiased="samples"),
         "energy_distance_unbiased": energy_distance(distances, unbiased="both"),
@@ -177,6 +229,13 @@ def _sample_scores(distances: SampleDistances, draws: int) -> Values:
         "sample_diversity": sample_diversity(distances),
         "rater_diversity": _rater_diversity(distances),
     }
+    values["diversity_difference"] = _difference(values["sample_diversity"], values["rater_diversity"])
+    return values
+
+
+def _difference(first: float, second: float) -> float:
+    undefined = [value for value in (first, second) if isinstance(value, Undefined)]
+    return undefined[0] if undefined else first - second
 
 
 def _rater_diversity(distances: SampleDistances) -> float:
@@ -248,18 +307,37 @@ def _calibration_rows(study: Study, bins: Calibration, region: str, settings: Se
     """Every bin that holds a pixel: the mean forecast and the share that was marked."""
     for (label, who, whom, part), sums in bins.items():
         where = region if part == "image" else part
+        if part == "union" == region:
+            continue  # the image is the union
+        if part == "image":
+            yield from _confidence_rows(sums, label, where, (who, whom), settings)
         means = {"mean_forecast": sums.mean_forecast, "observed_share": sums.observed_share}
         means["calibration_gap"] = means["observed_share"] - means["mean_forecast"]
         for k in np.flatnonzero(sums.counts.sum(axis=0)).tolist():
             extra = (who, whom, float(sums.edges[k]), float(sums.edges[k + 1]))
             yield from _pooled_bin(sums, k, label, where, extra, settings)
             for name, values in means.items():
-                scale = "plain" if name == "calibration_gap" else "share"
-                mean = mean_intervals(values[:, [k]], scale, level=settings.level)[0]
+                mean = mean_intervals(values[:, [k]], scale_of(name), level=settings.level)[0]
                 yield Row(
                     "mean", name, mean.value, "", "", label, where, extra, mean.low, mean.high, mean.n,
                     len(values) - mean.n,
                 )  # fmt: skip
+
+
+def _confidence_rows(
+    sums: BinSums, label: str, region: str, names: tuple[str, str], settings: Settings
+) -> Iterator[Row]:
+    """How sure the algorithm is of what it calls more likely, and how many raters agree, in all bins but the lowest."""
+    values = {"confidence": sums.confidence, "agreement": sums.agreement}
+    values["overconfidence"] = values["confidence"] - values["agreement"]
+    extra = (*names, float(sums.edges[1]), float(sums.edges[-1]))
+    for name, by_subject in values.items():
+        mean = mean_intervals(by_subject[:, None], scale_of(name), level=settings.level)[0]
+        if mean.n:
+            yield Row(
+                "mean", name, mean.value, "", "", label, region, extra, mean.low, mean.high, mean.n,
+                len(by_subject) - mean.n,
+            )  # fmt: skip
 
 
 def _pooled_bin(

@@ -56,6 +56,7 @@ _LOWER: dict[str, tuple[float | None, float]] = {
 DESCRIPTIVE = frozenset(
     [
         "bias_index",
+        "diversity_difference",
         "inner_outer_ratio",
         "log_size_ratio",
         "prevalence",
