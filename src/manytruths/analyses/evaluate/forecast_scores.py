@@ -182,6 +182,7 @@ def tabulate_forecasts(
     region = region_of(parts[0].tallies) if parts else ""
     calibration = Table("calibration", ("algorithm", "against", "from", "to"))
     calibration.add(_calibration_rows(study, bins, region, settings))
+    scores.add(_pooled_errors(bins, region))
     samples = {label: {c: f.distances for c, f in here.items()} for label, here in by_label.items()}
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
     notes = tuple(_notes(study, cases, refused))
@@ -324,6 +325,16 @@ def _calibration_rows(study: Study, bins: Calibration, region: str, settings: Se
                 )  # fmt: skip
 
 
+def _pooled_errors(bins: Calibration, region: str) -> Iterator[Row]:
+    """The calibration error of all cases together; within one case, chance alone makes a right forecast look wrong."""
+    for (label, who, whom, part), sums in bins.items():
+        name = "expected_calibration_error" + ("" if part == "image" else f"_{part}")
+        total = float(sums.counts.sum())
+        if total:
+            error = float(np.abs((sums.forecasts - sums.observed).sum(axis=0)).sum()) / total
+            yield Row("pooled", name, error, "", "", label, region, (who, whom), n=int(total))
+
+
 def _confidence_rows(
     sums: BinSums, label: str, region: str, names: tuple[str, str], settings: Settings
 ) -> Iterator[Row]:
@@ -434,7 +445,7 @@ def calibration_charts(scores: ForecastScores, level: float) -> Iterator[tuple[s
                 raters.append(whom)
         shown = {SHARE.name: curves[SHARE.name]} | {name: curves[name] for name in raters}
         suffix = f"-{safe_name(label)}" if label else ""
-        title = f"{label + ': ' if label else ''}what {who} says, and how often raters marked"
+        title = f"{label + ': ' if label else ''}What {who} says, and how often raters marked"
         yield f"calibration-{safe_name(who)}{suffix}", line_chart(
             shown, "probability that the algorithm gives", "share of raters who marked", title,
             bands=bands, diagonal=True, faint=raters,
