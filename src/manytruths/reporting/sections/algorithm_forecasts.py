@@ -44,8 +44,10 @@ OF_SAMPLES = {
 }
 """Scores against all raters together."""
 WHO_REACHES = {
-    OTHERS.name: "the other raters' vote share", ANOTHER.name: "another rater", OTHER_MASKS.name: "the other raters' masks"
-}  # fmt: skip
+    OTHERS.name: "the other raters' vote share",
+    ANOTHER.name: "another rater",
+    OTHER_MASKS.name: "the other raters' masks",
+}
 Rows = dict[tuple[str, str, str, str], tuple[str, Row]]
 """File and row by label, who, against and statistic."""
 
