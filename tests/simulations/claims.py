@@ -1,8 +1,8 @@
 """How often claims are made that are false, and how often true ones are: the tables of ``docs/claims.md``.
 
 ``python -m tests.simulations.claims [STUDIES] [PART …]`` simulates studies at the least favourable point of each claim
-and writes the page; of some parts (raters, algorithms, groups, agreement, planning, whole), their lines alone. It fails
-where the lower 99% Monte Carlo limit of a false-claim rate exceeds 5%.
+and writes the page; of some parts (raters, algorithms, probability, groups, agreement, planning, whole), their lines
+alone. It fails where the lower 99% Monte Carlo limit of a false-claim rate exceeds 5%.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .groups import group_rates
 from .pipeline import NullStudy, false_claims
 from .pipeline import claim_rates as whole_rates
 from .planning import simulated_panels
+from .probability import claim_rates as probability_rates
 from .raters import RaterScenario, claim_rates, right_and_wrong
 
 STUDIES = 4000
@@ -135,6 +136,7 @@ WHOLE = "| study of equal raters | studies | any false claim | by claim |"
 PARTS: dict[str, Callable[[int], Iterator[ClaimRate]]] = {
     "raters": rater_rates,
     "algorithms": algorithm_rates,
+    "probability": probability_rates,
     "groups": group_rates,
     "agreement": lambda studies: chain(rule_rates(studies), failing_rates(studies)),
     "planning": lambda studies: planning_rates(max(studies // 20, 50)),

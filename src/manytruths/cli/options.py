@@ -187,7 +187,9 @@ class PredictionOptions(ReferenceOptions):
     predictions: str | None = None
     "Template of the predictions: predictions/{algorithm}/{case}.png."
     probability: Annotated[bool | None, flag] = None
-    "The predictions are probability maps, to be evaluated by curves."
+    "The predictions are probability maps, to be evaluated by curves and as forecasts of what raters mark."
+    samples: Annotated[str | None, in_study] = None
+    "Template of samples, masks that an algorithm drew of each case: {algorithm}/{case}/{sample}.png."
     limits: Annotated[str | None, in_study] = None
     "Smallest and largest value of probability maps: 0,1. Values beyond them are errors."
     training: Annotated[str | None, in_study] = None

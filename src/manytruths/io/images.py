@@ -88,7 +88,7 @@ def read_image(location: Location | Path | str) -> Picture:
 def read_probability(location: Location | Path | str) -> Picture:
     """A probability map: as :func:`read_image`, but the numbers are as stored, never inverted for viewing.
 
-    Large ones stay on disk, as masks do.
+    Large ones stay on disk, as masks do. There may be one axis more, for labels.
     """
     return _picture(Location.of(location), "probability")
 
@@ -142,7 +142,9 @@ def _content(location: Location, use: Use) -> Content:
     with format_errors(location):
         check_file(location)
         content = _reader(location).read(location, use)
-    grid = _check_axes(_indexed_grid(content.grid, location), location)
+    grid = _indexed_grid(content.grid, location)
+    if use != "probability" or len(grid.shape) != 4:
+        _check_axes(grid, location)
     array = content.array
     if location.index is not None and is_lazy(array):
         array = View(array, (location.index, *[None] * len(grid.shape)))  # type: ignore[assignment]

@@ -21,7 +21,7 @@ from .files import SLIDES, SUFFIXES, Location, check_file, format_errors
 from .images import first_axis_length
 from .zarr_store import is_store, member_names
 
-FIELDS = ("rater", "case", "subject", "label", "session", "algorithm", "reference")
+FIELDS = ("rater", "case", "subject", "label", "session", "algorithm", "reference", "sample")
 """Placeholders that a template may hold."""
 LONGEST = 4096
 """Characters of a template."""

@@ -40,6 +40,7 @@ from ..study import Case, Progress, Study
 from ..study.adjudicated import find_logs
 from ..study.case import Reading, Sources
 from ..study.consensus import OF_ONE_LABEL, decide_by_runs
+from ..study.samples import averages_samples
 from .case_view import ViewPlan, layer_case, thumbnail, view_data
 from .large_view import large_view
 from .numbers import StudyCounts
@@ -147,6 +148,8 @@ def _files_read(case: Case) -> Iterator[FileRead]:
     kinds += [("mask edited", edit.origin) for edit in case.edits.values()]
     kinds += [("rank map", source) for source in case.ranks.values()]
     kinds += [("prediction", source) for source in case.predictions.values()]
+    if not averages_samples(case):
+        kinds += [("sample", sources) for sources in case.samples.values()]  # type: ignore[misc]
     kinds += [("reference", source) for source in case.references.values()]
     kinds += [("training area", source) for source in case.training.values()]
     kinds += [("image", case.image), ("region", case.roi)]
@@ -168,8 +171,9 @@ def _file_digest(path: Path, size: int) -> str:
 
 def _paths(sources: Sources | None) -> list[Path]:
     """The files of a mask or image; an empty mask that stands for no file has none."""
-    locations = list(sources.values()) if isinstance(sources, dict) else [sources]
-    return [place.path for place in locations if isinstance(place, Location) and not place.blank]
+    if isinstance(sources, Mapping):
+        return [path for part in sources.values() for path in _paths(part)]
+    return [sources.path] if isinstance(sources, Location) and not sources.blank else []
 
 
 MOST_INSIDE = 30
@@ -407,7 +411,7 @@ def _unique_files(cases: Mapping[str, CaseFindings]) -> tuple[FileRead, ...]:
 
 def _evaluate_plan(study: Study, plan: ReportPlan) -> EvaluatePlan | None:
     """How predictions are evaluated; None where there are none."""
-    if study.options.predictions is None:
+    if not study.options.has_predictions:
         return None
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
     votes = [method for method in plan.methods if method.startswith("vote")]

@@ -19,7 +19,7 @@ from ..core.painting import paint, paint_runs
 from ..core.runs import LabelRuns, read_runs
 from ..core.tally import Tally
 from ..core.tiles import LazyArray, is_lazy, is_marked, load
-from ..io import Location, Mask, files, read_image, read_mask, read_probability
+from ..io import Location, Mask, files, read_image, read_mask
 from ..io.pyramids import Pyramid, open_pyramid
 from ..shape.alignment import Alignment, bounding_grid
 from ..shape.grid import Grid, times
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .named_lesions import NamedLesion
     from .outlines import Outlines
     from .patterns import Pixels
+    from .probabilities import Output
     from .reading_log import Edit
 
 Array = NDArray[Any]
@@ -111,6 +112,10 @@ class Case:
     """Algorithms that have predictions of other cases, but none of this one."""
     missing_references: tuple[Column, ...] = ()
     """Likewise, given reference standards."""
+    samples: Mapping[Column, Mapping[str, Sources]] = field(default_factory=dict)
+    """Masks that an algorithm drew of the case, by algorithm and sample."""
+    missing_samples: tuple[Column, ...] = ()
+    """Algorithms that have samples of other cases, but none of this one."""
     coded: bool = False
     """Whether names were replaced by codes, so that no path may be shown."""
     edits: Mapping[Column, Edit] = field(default_factory=dict)
@@ -253,7 +258,7 @@ class Case:
     def prediction(self, column: Column, grid: Grid | None) -> Array:
         """One algorithm's output."""
         try:
-            return self._beside(_of(column), self.predictions[column], grid)
+            return self._beside(self.describe_prediction(column), self.predictions[column], grid)
         except LabelError as error:
             raise LabelError(f"{error}; if it is a probability map, give --probability") from None
 
@@ -262,16 +267,15 @@ class Case:
         return self._beside(f"reference {column}", self.references[column], grid)
 
     def response(self, column: Column, grid: Grid | None) -> Array:
-        """One algorithm's probability map or response."""
-        source = self.predictions[column]
-        with about(f"case {self.name}, {_of(column)}"):
-            mask = read_probability(source) if isinstance(source, Location) else self._load(source).mask
-            if len(mask.array.shape) > len(mask.grid.shape):
-                raise InputError(f"{source} is in colour; a probability map has one number a pixel: save it as grey")
-            refuse_strange(mask.array, self.options.limits)
-            return self._response(Mask(mask.array, self._spaced(mask.grid), mask.format), str(source), grid)
+        """One algorithm's probability map or response; of several labels, of all together."""
+        from .probabilities import read_output
 
-    def _response(self, mask: Mask, name: str, grid: Grid | None) -> Array:
+        return read_output(self, column, grid).response
+
+    def place_response(self, mask: Mask, source: Source, grid: Grid | None) -> Array:
+        """A probability map or response on a grid; refused where its numbers are none, or not as declared."""
+        refuse_strange(mask.array, self.options.limits)
+        mask, name = Mask(mask.array, self._spaced(mask.grid), mask.format), str(source)
         if grid is None:
             return mask.array
         placed = place(mask, Target(grid, "the masks"), self.options.resample, name)
@@ -282,6 +286,15 @@ class Case:
             # 0 beyond its edge would be more than the least that it can say
             raise GridError(f"{name} has {mask.grid.difference(grid)} and values below 0; write it for the whole image")
         return placed.mask.array
+
+    def sample(self, column: Column, name: str, grid: Grid | None) -> Array:
+        """One mask that an algorithm drew."""
+        return self._beside(f"sample {name} of {column}", self.samples[column][name], grid)
+
+    @staticmethod
+    def describe_prediction(column: Column) -> str:
+        """``prediction of unet``; an algorithm without a name is called prediction itself."""
+        return "prediction" if column.name == "prediction" else f"prediction of {column}"
 
     def training_area(self, column: Column, grid: Grid | None) -> NDArray[np.bool_] | None:
         """The area an algorithm was trained on and is not judged by."""
@@ -462,8 +475,23 @@ class Reading:
     @cached_property
     def predictions(self) -> dict[Column, Array]:
         """What the algorithms predicted, as masks or probability maps."""
-        read = self.case.response if self.case.options.probability else self.case.prediction
-        return {column: read(column, self.grid) for column in self.case.predictions}
+        if self.case.options.probability:
+            return {column: output.response for column, output in self.outputs.items()}
+        return {column: self.case.prediction(column, self.grid) for column in self.case.predictions}
+
+    @cached_property
+    def outputs(self) -> dict[Column, Output]:
+        """The probability maps of the algorithms, of each label where there are maps of several."""
+        from .probabilities import read_output
+
+        return {column: read_output(self.case, column, self.grid) for column in self.case.predictions}
+
+    @cached_property
+    def samples(self) -> dict[Column, dict[str, Array]]:
+        """The masks that the algorithms drew, by sample."""
+        from .samples import read_samples
+
+        return {column: read_samples(self.case, column, self.grid) for column in self.case.samples}
 
     @cached_property
     def references(self) -> dict[Column, Array]:
@@ -565,11 +593,6 @@ class Reading:
                 return LabelError(f"case {self.case.name}, rater {text}. {values_found(array)}")
         for column in self.case.predictions:
             if text.startswith(f"{column}:"):
-                about = f"{_of(column)}{text.removeprefix(str(column))}"
+                about = f"{self.case.describe_prediction(column)}{text.removeprefix(str(column))}"
                 return LabelError(f"case {self.case.name}: {about}; if it is a probability map, give --probability")
         return LabelError(f"case {self.case.name}: {text}")
-
-
-def _of(column: Column) -> str:
-    """An algorithm without a name is called prediction itself."""
-    return "prediction" if column.name == "prediction" else f"prediction of {column}"

@@ -20,6 +20,7 @@ from .drawn_cases import place_outlines
 from .named_lesions import order_cases, read_lesions
 from .options import Options
 from .reading_log import Edit, LogEntry, Place, ReadingLog, UnusedReading, masks_by_place, place_of
+from .samples import with_samples
 
 NOT_GROUPS = ("subject", "order")
 """Columns of ``cases.csv`` that have a meaning of their own."""
@@ -89,6 +90,9 @@ def find_cases(
             properties={column: value for column, value in row.items() if column != "subject" and value},
             series={key: place for key, text in options.series.items() if (place := _image(text, draft.fields))},
         ))  # fmt: skip
+    if options.samples is not None:
+        samples = _find_samples(options, drafts, judged, complain, bool(structures))
+        cases = with_samples(cases, samples)
     return place_outlines(cases, options), left_out, unused
 
 
@@ -182,9 +186,10 @@ def _find_beside(
     options: Options, drafts: Mapping[str, Draft], columns: set[Column], structures: bool, complain: Complain
 ) -> dict[str, ByCase]:
     """What lies beside the masks, by the field of :class:`Case` that holds it."""
-    labels = structures and not options.probability
-    predictions = _find_predictions(options, drafts, complain, labels)
-    references = _by_case(options.reference, "reference", drafts, complain, labels=labels)
+    # probability maps may be one a label where masks are not
+    named = options.probability and options.labels is not None
+    predictions = _find_predictions(options, drafts, complain, structures or named)
+    references = _by_case(options.reference, "reference", drafts, complain, labels=structures)
     training = _by_case(options.training, "algorithm", drafts, complain)
     _check_training(options, training, _columns(predictions), complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
@@ -283,7 +288,7 @@ def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
     """Where subjects share names of cases, what lies beside the masks must say whose it is."""
     if len({draft.fields["case"] for draft in drafts.values()}) == len(drafts):
         return
-    for key in ("images", "roi", "ranks", "predictions", "reference", "training"):
+    for key in ("images", "roi", "ranks", "predictions", "reference", "training", "samples"):
         template = getattr(options, key)
         fields = Template(template).fields if template else ()
         if "case" in fields and "subject" not in fields:
@@ -359,31 +364,66 @@ def _by_case(
     if template is None:
         return {}
     parsed = Template(template, require=("case", "rater") if who == "rater" else ("case",))
-    _check_fields(parsed, who, labels)
-    names = {place_of(draft.fields): name for name, draft in drafts.items()}
-    # whoever's it is said to be, where only one subject has a case of that name
-    often = Counter(case for _, case in names)
-    alone = {case: name for (_, case), name in names.items() if often[case] == 1}
+    _check_fields(parsed, who, *(["session"] if who == "rater" else []), *(["label"] if labels else []))
     by_case: dict[str, dict[Column, Any]] = {}
-    for match in parsed.find(complain):
-        f = match.fields
-        name = names.get(place_of(f)) or names.get(("", f["case"])) or alone.get(f["case"])
-        if name is None:
-            continue
+    for name, f, location in _match_cases(parsed, drafts, complain):
         column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
-        own = by_case.setdefault(name, {}).setdefault(column, {})
-        first = own.setdefault(f.get("label", ""), match.location)
-        if first != match.location:
-            problem = f"{first} and {match.location} are both of case {name}; remove one, or name the cases apart"
-            complain(StudyError(problem))
+        _add(by_case.setdefault(name, {}).setdefault(column, {}), f.get("label", ""), location, name, complain)
     if "label" in parsed.fields:
         return by_case
     return {name: {column: own[""] for column, own in by.items()} for name, by in by_case.items()}
 
 
-def _check_fields(template: Template, who: Role, labels: bool) -> None:
+def _find_samples(
+    options: Options, drafts: Mapping[str, Draft], judged: set[Column], complain: Complain, labels: bool
+) -> dict[str, dict[Column, dict[str, Any]]]:
+    """Samples by case, algorithm and name; with ``labels``, perhaps a file a structure."""
+    parsed = Template(str(options.samples), require=("case", "sample"))
+    _check_fields(parsed, "algorithm", "sample", *(["label"] if labels else []))
+    by_case: dict[str, dict[Column, dict[str, Any]]] = {}
+    for name, f, location in _match_cases(parsed, drafts, complain):
+        column = Column(f.get("algorithm", UNNAMED["algorithm"]), "algorithm")
+        own = by_case.setdefault(name, {}).setdefault(column, {})
+        if "label" in parsed.fields:
+            _add(own.setdefault(f["sample"], {}), f["label"], location, name, complain)
+        else:
+            _add(own, f["sample"], location, name, complain)
+    if not by_case:
+        raise StudyError(f"{options.samples!r} has no sample of any case of the study; name the cases as the masks do")
+    others = sorted({c.name for c in _columns(by_case)} - {c.name for c in judged}, key=natural_key)
+    if options.predictions is not None and others:
+        there = few(sorted({c.name for c in judged}, key=natural_key)) or "none"
+        complain(
+            StudyError(f"samples: there are samples of {others[0]!r} but no prediction; predictions are of {there}")
+        )
+    return by_case
+
+
+def _match_cases(
+    template: Template, drafts: Mapping[str, Draft], complain: Complain
+) -> Iterator[tuple[str, dict[str, str], Location]]:
+    """The files of cases of the study: the case's name, what the path says, and where it is."""
+    names = {place_of(draft.fields): name for name, draft in drafts.items()}
+    # whoever's it is said to be, where only one subject has a case of that name
+    often = Counter(case for _, case in names)
+    alone = {case: name for (_, case), name in names.items() if often[case] == 1}
+    for match in template.find(complain):
+        f = match.fields
+        name = names.get(place_of(f)) or names.get(("", f["case"])) or alone.get(f["case"])
+        if name is not None:
+            yield name, f, match.location
+
+
+def _add(files: dict[str, Location], key: str, location: Location, case: str, complain: Complain) -> None:
+    first = files.setdefault(key, location)
+    if first != location:
+        problem = f"{first} and {location} are both of case {case}; remove one, or name the cases apart"
+        complain(StudyError(problem))
+
+
+def _check_fields(template: Template, who: Role, *others: str) -> None:
     """Refuse a placeholder that would make several files one."""
-    known = ("case", "subject", who, *(("session",) if who == "rater" else ()), *(("label",) if labels else ()))
+    known = ("case", "subject", who, *others)
     for name in template.fields:
         if name not in known:
             wanted = ", ".join(f"{{{field}}}" for field in known)

@@ -69,12 +69,14 @@ def _place(case: Case, options: Options, named: bool) -> Case:
     }
     return replace(
         case, options=options, masks=on(case.masks), predictions=on(case.predictions), references=on(case.references),
+        samples=on(case.samples),
         edits=edits, roi=on(case.roi, plain), training=on(case.training, plain),
     )  # fmt: skip
 
 
 def _sources_beside(case: Case) -> list[Any]:
-    groups = [case.predictions, case.references, case.training]
+    drawn = {name: source for by_sample in case.samples.values() for name, source in by_sample.items()}
+    groups = [case.predictions, case.references, case.training, drawn]
     found = [part for group in groups for source in group.values() for part in _parts(source)]
     return [*found, *([] if case.roi is None else [case.roi])]
 

@@ -139,6 +139,8 @@ def _sources(case: Case, masks: bool, judged: bool) -> Iterator[tuple[str, str, 
     kinds += [("edit", {c: edit.source for c, edit in case.edits.items() if c not in case.masks})]
     if judged:
         kinds += [("prediction", case.predictions), ("reference", case.references), ("training", case.training)]
+        # without predictions, these are the samples
+        kinds += [("samples", {} if case.options.predictions is None else case.samples)]
     for what, by_column in kinds:
         for column, source in by_column.items():
             yield what, str(column), source if isinstance(source, Mapping) else {"": source}

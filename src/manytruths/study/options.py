@@ -19,7 +19,7 @@ from ..lesions.rules import RULES, Rule
 
 TABLES = ("cases", "raters", "reads", "targets", "decisions")
 """Files and folders, not templates."""
-PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", *TABLES)
+PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", "samples", *TABLES)
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "background": (None, "none"),
@@ -51,6 +51,7 @@ class Options:
     predictions: str | None = None
     reference: str | None = None
     training: str | None = None
+    samples: str | None = None
     cases: str | None = None
     raters: str | None = None
     reads: str | None = None
@@ -90,6 +91,8 @@ class Options:
     def __post_init__(self) -> None:
         for name in CHOICES:
             _check_choice(name, getattr(self, name))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", Labels.of(self.labels))
         self._settle_background()
         _check_void(self)
         if isinstance(self.labels, Labels) and "" in self.labels.names:
@@ -105,6 +108,9 @@ class Options:
             raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
         if self.instances:
             _check_instances(self)
+        if self.samples is not None and self.predictions is None:
+            # the share of the samples that mark a pixel is then the probability map
+            object.__setattr__(self, "probability", True)
         if self.overlap == "union" or self.instances:
             object.__setattr__(self, "foreground", "any")
         self.lesions  # noqa: B018  refuses thresholds that are none
@@ -113,6 +119,11 @@ class Options:
     def lesions(self) -> Rule:
         """When the lesions of two raters are the same."""
         return Rule.of(self.lesion_rule, self.lesion_threshold, "--lesion-")
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether there are predictions, or samples that stand for them."""
+        return self.predictions is not None or self.samples is not None
 
     def _settle_background(self) -> None:
         """Without background every value is a label; which ones there are has to be declared."""

@@ -28,6 +28,7 @@ from .grids import IMAGE, Misplaced, Move, Placed, Target, advise_on_size, find_
 from .mask_values import find_wrong_predictions, find_wrong_references
 from .options import Options
 from .reading_log import unreadable_edits
+from .samples import averages_samples, read_samples
 from .suspicions import review_reading
 
 Array = NDArray[Any]
@@ -107,6 +108,7 @@ def _without(case: Case, said: list[Problem]) -> Case:
         case,
         roi=None if ("roi", "") in errors else case.roi,
         predictions={c: s for c, s in case.predictions.items() if ("prediction", str(c)) not in errors},
+        samples={c: s for c, s in case.samples.items() if ("samples", str(c)) not in errors},
         references={c: s for c, s in case.references.items() if ("reference", str(c)) not in errors},
     )
 
@@ -158,6 +160,15 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
     checks += [("prediction", str(c), partial(look, c, grid)) for c in case.predictions]
     checks += [("prediction", str(c), partial(case.training_area, c, grid)) for c in case.predictions]
     checks += [("reference", str(c), partial(case.reference, c, grid)) for c in case.references]
+    averaged = averages_samples(case)
+    checks += [("samples", str(c), partial(read_samples, case, c, grid)) for c in case.samples if not averaged]
+    for column, drawn in case.samples.items():
+        if len(drawn) == 1:
+            message = f"case {case.name}: there is one sample of {column}, which has no spread; draw several"
+            yield Problem("warning", "samples", message, case.name, str(column))
+    for column in case.missing_samples if not averaged else ():
+        message = f"case {case.name}: there are no samples of {column}"
+        yield Problem("warning", "samples", message, case.name, str(column))
     for column in case.masks if case.options.ranks else ():
         if column not in case.ranks:
             message = f"case {case.name}: rater {column} has no rank map: the ranking heatmap is the others'"

@@ -30,6 +30,7 @@ from .named_lesions import order_cases
 from .options import Options, merged, parse_image_size, read_options, written
 from .processes import Progress, map_in_order
 from .reading_log import UnusedReading
+from .samples import with_sample_arrays
 from .tallied import TalliedStudy, read_tallied
 
 R = TypeVar("R")
@@ -89,6 +90,7 @@ class Study:
         predictions: str | None = None,
         reference: str | None = None,
         training: str | None = None,
+        samples: str | None = None,
         cases: str | None = None,
         raters: str | None = None,
         reads: str | None = None,
@@ -128,12 +130,17 @@ class Study:
             files (:func:`manytruths.share_tallies`), which take ``region``, ``foreground``, ``exclude_rater``,
             ``exclude``, ``session``, ``primary``, ``margin`` and ``trained_on`` alone.
         images, roi, ranks, predictions : str, optional
-            Templates of images, regions to count, rank maps, and predictions; ``predictions`` may have ``{algorithm}``.
+            Templates of images, regions to count, rank maps, and predictions; ``predictions`` may have ``{algorithm}``
+            and, of probability maps of several labels, ``{label}``.
         reference : str, optional
             Template of given reference standards; may have ``{reference}``.
         training : str, optional
             Template of masks of the areas that an algorithm was trained on, by which it is not judged; may have
             ``{algorithm}``.
+        samples : str, optional
+            Template of samples, masks that an algorithm drew of each case, such as
+            ``"{algorithm}/{case}/{sample}.png"``. Without ``predictions``, the share of the samples that mark a pixel
+            is the probability map.
         cases : str, optional
             A CSV file with a column ``case``; ``subject`` names the patient, ``order`` (a number or date) gives the
             order of the cases of a subject, every other column is a group.
@@ -218,7 +225,7 @@ class Study:
             _start(masks) if tallies is None else Options(""),  # type: ignore[arg-type]
             images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads, targets=targets,
             decisions=decisions,
-            reference=reference, training=training, probability=probability, margin=margin,
+            reference=reference, training=training, samples=samples, probability=probability, margin=margin,
             limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
             exchangeable=True if raters == "exchangeable" else None,
@@ -234,6 +241,8 @@ class Study:
             trained_on=None if trained_on is None else dict(trained_on),
             instances=instances, lesion_rule=lesion_rule, lesion_threshold=lesion_threshold,
         )  # fmt: skip
+        if given.samples is not None and (tallies or given.tallies):
+            raise CallError("samples need the masks of the raters, which tally files do not hold")
         if tallies or given.tallies:
             return cls._of_tallies(tallies or given.tallies, written(given) | ({"region": region} if region else {}))
         found_cases, left_out, unused = find_cases(given, complain)
@@ -262,6 +271,7 @@ class Study:
         exclude_rater: Sequence[str] = (),
         predictions: Mapping[str, Mapping[str, ArrayLike]] | None = None,
         references: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+        samples: Mapping[str, Mapping[str, ArrayLike | Sequence[ArrayLike]]] | None = None,
         properties: Mapping[str, Mapping[str, str]] | None = None,
         **options: Any,
     ) -> Study:
@@ -285,10 +295,13 @@ class Study:
         exclude_rater : sequence of str
             Raters to leave out.
         predictions : mapping, optional
-            ``{case: {algorithm: mask}}``; probability maps with ``probability=True``. A case without a prediction of
-            an algorithm that has others counts as missing.
+            ``{case: {algorithm: mask}}``; probability maps with ``probability=True``, of several labels an array with
+            one more axis, first or last. A case without a prediction of an algorithm that has others counts as missing.
         references : mapping, optional
             Given reference standards: ``{case: {name: mask}}``.
+        samples : mapping, optional
+            Masks that an algorithm drew: ``{case: {algorithm: [mask, …]}}``. Without ``predictions``, the share of the
+            samples that mark a pixel is the probability map.
         properties : mapping, optional
             What is known about raters: ``{rater: {"expertise": "senior"}}``.
         **options
@@ -308,7 +321,8 @@ class Study:
         """
         base = Options(
             "", exchangeable=raters == "exchangeable", exclude_rater=tuple(exclude_rater),
-            predictions="" if predictions else None, reference="" if references else None, **options,
+            predictions="" if predictions else None, reference="" if references else None,
+            samples="" if samples else None, **options,
         )  # fmt: skip
         named = {name: _name_masks(stack) for name, stack in cases.items()}
         check_excluded_raters({c.name for by_rater in named.values() for c in by_rater}, base.exclude_rater)
@@ -332,7 +346,8 @@ class Study:
             made.append(case)
         _need_labels(base, made)
         judged, judges = _name_beside(cases, predictions, "algorithm"), _name_beside(cases, references, "reference")
-        return cls([_with_arrays(case, judged, judges) for case in made], base, properties or {})
+        made = [_with_arrays(case, judged, judges) for case in made]
+        return cls(with_sample_arrays(made, samples) if samples else made, base, properties or {})
 
     # -- what is in it -------------------------------------------------------------------------
 

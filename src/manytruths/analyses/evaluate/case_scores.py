@@ -43,7 +43,11 @@ SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy
 EVERYBODY = Column("all raters", "reference")
 """What extended Dice is against: what all raters marked, and what any did."""
 STATISTICS = (
-    *(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES
+    *(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES,
+    "brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union", "soft_dice",
+    "continuous_dice", "crps_volume", "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased",
+    "matched_iou", "d_max", "sample_diversity", "rater_diversity",
+    "diversity_difference",
 )  # fmt: skip
 """In the order in which they are written."""
 NAMES = {
@@ -74,6 +78,21 @@ NAMES = {
     "pbar_area": "P̄-R area",
     "pr_area": "P-R area",
     "roc_area": "ROC area",
+    "brier": "Brier score",
+    "brier_union": "Brier score in the union",
+    "expected_calibration_error": "calibration error",
+    "expected_calibration_error_union": "calibration error in the union",
+    "soft_dice": "soft Dice",
+    "continuous_dice": "continuous Dice",
+    "crps_volume": "CRPS of the volume",
+    "energy_distance": "energy distance",
+    "energy_distance_unbiased_samples": "energy distance, unbiased in the samples",
+    "energy_distance_unbiased": "energy distance, unbiased in samples and raters",
+    "matched_iou": "matched IoU",
+    "d_max": "maximum Dice matching",
+    "sample_diversity": "distance between samples",
+    "rater_diversity": "distance between raters",
+    "diversity_difference": "distance between samples minus that between raters",
 }
 """How statistics are called in print."""
 NO_PREDICTION = "no_prediction"
@@ -318,13 +337,15 @@ def fill_missing(
 ) -> list[list[float]]:
     """(algorithms, cases) values as they go into means.
 
-    A distance to or from an empty mask counts as the worst. So does a missing prediction, or, with ``exclude``, its
-    case is excluded for all algorithms. Where values lie below the metric's bound (a kappa below 0), the smallest
-    is the worst.
+    A distance to or from an empty mask counts as the worst. So does a missing prediction, or, with ``exclude`` and for
+    statistics without a worst value, its case is excluded for all algorithms. Where values lie below the metric's bound
+    (a kappa below 0), the smallest is the worst.
     """
     if describes_the_case(statistic):
         return [list(row) for row in values]
-    excluded = excluded_cases(values, missing)
+    # without a worst value, a case that one algorithm has no prediction of would only count for the others
+    unbounded = worst_value(statistic) is None and not is_distance(statistic)
+    excluded = excluded_cases(values, "exclude" if unbounded else missing)
     known = [v for row in values for v in row if not math.isnan(v)]
     worst = [_worst(statistic, diagonal, known) for diagonal in diagonals]
 

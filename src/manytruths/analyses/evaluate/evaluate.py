@@ -25,6 +25,7 @@ from ...claims.algorithms import (
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex, number_cell
 from ...claims.orders import not_tested
+from ...claims.probability import Population, consider_forecasts, consider_spread
 from ...claims.sentences import counted
 from ...claims.sessions import session_notes
 from ...claims.sharing import tallied_notes
@@ -56,6 +57,8 @@ from ..result import Result, StudySource, Tables, console_or_stdout, need_pixels
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import NAMES, LabelCounts, count_labels
+from .forecast_scores import ForecastScores, calibration_charts, tabulate_forecasts
+from .forecasts import SHARE, CaseForecasts, score_case_forecasts
 from .froc import froc_charts, froc_table
 from .grading import (
     WRITTEN,
@@ -72,9 +75,16 @@ from .intensity_curves import SubjectCurves, tabulate_intensities
 from .interchangeability import InterchangeabilityResult, tabulate_interchangeability
 from .lesions import FreeResponses, count_free_responses
 from .marks import CaseMarks, EvaluatePlan, Missing
-from .mask_scores import MEAN, MaskScores, human_range_charts, rank_masks, tabulate_masks
+from .mask_scores import MEAN, MaskScores, human_range_charts, rank_labels, tabulate_masks
 from .printing import Copies, find_copies, notes, paper_table, print_evaluation
-from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
+from .probability_maps import (
+    PackedResponses,
+    ProbabilityScores,
+    count_maps,
+    curve_charts,
+    on_disk,
+    tabulate_probabilities,
+)
 from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 from .sizes import PredictedSizes, SizeComparison, compare_sizes, measure_predictions
 
@@ -88,6 +98,8 @@ SHEET = "grading"
 """The folder of the grading sheet."""
 
 
+POINTS = ("curves", "froc", "calibration")
+"""Tables with the points of curves, which ``summary.json`` does not repeat."""
 NEED_PIXELS = ("distances", "boundaries", "lesions", "diameters", "second look")
 """What a study without pixels has none of."""
 
@@ -127,6 +139,8 @@ class Evaluation(Result):
         Whether algorithms agree with the raters as these do with each other.
     sizes : SizeComparison or None
         Sizes of algorithms against those of given references.
+    forecast_scores : ForecastScores or None
+        Scores and calibration of probability maps and samples, as forecasts of what raters mark.
     """
 
     command: ClassVar[str] = "evaluate"
@@ -145,6 +159,7 @@ class Evaluation(Result):
     moved: Moved = NOTHING_MOVED
     interchangeability: InterchangeabilityResult | None = None
     sizes: SizeComparison | None = None
+    forecast_scores: ForecastScores | None = None
 
     @property
     def missing(self) -> Missing:
@@ -161,6 +176,7 @@ class Evaluation(Result):
         """Charts as SVG by name: the human range, curves of probability maps and of intensities, and grades."""
         drawn = dict(human_range_charts(self.mask_scores)) if self.mask_scores else {}
         drawn |= curve_charts(self.probability_scores) if self.probability_scores else {}
+        drawn |= calibration_charts(self.forecast_scores, self.settings.level) if self.forecast_scores else {}
         drawn |= froc_charts(self.tables["froc"], self.study) if "froc" in self.tables else {}
         drawn |= self.sizes.charts if self.sizes else {}
         drawn |= self.intensity_curves.charts() if self.intensity_curves else {}
@@ -188,6 +204,8 @@ class Evaluation(Result):
         if self.sizes is not None:
             agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
             consider_reference_sizes(log, agreed, self._size_facts)
+        if self.forecast_scores is not None:
+            self._consider_forecasts(log, self.forecast_scores, each)
         metric = "pbar_area" if self.mask_scores is None else "dice"
         label = self.mask_scores.parts[0].label if self.mask_scores else ""
         rows = [row for row in self.table("rankings").rows if (row.label, row["metric"]) == (label, metric)]
@@ -197,6 +215,14 @@ class Evaluation(Result):
         orders = self.orders.get((label, metric))
         consider_orders(log, orders, NAMES[metric], rests_on, untested, self.copied_raters)
         return log.settle(primary=self.study.options.primary)
+
+    def _consider_forecasts(self, log: ClaimLog, found: ForecastScores, each: str) -> None:
+        people = Population(len(self.study.rater_names), each)
+        bins = TableIndex("evaluate/calibration.csv", found.bins_of_images)
+        if found.forecasts:
+            consider_forecasts(log, found.forecasts, bins, SHARE.name, people)
+        if found.spreads:
+            consider_spread(log, found.spreads, TableIndex("evaluate/scores.csv", self.table("scores")), people)
 
     @cached_property
     def copies(self) -> dict[str, CopiedMasks]:
@@ -289,7 +315,7 @@ class Evaluation(Result):
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables but the points of curves, as ``summary.json`` has them."""
-        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name not in ("curves", "froc")]
+        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name not in POINTS]
         return summary_of(
             "evaluate",
             tables,
@@ -326,6 +352,7 @@ def evaluate(
     *,
     out: str | Path | None = None,
     predictions: str | None = None,
+    samples: str | None = None,
     consensus: str | Sequence[str] | None = None,
     prior: float | str = "prevalence",
     simple_alpha: float = 1.5,
@@ -374,6 +401,10 @@ def evaluate(
     predictions : str, optional
         Template of the predictions, such as ``"unet/{case}.png"`` or ``"{algorithm}/{case}.png"``; by default those
         that the study was opened with.
+    samples : str, optional
+        Template of samples, masks that an algorithm drew of each case: ``"{algorithm}/{case}/{sample}.png"``; by
+        default those that the study was opened with. Without predictions, the share of the samples that mark a pixel
+        is the probability map.
     consensus : str or sequence of str, optional
         Methods of consensus to evaluate against, beside the raters and the given references; by default
         ``vote:0.5,staple``, of several labels ``plurality,staple``, and for probability maps
@@ -470,7 +501,7 @@ def evaluate(
     formats = parse_formats(tables, out, "evaluate")
     settings = Settings(seed=seed, level=level, jobs=jobs, error_ratio=error_ratio)
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
-    study = _open(study, predictions)
+    study = _open(study, {"predictions": predictions, "samples": samples})
     methods = _default_methods(study) if consensus is None else parse_methods(consensus)
     study = prepare(study, methods)
     if METHOD in methods:
@@ -504,15 +535,17 @@ def evaluate(
     return result
 
 
-def _open(study: StudySource, predictions: str | None) -> Study:
-    """The study, with the predictions of a template where one is given."""
-    if predictions is None:
+def _open(study: StudySource, templates: Mapping[str, str | None]) -> Study:
+    """The study, with the predictions and samples of templates where they are given."""
+    given = {name: template for name, template in templates.items() if template is not None}
+    if not given:
         return open_study(study)
     if not isinstance(study, Study):
-        return Study.open(study, predictions=predictions)
+        return Study.open(study, **given)  # type: ignore[arg-type]
     if study.coded or not study.options.masks:
-        raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
-    options = merged(study.options, predictions=predictions)
+        name = next(iter(given))
+        raise CallError(f"{name}= is for a study of files under their own names; give them when opening the study")
+    options = merged(study.options, **given)
     found, _, unused = find_cases(options)
     return Study(found, options, study.properties, left_out=study.left_out, unused=unused, executor=study.executor)
 
@@ -562,9 +595,9 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
 
 
 def _check_study(study: Study, plan: EvaluatePlan) -> None:
-    if study.options.predictions is None and study.tallied is not None:
+    if not study.options.has_predictions and study.tallied is not None:
         raise InputError("the tally files have no predictions; write them with --predictions unet/{case}.png")
-    if study.options.predictions is None:
+    if not study.options.has_predictions:
         raise CallError("evaluate needs predictions, as in --predictions unet/{case}.png")
     if not study.algorithms:
         raise InputError(
@@ -612,6 +645,8 @@ class CaseEvaluation:
     """Whether the case is on the grading sheet without its image."""
     left_out: str = ""
     """What was not measured because the case is too large."""
+    forecasts: CaseForecasts | None = None
+    """Of probability maps and samples."""
 
 
 def analyse_case(case: Case, plan: EvaluatePlan) -> CaseEvaluation:
@@ -625,19 +660,28 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     if reading.is_large:
         left_out, plan = plan_large(reading, plan)
     whole = CaseMarks.of(reading, plan)
-    responses = PackedResponses.of(whole) if case.options.probability else None
+    counted = forecasts = None
+    if case.options.probability:
+        counted = count_maps(whole.without_predictions().together, on_disk(whole.reading).predictions)
+    responses = None if counted is None else PackedResponses.of(whole, counted)
+    if counted is not None or case.samples or case.missing_samples:
+        forecasts = score_case_forecasts(whole, counted)
     free = case.options.probability and plan.lesions
     froc = count_free_responses(whole) if free else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:
-        return CaseEvaluation(responses=responses, boundaries=boundaries, free_responses=froc, left_out=left_out)
+        return CaseEvaluation(
+            responses=responses, boundaries=boundaries, free_responses=froc, forecasts=forecasts, left_out=left_out
+        )
     without_image = draw_case_sheet(whole)
     look = find_case_places(whole) if plan.second_look else None
     image = reading.picture[0] if plan.intensity_curves else None
     intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
     sizes = measure_predictions(whole) if plan.sizes else None
-    return CaseEvaluation(masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out)
+    return CaseEvaluation(
+        masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out, forecasts
+    )  # fmt: skip
 
 
 def plan_large(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]:
@@ -701,7 +745,7 @@ def tabulate_evaluation(
     tables, compared = [scores, rankings], None
     if masks is not None:
         scores.add(masks.scores.rows)
-        orders = rank_masks(masks, plan.missing)
+        orders = rank_labels(masks.parts, plan.missing)
         rankings.add(_ranking_rows("mean", orders, region_of(masks.parts[0].tallies)))
         compared = tabulate_interchangeability(study, masks.parts, plan, settings)
         # slots of exchangeable raters are nobody: no single one is scored
@@ -712,6 +756,14 @@ def tabulate_evaluation(
         orders |= by_area
         rankings.add(_ranking_rows("pooled", by_area, probabilities.region))
         tables += [probabilities.curves, probabilities.correlations]
+    scored = {name: case.forecasts for name, case in cases.items() if case.forecasts is not None}
+    forecasts = tabulate_forecasts(study, scored, plan, settings) if scored else None
+    if forecasts is not None:
+        scores.add(forecasts.scores.rows)
+        orders |= forecasts.orders
+        region = region_of(forecasts.parts[0].tallies)
+        rankings.add(_ranking_rows("mean", forecasts.orders, region))
+        tables += [table for table in (forecasts.reach, forecasts.calibration) if table.rows]
     free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
     froc = froc_table(study, free, settings) if free and len(free) == len(cases) else None
     tables += [froc] if froc is not None and froc.rows else []
@@ -729,7 +781,7 @@ def tabulate_evaluation(
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
         *session_notes(study), *moved.notes, *notes(study, plan, masks, probabilities),
-        *(looks.notes if looks else ()),
+        *(forecasts.notes if forecasts else ()), *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
         *sheet_notes(study, plan, without_image), *tallied_notes(study, NEED_PIXELS),
         *large_notes({name: case.left_out for name, case in cases.items()}),
@@ -737,7 +789,7 @@ def tabulate_evaluation(
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, masks, orders, moved)]
     return Evaluation(
         study, settings, plan, masks, probabilities, orders, Tables(every), messages, looks, curves, graded, moved,
-        compared, sizes,
+        compared, sizes, forecasts,
     )  # fmt: skip
 
 

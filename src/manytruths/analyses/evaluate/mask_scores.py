@@ -69,6 +69,8 @@ MEAN = Column("mean of raters", "reference")
 """Against each of the raters, on average."""
 OTHERS = "raters"
 """What a rater is against in the human range: each of the other raters, on average."""
+IN_SIZES = (SIZE_DIFFERENCE, "crps_volume")
+"""What has the unit of a size."""
 DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
 """What is drawn beside the human range; all of it is in ``differences.csv``."""
 
@@ -90,6 +92,8 @@ class LabelScores:
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     axes: int = 2
     """Of the images."""
+    judged: tuple[Column, ...] = ()
+    """Who is scored, where they are no columns of the tallies."""
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -104,7 +108,8 @@ class LabelScores:
     @property
     def algorithms(self) -> list[Column]:
         """In natural order."""
-        return sorted({c for t in self.tallies.values() for c in t.role("algorithm")}, key=lambda c: c.order)
+        columns = self.judged or {c for t in self.tallies.values() for c in t.role("algorithm")}
+        return sorted(columns, key=lambda c: c.order)
 
     @property
     def references(self) -> list[Column]:
@@ -217,25 +222,25 @@ def tabulate_masks(
     ranges: dict[tuple[str, str, str], HumanRange] = {}
     for part in parts:
         for reference in [*part.references, MEAN]:
-            scores.add(_with_units(part, _score_rows(part, reference, missing, settings)))
+            scores.add(with_units(part, score_rows(part, reference, missing, settings)))
         raters = [] if study.options.exchangeable else part.raters
-        human.add(_with_units(part, summarise(list(_human_series(part, raters)), part.tallies, settings)))
-        beside.add(_with_units(part, _beside_rows(part, raters, missing, settings, ranges)))
+        human.add(with_units(part, summarise(list(_human_series(part, raters)), part.tallies, settings)))
+        beside.add(with_units(part, _beside_rows(part, raters, missing, settings, ranges)))
     differences = Table("differences", ("algorithm", "rater", "against"))
     units = {part.label: part for part in parts}
     for row in _difference_rows(ranges, region_of(parts[0].tallies)):
-        differences.add(_with_units(units[row.label], [row]))
+        differences.add(with_units(units[row.label], [row]))
     return MaskScores(parts, scores, human, beside, differences, ranges)
 
 
-def _with_units(part: LabelScores, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows with the unit of distances and of differences of size."""
+def with_units(part: LabelScores, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows with the unit of distances, of differences of size and of scores of sizes."""
     items = {case: size_unit(t, pixel_name(part.axes)) for case, t in part.tallies.items()}
     of_all = size_units(part.tallies.values(), pixel_name(part.axes))
     for row in rows:
         if is_distance(row.statistic):
             row.unit = part.unit
-        elif row.statistic == SIZE_DIFFERENCE:
+        elif row.statistic in IN_SIZES:
             row.unit = items[row.case] if row.scope == "case" else of_all
             if not row.unit:
                 row.value, row.low, row.high = Undefined("mixed_units"), None, None
@@ -276,12 +281,12 @@ def _macro_scores(
     tallies = study.gathered({case: labels[""].tally for case, labels in cases.items()})
     diagonals = {case: labels[""].diagonal for case, labels in cases.items()}
     scores = {
-        case: _mean_scores([p.scores[case] for p in parts if case in p.scores], diagonals[case]) for case in cases
+        case: mean_over_labels([p.scores[case] for p in parts if case in p.scores], diagonals[case]) for case in cases
     }
     return LabelScores(MACRO, tallies, scores, math.nan, diagonals, given=parts[0].given, axes=parts[0].axes)
 
 
-def _mean_scores(by_label: Sequence[Mapping[Key, Values]], diagonal: float) -> dict[Key, Values]:
+def mean_over_labels(by_label: Sequence[Mapping[Key, Values]], diagonal: float) -> dict[Key, Values]:
     keys = dict.fromkeys(key for scores in by_label for key in scores)
     found = {key: [scores[key] for scores in by_label if key in scores] for key in keys}
     return {
@@ -348,7 +353,7 @@ def _half_width(cases: Iterable[LabelCounts]) -> float:
     return float(np.median(widths)) if widths else math.nan
 
 
-def _score_rows(part: LabelScores, reference: Column, missing: Missing, settings: Settings) -> list[Row]:
+def score_rows(part: LabelScores, reference: Column, missing: Missing, settings: Settings) -> list[Row]:
     """Case by case as scored; means over subjects with missing scores filled in, or excluded for all."""
     series, algorithms = [], part.algorithms
     for name in part.statistics_against(reference):
@@ -511,10 +516,10 @@ def human_range_charts(masks: MaskScores) -> Iterator[tuple[str, str]]:
 # -- rankings ----------------------------------------------------------------------------------------
 
 
-def rank_masks(masks: MaskScores, missing: Missing) -> dict[tuple[str, str], ReferenceRankings]:
+def rank_labels(parts: Sequence[LabelScores], missing: Missing) -> dict[tuple[str, str], ReferenceRankings]:
     """Rankings by label and metric. A case without anything to find counts as the best where nothing was found."""
     orders: dict[tuple[str, str], ReferenceRankings] = {}
-    for part in masks.parts:
+    for part in parts:
         scores, boards = scores_of(part), list[Board]()
         for metric in scores.metrics if len(scores.algorithms) > 1 else ():
             with suppress(InputError):  # nobody has a score, or no case has all of them

@@ -30,10 +30,11 @@ from ...study.problems import find_unknown_cases
 from ..many import absence_notes, reference_notes
 from ..printing import grid, with_interval
 from .case_scores import EVERYBODY, NAMES
+from .forecasts import SHARE
 from .grading import graded_grids
 from .interchangeability import GAMMA, SMALLEST, InterchangeabilityResult
 from .marks import EvaluatePlan
-from .mask_scores import OTHERS, LabelScores, MaskScores
+from .mask_scores import MEAN, OTHERS, LabelScores, MaskScores
 from .probability_maps import ProbabilityScores
 
 if TYPE_CHECKING:
@@ -257,6 +258,7 @@ def print_evaluation(result: Evaluation, console: Console) -> None:
     grids = [*(_score_grid(result, part) for part in parts), *rater_grids(result)]
     if result.probability_scores is not None:
         grids.append(_area_grid(result.probability_scores))
+    grids += _forecast_grids(result)
     for shown in (*grids, *order_grids(result), *(graded_grids(result.graded) if result.graded else ())):
         console.print(shown)
     for claim in result.claims.spell_intervals(f"{result.settings.level:.0%} CI").made:
@@ -353,6 +355,38 @@ def _area_grid(probabilities: ProbabilityScores) -> Any:
     prevalences = "{:.3g} to {:.3g}".format(*probabilities.skew)
     title = f"Area under P̄-R, prevalence {prevalences}, all cases together, and correlation with agreement"
     return grid(title, header, rows)
+
+
+FORECASTS = {
+    "brier": MEAN.name, "expected_calibration_error": SHARE.name, "soft_dice": SHARE.name,
+    "energy_distance": EVERYBODY.name, "energy_distance_unbiased_samples": MEAN.name, "crps_volume": MEAN.name,
+}  # fmt: skip
+"""What is shown of forecasts, and against whom."""
+POOLED = "expected_calibration_error"
+"""What is shown of all cases together."""
+
+
+def _forecast_grids(result: Evaluation) -> Iterator[Any]:
+    """Scores of forecasts, beside what the raters reach against each other."""
+    found = result.forecast_scores
+    if found is None:
+        return
+    for part in found.parts:
+        rows = {
+            (str(r.extra[0]), r.statistic): r
+            for table in (found.scores, found.reach)
+            for r in table.rows
+            if r.scope == ("pooled" if r.statistic == POOLED else "mean") and not r.group and r.label == part.label
+            and r["against"] == FORECASTS.get(r.statistic)
+        }  # fmt: skip
+        names = [name for name in FORECASTS if any(statistic == name for _, statistic in rows)]
+        who = list(dict.fromkeys(name for name, _ in rows))
+        units = {name: next((r.unit for (_, s), r in rows.items() if s == name and r.unit), "") for name in names}
+        cells = [[w, *(number(rows[w, n].value) if (w, n) in rows else "" for n in names)] for w in who]
+        header = ["", *(f"{NAMES[n]}, {units[n]}" if units[n] else NAMES[n] for n in names)]
+        title = "As forecasts of what each rater marks, mean over raters, beside what the raters reach"
+        if cells:
+            yield grid(part.title(title), header, cells)
 
 
 def _shown_orders(result: Evaluation) -> Iterator[tuple[str, str, ReferenceRankings]]:

@@ -78,9 +78,9 @@ class PackedResponses:
     content: bytes
 
     @classmethod
-    def of(cls, whole: CaseMarks) -> PackedResponses:
+    def of(cls, whole: CaseMarks, counted: CountedMaps) -> PackedResponses:
         """The responses of a case."""
-        return cls(tuple(_prevalences(whole)), pack(count_case_responses(whole)))
+        return cls(tuple(_prevalences(whole)), pack(count_case_responses(whole, counted)))
 
     def unpack(self) -> CaseResponses:
         """What was packed."""
@@ -88,25 +88,52 @@ class PackedResponses:
         return responses
 
 
-def count_case_responses(whole: CaseMarks) -> CaseResponses:
-    """Count the responses of every algorithm of a case; labels are united."""
-    label = whole.without_predictions().together
-    case, reading = whole.case, whole.reading
-    # of a large case the maps are on disk
-    pixels = reading if reading.pixels is None else reading.pixels.reading
-    notes = list(whole.spatial_maps(None)[1])
+@dataclass(frozen=True, eq=False)
+class CountedMaps:
+    """How often each response of each algorithm occurs with each pattern of one label, or of all together."""
+
+    label: LabelMarks
+    """Without predictions."""
+    judged: Mapping[Column, Responses]
+    """Without what an algorithm is not judged by."""
+    whole: Mapping[Column, Responses]
+    """Of all pixels, for algorithms with such an area."""
+
+
+def count_maps(label: LabelMarks, maps: Mapping[Column, Array]) -> CountedMaps:
+    """Read the maps of all algorithms once; of a large case they are on disk."""
+    case, reading = label.whole.case, label.whole.reading
+    pixels = on_disk(reading)
+    judged: dict[Column, Responses] = {}
+    everything: dict[Column, Responses] = {}
     with about(f"case {case.name}"):
         count = _count_in_memory(label) if pixels is reading else _count_by_tile(label, pixels)
+    for column, values in maps.items():
+        limits, area = case.options.limits or _limits(values), pixels.training_areas.get(column)
+        judged[column] = count(values, area, limits)
+        if area is not None:
+            everything[column] = count(values, None, limits)
+    return CountedMaps(label, judged, everything)
+
+
+def on_disk(reading: Reading) -> Reading:
+    """The reading that holds the maps: of a large case, the one by tile."""
+    return reading if reading.pixels is None else reading.pixels.reading
+
+
+def count_case_responses(whole: CaseMarks, counted: CountedMaps) -> CaseResponses:
+    """The responses of every algorithm of a case against every reference standard; labels are united."""
+    label, case = counted.label, whole.case
+    notes = list(whole.spatial_maps(None)[1])
+    with about(f"case {case.name}"):
         references = reference_standards(label.joint, levels=True)
     if len(whole.table.labels.marks) > 1:
-        notes.append("labels are united: probability maps are scored against everything that is marked")
-    counts: Counts = {}
-    everything: Counts = {}
-    for column, values in pixels.predictions.items():
-        limits, area = case.options.limits or _limits(values), pixels.training_areas.get(column)
-        counts[column] = count(values, area, limits).against(references)
-        if area is not None:
-            everything[column] = count(values, None, limits).against(references)
+        by_label = any(output.by_label for output in on_disk(whole.reading).outputs.values())
+        what = "curves are" if by_label else "probability maps are scored"
+        notes.append(f"labels are united: {what} against everything that is marked")
+    counts: Counts = {column: responses.against(references) for column, responses in counted.judged.items()}
+    everything: Counts = {column: responses.against(references) for column, responses in counted.whole.items()}
+    for column in counts:
         if not counts[column].levels.size:
             notes.append(f"{column}: everything that counts is excluded, so that it is not scored")
         elif counts[column].constant:

@@ -177,6 +177,16 @@ class Volumes:
         if pixels != "together":
             raise CallError(f"pixels is 'together' or 'mean'; got {pixels!r}")
         levels, counts = np.unique(values, return_counts=True)
+        return cls.of_counts(levels, counts, item=item)
+
+    @classmethod
+    def of_counts(cls, levels: Values, counts: ArrayLike, *, item: float = 1.0) -> Volumes:
+        """The same forecast from how many pixels have each of some ascending probabilities.
+
+        >>> Volumes.of_counts(np.array([0.25, 1.0]), [2, 3]).mean
+        3.5
+        """
+        counts = np.asarray(counts)
         edges = np.concatenate([[0.0], levels, [1.0]])
         # for a threshold above one level and up to the next, all pixels from the next on
         sizes = np.concatenate([np.cumsum(counts[::-1])[::-1], [0]])

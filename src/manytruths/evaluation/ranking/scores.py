@@ -29,15 +29,16 @@ Values = NDArray[np.float64]
 _SHARES = """
     accuracy auc average_precision balanced_accuracy dice dsc extended_dice f1 f1_score gordon_f iou jaccard lesion_f1
     lesion_pq lesion_precision lesion_rq lesion_sensitivity lesion_sq npv nsd
-    pbar_area ppv pr_area precision recall roc_area sensitivity soft_accuracy soft_sensitivity soft_specificity
-    specificity surface_dice tnr tpr
+    continuous_dice d_max matched_iou pbar_area ppv pr_area precision recall roc_area sensitivity soft_accuracy
+    soft_dice soft_sensitivity soft_specificity specificity surface_dice tnr tpr
 """
 _CORRELATIONS = "cci cco cohen_kappa kappa matthews_correlation mcc"
-_ERROR_SHARES = "fnr fpr"
+_ERROR_SHARES = "brier brier_union ece expected_calibration_error expected_calibration_error_union fnr fpr"
+_ENERGY = "energy_distance energy_distance_unbiased energy_distance_unbiased_samples"
 _DISTANCES = frozenset(
     ["asd", "assd", "hausdorff", "hausdorff_95", "hd", "hd95", "masd", "mean_surface_distance", "msd"]
 )
-_ERRORS = "error mae mse rmse"
+_ERRORS = "crps crps_volume curvas_crps error mae mse rmse"
 
 _HIGHER: dict[str, tuple[float, float]] = {
     **dict.fromkeys(_SHARES.split(), (0.0, 1.0)),
@@ -47,6 +48,7 @@ _HIGHER: dict[str, tuple[float, float]] = {
 _LOWER: dict[str, tuple[float | None, float]] = {
     **dict.fromkeys(_ERROR_SHARES.split(), (1.0, 0.0)),
     "volume_difference": (2.0, 0.0),
+    **dict.fromkeys(_ENERGY.split(), (2.0, 0.0)),
     **dict.fromkeys((*_DISTANCES, *_ERRORS.split()), (None, 0.0)),
 }
 """What counts as the worst, and the best."""
@@ -54,10 +56,13 @@ _LOWER: dict[str, tuple[float | None, float]] = {
 DESCRIPTIVE = frozenset(
     [
         "bias_index",
+        "diversity_difference",
         "inner_outer_ratio",
         "log_size_ratio",
         "prevalence",
         "prevalence_index",
+        "rater_diversity",
+        "sample_diversity",
         "size_difference",
         "tolerance",
     ]

@@ -25,6 +25,7 @@ from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
 from . import algorithm_scores as scores
+from .algorithm_forecasts import CLAIMS, forecast_blocks, forecast_sentences
 from .algorithm_scores import SCORES
 from .standards import given_references, standard_name
 from .vocabulary import note_block, plain_note
@@ -44,6 +45,7 @@ def section(findings: Findings) -> Section | None:
         *_rater_blocks(findings),
         *scores.score_tables(findings),
         *scores.curve_blocks(findings),
+        *forecast_blocks(findings),
         *rank_blocks(findings),
         *_notes(findings),
     )
@@ -58,6 +60,7 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
         yield from _comparison_sentences(findings, evaluation)
     if evaluation.probability_scores is not None:
         yield from scores.curve_lead(findings, evaluation.probability_scores)
+    yield from (_with_colours(findings, sentence) for sentence in forecast_sentences(findings))
     if len(findings.study.algorithms) == 1:
         yield ("There is one algorithm, and so nothing to rank.",)
     if findings.ranking is not None:
@@ -191,6 +194,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
     grey = findings.evaluation.mask_scores is None
     yield from _copy_sentences(findings, findings.evaluation)
     yield from _area_summary(findings) if grey else _comparison_summary(findings) or _dice_summary(findings)
+    yield from (_with_colours(findings, sentence) for sentence in forecast_sentences(findings, *CLAIMS))
     yield from _order_summary(findings)
     yield from _training_sentences(findings, findings.evaluation)
 
@@ -297,7 +301,7 @@ def _order_summary(findings: Findings) -> Iterator[Sentence]:
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
 
-COMPARED = ("dice", "hausdorff_95", "surface_dice", "pbar_area")
+COMPARED = ("dice", "hausdorff_95", "surface_dice", "pbar_area", "brier", "energy_distance")
 """Metrics whose orders are listed."""
 Pairs = dict[tuple[object, ...], Row]
 """Rows by statistic, first and second algorithm."""

@@ -1,0 +1,297 @@
+"""Probability maps and samples of one case, as forecasts of what raters mark.
+
+Maps are counted by pattern and value, and scored against every rater, the share of the raters who marked (the vote
+share), every consensus and every given reference standard. Samples are compared with the raters' masks. Beside both
+stands what the raters themselves reach against the same held-out rater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.columns import Column
+from ...core.labels import VOID, Labels
+from ...core.tally import Tally
+from ...core.undefined import Undefined
+from ...evaluation.probabilistic.calibration import (
+    ReliabilityDiagram,
+    brier,
+    expected_calibration_error,
+    reliability_diagram,
+)
+from ...evaluation.probabilistic.forecasts import REGIONS, Region, count_forecasts
+from ...evaluation.probabilistic.held_out import compare_held_out
+from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
+from ...evaluation.probabilistic.soft_overlap import continuous_dice, soft_dice
+from ...evaluation.probabilistic.volumes import Volumes, crps_volume
+from ...evaluation.responses import Responses
+from ...study.mask_values import about
+from ...study.probabilities import scale_to_probability, why_no_probability
+from .case_scores import ABSENT, EVERYBODY, Key, Values, rater_columns
+from .marks import Array, CaseMarks, LabelMarks
+from .probability_maps import CountedMaps, count_maps, on_disk
+
+SHARE = Column("vote share", "reference")
+"""The share of the raters of a pixel who marked it, as a reference standard."""
+OTHERS, ANOTHER = Column("vote share of the others", "algorithm"), Column("another rater", "algorithm")
+OTHER_MASKS = Column("masks of the others", "algorithm")
+"""What the raters reach: the other raters together as a forecast or as samples, and one of them alone."""
+MOST_HELD_OUT = 20
+"""With more raters, what they reach themselves is not measured: every one would be compared with every other."""
+
+MAP_SCORES = ("brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union")
+SHARE_SCORES = ("soft_dice", "continuous_dice")
+SAMPLE_SCORES = (
+    "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased", "matched_iou", "d_max",
+    "sample_diversity", "rater_diversity",
+)  # fmt: skip
+VOLUME = "crps_volume"
+
+
+@dataclass(frozen=True)
+class LabelForecasts:
+    """What was measured of one label of one case."""
+
+    tally: Tally
+    """Raters, given references and consensuses."""
+    scores: Mapping[Key, Values]
+    """Of algorithms, and of what raters reach themselves."""
+    diagrams: Mapping[tuple[Column, Column, Region], ReliabilityDiagram]
+    """By algorithm, reference and region."""
+    distances: Mapping[Column, SampleDistances]
+    """Of the samples of each algorithm and the raters."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why the maps of an algorithm are no probabilities, by its name."""
+    only_bytes: frozenset[str] = frozenset()
+    """Algorithms whose values are all 0 and 1 of larger limits."""
+    axes: int = 2
+    """Of the image."""
+
+
+CaseForecasts = Mapping[str, LabelForecasts]
+"""By label; ``""`` is all labels but background together."""
+
+
+def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseForecasts:
+    """The forecasts of a case; of several labels, each where there are maps of each, or samples."""
+    whole = whole.without_predictions()
+    labels, options = whole.table.labels, whole.case.options
+    reading = on_disk(whole.reading)
+    outputs = reading.outputs if counted is not None else {}
+    by_label = {c: output.by_label for c, output in outputs.items() if output.by_label}
+    separate = len(labels.marks) > 1 and not options.foreground and (by_label or whole.case.samples)
+    if not separate:
+        label = whole.together if counted is None else counted.label
+        maps = {} if counted is None else counted.judged
+        raw = {c: output.response for c, output in outputs.items()}
+        return {"": _score_label(label, _as_forecasts(whole, maps, raw))}
+    found = {}
+    for code in labels.marks:
+        value = labels.values[code]
+        label = LabelMarks(whole, value)
+        nowhere = np.zeros(reading.grid.shape)
+        own = {column: maps.get(value, nowhere) for column, maps in by_label.items()}
+        found[labels.names[code]] = _score_label(label, _Forecasts(count_maps(label, own).judged))
+    return found
+
+
+@dataclass(frozen=True)
+class _Forecasts:
+    """Probabilities by pattern and value, and why other maps are none."""
+
+    maps: Mapping[Column, Responses] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    only_bytes: frozenset[str] = frozenset()
+
+
+def _as_forecasts(whole: CaseMarks, maps: Mapping[Column, Responses], raw: Mapping[Column, Array]) -> _Forecasts:
+    limits = whole.case.options.limits
+    refused = {c.name: why for c in maps if (why := why_no_probability(raw[c], limits))}
+    kept = {c: r for c, r in maps.items() if c.name not in refused}
+    few = frozenset(c.name for c, r in kept.items() if limits and limits[1] > 1 and r.levels.max(initial=0) <= 1)
+    scaled = {c: replace(r, levels=scale_to_probability(r.levels, limits)) for c, r in kept.items()}
+    return _Forecasts(scaled, refused, few)
+
+
+def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
+    whole, joint = label.whole, label.joint
+    case = whole.case
+    scores: dict[Key, Values] = {}
+    diagrams: dict[tuple[Column, Column, Region], ReliabilityDiagram] = {}
+    for column, responses in forecasts.maps.items():
+        for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
+            scores[column, reference] = _map_scores(column, responses, reference, diagrams)
+        scores[column, SHARE] |= {"soft_dice": soft_dice(responses), "continuous_dice": continuous_dice(responses)}
+    distances = {c: _compare_samples(label, c) for c in case.samples} if _has_samples(label) else {}
+    sampled = {column: _volumes_of_samples(label, column) for column in distances}
+    mapped = {c: _volumes_of_map(r, joint) for c, r in forecasts.maps.items() if c not in sampled}
+    mapped = {c: volumes for c, volumes in mapped.items() if c not in case.missing_samples}
+    _add(scores, _volume_scores({**mapped, **sampled}, joint))
+    _add(scores, _sample_scores(distances))
+    _add(scores, _reach(joint, forecasts.maps, distances))
+    _add(scores, _missing_scores(label, scores))
+    axes = len(whole.reading.grid.shape)
+    return LabelForecasts(joint, scores, diagrams, distances, forecasts.refused, forecasts.only_bytes, axes)
+
+
+def _add(scores: dict[Key, Values], more: Iterable[tuple[Key, Values]]) -> None:
+    for key, values in more:
+        scores[key] = {**scores.get(key, {}), **values}
+
+
+# -- maps ----------------------------------------------------------------------------------------------
+
+
+def _map_scores(
+    column: Column,
+    responses: Responses,
+    reference: Column,
+    diagrams: dict[tuple[Column, Column, Region], ReliabilityDiagram],
+) -> Values:
+    """The scores of a map against one reference standard; where it is absent, why there are none."""
+    values: Values = {}
+    for region in REGIONS:
+        held = "share" if reference == SHARE else reference
+        diagram = reliability_diagram(count_forecasts(responses, reference=held, region=region))
+        diagrams[column, reference, region] = diagram
+        end = "" if region == "image" else f"_{region}"
+        values[f"brier{end}"] = diagram.brier
+        values[f"expected_calibration_error{end}"] = diagram.expected_calibration_error
+    if reference != SHARE and not _is_there(responses.tally, reference):
+        return dict.fromkeys(values, Undefined(ABSENT[reference.role]))
+    return values
+
+
+def _is_there(table: Tally, column: Column) -> bool:
+    return bool((table.patterns[:, table.position(column)] != VOID).any())
+
+
+# -- samples -------------------------------------------------------------------------------------------
+
+
+def _has_samples(label: LabelMarks) -> bool:
+    return bool(label.whole.case.samples) and not on_disk(label.whole.reading).is_large
+
+
+def _marks(label: LabelMarks, column: Column) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The masks of the samples and of the raters, hidden where an algorithm is not judged."""
+    whole, reading = label.whole, label.whole.reading
+    region, area = reading.region, reading.training_areas.get(column)
+    hidden = np.zeros(reading.grid.shape, bool)
+    if not isinstance(region, str):
+        hidden |= np.asarray(region) == 0
+    elif region == "union":
+        hidden |= ~whole.union
+    if area is not None:
+        hidden |= area
+
+    def seen(mask: Array) -> Array:
+        marked = whole.binary(mask, label.value)
+        return np.ma.array(marked, mask=hidden | np.ma.getmaskarray(marked)).astype(np.uint8)
+
+    drawn = {name: seen(mask) for name, mask in reading.samples[column].items()}
+    raters = {c.name: seen(reading.masks[c]) for c in rater_columns(label.base) if c in reading.masks}
+    return drawn, raters
+
+
+def _compare_samples(label: LabelMarks, column: Column) -> SampleDistances:
+    drawn, raters = _marks(label, column)
+    with about(f"case {label.whole.case.name}, samples of {column}"):
+        return sample_distances(drawn, raters, labels=Labels((0, 1)))
+
+
+def _sample_scores(distances: Mapping[Column, SampleDistances]) -> Iterator[tuple[Key, Values]]:
+    """Against each rater alone; scores against all of them are computed when the numbers of samples are known."""
+    for column, found in distances.items():
+        for rater in found.raters:
+            name = "energy_distance_unbiased_samples"
+            alone = found.select(raters=[rater])
+            yield (column, Column(rater, "rater")), {name: energy_distance(alone, unbiased="samples")}
+
+
+# -- volumes -------------------------------------------------------------------------------------------
+
+
+def _volumes_of_samples(label: LabelMarks, column: Column) -> Volumes:
+    drawn, _ = _marks(label, column)
+    return Volumes(_item(label.joint) * np.array([float(np.ma.filled(mask, 0).sum()) for mask in drawn.values()]))
+
+
+def _volumes_of_map(responses: Responses, table: Tally) -> Volumes:
+    sizes = np.bincount(responses.level, responses.counts, len(responses.levels))
+    return Volumes.of_counts(responses.levels, sizes, item=_item(table))
+
+
+def _item(table: Tally) -> float:
+    """The area or volume of a pixel, in ml where it is one; 1 where it is not known."""
+    if table.unit is None:
+        return 1.0
+    return table.unit.size / 1000 if table.unit.name == "mm³" else table.unit.size
+
+
+def _volume_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterator[tuple[Key, Values]]:
+    raters = {c: Volumes.of_masks(joint, [c], item=_item(joint)) for c in rater_columns(joint) if _is_there(joint, c)}
+    for column, volumes in forecasts.items():
+        for rater, own in raters.items():
+            yield (column, rater), {VOLUME: crps_volume(volumes, own)}
+
+
+# -- what the raters reach -------------------------------------------------------------------------------
+
+
+def _reach(
+    joint: Tally, maps: Mapping[Column, Responses], distances: Mapping[Column, SampleDistances]
+) -> Iterator[tuple[Key, Values]]:
+    """Each rater held out in turn: the others together, and another rater alone."""
+    there = [c for c in rater_columns(joint) if _is_there(joint, c)]
+    if not 2 <= len(there) <= MOST_HELD_OUT:
+        return
+    raters = {c.name: c for c in there}
+    found: dict[str, Any] = {}
+    if maps:
+        first = next(iter(maps.values()))
+        for region in REGIONS:
+            end = "" if region == "image" else f"_{region}"
+            found[f"brier{end}"] = compare_held_out(brier, first, region=region)
+            found[f"expected_calibration_error{end}"] = compare_held_out(
+                expected_calibration_error, first, region=region
+            )
+    if maps or distances:
+        volumes = Volumes.of_masks(joint, there, item=_item(joint))
+        found[VOLUME] = compare_held_out(crps_volume, volumes, joint, item=_item(joint), unbiased=False)
+    for name, held in found.items():
+        for i, rater in enumerate(held.raters):
+            yield (OTHERS, raters[rater]), {name: _known(held.others[i])}
+            yield (ANOTHER, raters[rater]), {name: _known(held.another[i])}
+    if distances:
+        held = compare_held_out(energy_distance, next(iter(distances.values())))
+        for i, rater in enumerate(held.raters):
+            yield (OTHER_MASKS, raters[rater]), {"energy_distance_unbiased_samples": _known(held.others[i])}
+
+
+def _known(value: float) -> float:
+    return Undefined("not_rated") if np.isnan(value) else float(value)
+
+
+# -- what is missing -------------------------------------------------------------------------------------
+
+
+def _missing_scores(label: LabelMarks, scores: Mapping[Key, Values]) -> Iterator[tuple[Key, Values]]:
+    """Algorithms without a map, or without samples, have no scores here, and it is said why."""
+    case, joint = label.whole.case, label.joint
+    none = Undefined("no_prediction")
+    references = [*rater_columns(joint), SHARE, *joint.role("reference")]
+    for column in case.missing if case.options.probability else ():
+        for reference in references:
+            own = SHARE_SCORES if reference == SHARE else (VOLUME,) if reference.role == "rater" else ()
+            absent = reference != SHARE and not _is_there(joint, reference)
+            gone = Undefined(ABSENT[reference.role]) if absent else none
+            yield (column, reference), dict.fromkeys((*MAP_SCORES, *own), gone)
+    for column in case.missing_samples:
+        yield (column, EVERYBODY), dict.fromkeys(SAMPLE_SCORES, none)
+        for rater in rater_columns(joint):
+            yield (column, rater), {"energy_distance_unbiased_samples": none, VOLUME: none}

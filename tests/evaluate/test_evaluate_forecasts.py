@@ -1,0 +1,329 @@
+"""Probability maps and samples in ``evaluate``: held against loops over pixels, and what is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from manytruths.core.undefined import code_of
+from study_folders import disc, run, table, write_npy, write_png, write_study
+
+RATERS = "ABC"
+NAMES = [f"p{i:02}" for i in range(12)]
+
+
+@cache
+def masks() -> dict[str, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(1)
+    return {name: {r: disc(radius=5 + k + rng.normal() / 2) for k, r in enumerate(RATERS)} for name in NAMES}
+
+
+@cache
+def drawn() -> dict[str, dict[str, list[np.ndarray]]]:
+    rng = np.random.default_rng(2)
+    return {name: {"net": [disc(radius=6 + rng.normal()) for _ in range(4)]} for name in NAMES}
+
+
+@cache
+def maps() -> dict[str, dict[str, np.ndarray]]:
+    rows, columns = np.mgrid[:24, :24] - 12
+    away = np.hypot(rows, columns)
+    return {name: {"net": 1 / (1 + np.exp(away - 6 - i % 3))} for i, name in enumerate(NAMES)}
+
+
+@cache
+def evaluation() -> mt.Evaluation:
+    study = mt.Study.from_arrays(masks(), predictions=maps(), samples=drawn(), probability=True)
+    return mt.evaluate(study, lesions=False)
+
+
+def by_case(statistic: str, against: str, result: mt.Evaluation | None = None, label: str = "") -> dict[str, float]:
+    rows = (result or evaluation()).tables["scores"].all(statistic, "case")
+    return {r.case: r.value for r in rows if r["against"] == against and r.label == label}
+
+
+def brier(p: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean((p - y) ** 2))
+
+
+def iou_distance(a: np.ndarray, b: np.ndarray) -> float:
+    union = np.logical_or(a, b).sum()
+    return 1 - float(np.logical_and(a, b).sum() / union) if union else 0.0
+
+
+def test_brier_scores_are_those_of_a_loop_over_pixels() -> None:
+    for name in NAMES:
+        p, raters = maps()[name]["net"], masks()[name]
+        share = np.mean(list(raters.values()), axis=0)
+        union = share > 0
+        each = [brier(p, y) for y in raters.values()]
+        assert by_case("brier", "A")[name] == pytest.approx(each[0], rel=1e-12)
+        assert by_case("brier", "mean of raters")[name] == pytest.approx(np.mean(each), rel=1e-12)
+        assert by_case("brier", "vote share")[name] == pytest.approx(brier(p, share), rel=1e-12)
+        assert by_case("brier_union", "B")[name] == pytest.approx(brier(p[union], raters["B"][union]), rel=1e-12)
+        assert by_case("brier", "vote:0.5")[name] == pytest.approx(brier(p, share >= 0.5), rel=1e-12)
+
+
+def test_calibration_errors_are_those_of_a_loop_over_bins() -> None:
+    for name in NAMES:
+        p, y = maps()[name]["net"].ravel(), masks()[name]["A"].ravel()
+        where = np.clip(np.ceil(p * 15) - 1, 0, 14)
+        gaps = [np.sum(where == k) * abs(np.mean(p[where == k]) - np.mean(y[where == k])) for k in np.unique(where)]
+        assert by_case("expected_calibration_error", "A")[name] == pytest.approx(sum(gaps) / len(p), rel=1e-9)
+
+
+def test_energy_distances_are_those_of_a_double_loop() -> None:
+    for name in NAMES:
+        samples, raters = drawn()[name]["net"], list(masks()[name].values())
+        cross = np.mean([iou_distance(s, r) for s in samples for r in raters])
+        own = np.mean([iou_distance(a, b) for a, b in combinations(samples, 2)])
+        theirs = np.mean([iou_distance(a, b) for a, b in combinations(raters, 2)])
+        v_form = 2 * cross - own * 3 / 4 - theirs * 2 / 3
+        assert by_case("energy_distance", "all raters")[name] == pytest.approx(v_form, rel=1e-12)
+        assert by_case("energy_distance_unbiased", "all raters")[name] == pytest.approx(2 * cross - own - theirs)
+        assert by_case("sample_diversity", "all raters")[name] == pytest.approx(own, rel=1e-12)
+        assert by_case("rater_diversity", "all raters")[name] == pytest.approx(theirs, rel=1e-12)
+        alone = 2 * np.mean([iou_distance(s, raters[0]) for s in samples]) - own
+        assert by_case("energy_distance_unbiased_samples", "A")[name] == pytest.approx(alone, rel=1e-12)
+
+
+def test_volumes_of_samples_are_scored_by_crps() -> None:
+    for name in NAMES:
+        sizes, rater = np.array([s.sum() for s in drawn()[name]["net"]], float), masks()[name]["A"].sum()
+        crps = np.mean(np.abs(sizes - rater)) - np.mean(np.abs(sizes[:, None] - sizes)) / 2
+        assert by_case("crps_volume", "A")[name] == pytest.approx(crps, rel=1e-12)
+
+
+def test_what_the_raters_reach_is_against_the_same_rater() -> None:
+    rows = evaluation().tables["reach"]
+    for name in NAMES:
+        a, others = masks()[name]["A"], [masks()[name][r] for r in "BC"]
+        found = {
+            (str(r["forecast"]), r.statistic): r.value for r in rows.rows if r.case == name and r["against"] == "A"
+        }
+        assert found["vote share of the others", "brier"] == pytest.approx(brier(np.mean(others, axis=0), a))
+        assert found["another rater", "brier"] == pytest.approx(np.mean([brier(o, a) for o in others]))
+        cross = 2 * np.mean([iou_distance(o, a) for o in others]) - iou_distance(*others)
+        assert found["masks of the others", "energy_distance_unbiased_samples"] == pytest.approx(cross)
+
+
+def test_calibration_tells_of_every_bin_what_was_said_and_what_was_marked() -> None:
+    rows = [
+        r for r in evaluation().tables["calibration"].rows if (r["against"], r.region) == ("vote share", "whole")
+    ]
+    p = np.stack([maps()[name]["net"] for name in NAMES])
+    share = np.stack([np.mean(list(masks()[name].values()), axis=0) for name in NAMES])
+    inside = (p > 12 / 15) & (p <= 13 / 15)
+    found = {(r.scope, r.statistic): r for r in rows if round(r["from"] * 15) == 12}
+    assert found["pooled", "observed_share"].value == pytest.approx(share[inside].mean())
+    assert found["pooled", "mean_forecast"].value == pytest.approx(p[inside].mean())
+    assert found["pooled", "observed_share"].n == inside.sum()
+    gaps = [share[i][inside[i]].mean() - p[i][inside[i]].mean() for i in range(12) if inside[i].any()]
+    row = found["mean", "calibration_gap"]
+    assert (row.value, row.n) == (pytest.approx(np.mean(gaps)), len(gaps))
+    if len(gaps) >= 10:
+        assert row.low < row.value < row.high
+
+
+def test_samples_alone_make_a_probability_map() -> None:
+    result = mt.evaluate(mt.Study.from_arrays(masks(), samples=drawn()), lesions=False)
+    name = NAMES[0]
+    p = np.mean(drawn()[name]["net"], axis=0)
+    assert by_case("brier", "A", result)[name] == pytest.approx(brier(p, masks()[name]["A"]), rel=1e-12)
+    assert by_case("pbar_area", "A", result)
+
+
+def test_missing_samples_count_as_the_worst_and_are_said() -> None:
+    samples = {name: by for name, by in drawn().items() if name != "p03"}
+    study = mt.Study.from_arrays(masks(), predictions=maps(), samples=samples, probability=True)
+    result = mt.evaluate(study, lesions=False)
+    (note,) = [note for note in result.notes if code_of(note) == "missing_samples"]
+    assert "1 of 12 cases (p03)" in note
+    values = by_case("energy_distance", "all raters", result)
+    assert np.isnan(values["p03"])
+    mean = result.tables["scores"].find("energy_distance", "mean", algorithm="net", against="all raters")
+    assert mean.value == pytest.approx((sum(v for v in values.values() if not np.isnan(v)) + 2) / 12)
+    # a score of volumes has no worst value, so that its case is left out
+    crps = result.tables["scores"].find("crps_volume", "mean", algorithm="net", against="A")
+    assert (crps.n, crps.n_undefined) == (11, 1)
+
+
+def test_one_sample_has_no_spread() -> None:
+    one = {name: {"net": by["net"][:1]} for name, by in drawn().items()}
+    result = mt.evaluate(mt.Study.from_arrays(masks(), samples=one), lesions=False)
+    assert "one_sample" in {code_of(note) for note in result.notes}
+    assert np.isnan(by_case("sample_diversity", "all raters", result)["p00"])
+    assert by_case("energy_distance", "all raters", result)["p00"] > 0
+
+
+def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> None:
+    more = {name: {"net": by["net"], "few": by["net"][:2]} for name, by in drawn().items()}
+    result = mt.evaluate(mt.Study.from_arrays(masks(), samples=more), lesions=False)
+    (note,) = [note for note in result.notes if code_of(note) == "numbers_of_samples"]
+    assert "2 to 4 samples" in note and "2 draws" in note
+
+
+def test_rankings_know_that_lower_is_better() -> None:
+    other = {name: {"net": by["net"], "worse": np.full((24, 24), 0.5)} for name, by in maps().items()}
+    result = mt.evaluate(mt.Study.from_arrays(masks(), predictions=other, probability=True), lesions=False)
+    for metric in ("brier", "expected_calibration_error"):
+        assert {r.order[0] for r in result.orders["", metric].rankings} == {"net"}
+
+
+# -- several labels ------------------------------------------------------------------------------------
+
+LABELS = {1: "core", 2: "rim"}
+
+
+def labelled(radius: float) -> np.ndarray:
+    return disc(radius=radius + 3) * 2 - disc(radius=radius)
+
+
+@cache
+def label_masks() -> dict[str, dict[str, np.ndarray]]:
+    return {name: {r: labelled(3 + k + i % 2) for k, r in enumerate(RATERS)} for i, name in enumerate(NAMES)}
+
+
+@cache
+def label_maps() -> dict[str, np.ndarray]:
+    """Channels: background, core, rim."""
+    found = {}
+    for i, name in enumerate(NAMES):
+        every = [labelled(3.3 + k / 2 + i % 2) for k in range(3)]
+        found[name] = np.stack([np.mean([m == value for m in every], axis=0) for value in (0, 1, 2)])
+    return found
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("background", [True, False])
+def test_channels_are_scored_by_label(axis: int, background: bool) -> None:
+    predictions = {
+        name: {"net": np.moveaxis(maps[0 if background else 1 :], 0, axis)} for name, maps in label_maps().items()
+    }
+    study = mt.Study.from_arrays(label_masks(), predictions=predictions, labels=LABELS, probability=True)
+    result = mt.evaluate(study, lesions=False)
+    for name in NAMES[:3]:
+        values = []
+        for value, label in LABELS.items():
+            y = label_masks()[name]["A"] == value
+            values.append(brier(label_maps()[name][value], y))
+            assert by_case("brier", "A", result, label)[name] == pytest.approx(values[-1], rel=1e-12)
+        assert by_case("brier", "A", result, "macro mean")[name] == pytest.approx(np.mean(values), rel=1e-12)
+
+
+def test_samples_of_several_labels_are_compared_label_by_label() -> None:
+    samples = {name: {"net": [labelled(3), labelled(4.5)]} for name in NAMES}
+    result = mt.evaluate(mt.Study.from_arrays(label_masks(), samples=samples, labels=LABELS), lesions=False)
+    name = NAMES[0]
+    first, second = (m == 1 for m in samples[name]["net"])
+    assert by_case("sample_diversity", "all raters", result, "core")[name] == pytest.approx(iou_distance(first, second))
+    p = np.mean([first, second], axis=0)
+    assert by_case("brier", "A", result, "core")[name] == pytest.approx(brier(p, label_masks()[name]["A"] == 1))
+
+
+# -- what cannot be used -------------------------------------------------------------------------------
+
+
+def test_responses_without_a_scale_have_curves_and_no_calibration() -> None:
+    grey = {name: {"net": (by["net"] * 255).astype(np.uint8)} for name, by in maps().items()}
+    study = mt.Study.from_arrays(masks(), predictions=grey, probability=True)
+    result = mt.evaluate(study, lesions=False)
+    (note,) = [note for note in result.notes if code_of(note) == "no_probabilities"]
+    assert "--limits 0,255" in note
+    assert by_case("pbar_area", "A", result) and not by_case("brier", "A", result)
+    assert "calibration" not in result.tables
+    scaled = mt.evaluate(
+        mt.Study.from_arrays(masks(), predictions=grey, probability=True, limits=(0.0, 255.0)), lesions=False
+    )
+    p = grey["p00"]["net"] / 255
+    assert by_case("brier", "A", scaled)["p00"] == pytest.approx(brier(p, masks()["p00"]["A"]), rel=1e-12)
+
+
+def test_numbers_beyond_one_are_counted_and_placed() -> None:
+    odd = {name: {"net": by["net"].copy()} for name, by in maps().items()}
+    odd["p02"]["net"][3, 4] = 1.5
+    result = mt.evaluate(mt.Study.from_arrays(masks(), predictions=odd, probability=True), lesions=False)
+    (note,) = [note for note in result.notes if code_of(note) == "no_probabilities"]
+    assert "1 of 576 values are not between 0 and 1, such as 1.5 at (3, 4) (case p02)" in note
+
+
+def evaluate_labels(change: Any) -> None:
+    predictions = {name: {"net": change(maps.copy())} for name, maps in label_maps().items()}
+    study = mt.Study.from_arrays(label_masks(), predictions=predictions, labels=LABELS, probability=True)
+    mt.evaluate(study, lesions=False)
+
+
+def test_labels_that_do_not_add_up_are_refused_with_where_and_by_how_much() -> None:
+    def change(maps: np.ndarray) -> np.ndarray:
+        maps[1, 2, 3] += 0.5
+        return maps
+
+    with pytest.raises(mt.InputError, match=r"do not add up to 1 in 1 of 576 pixels; they are 1.5 at \(2, 3\)"):
+        evaluate_labels(change)
+
+
+def test_channels_that_fit_no_labels_are_refused() -> None:
+    with pytest.raises(mt.InputError, match=r"4×24×24 has as many channels as fit no labels; save 2 channels"):
+        evaluate_labels(lambda maps: np.concatenate([maps, maps[:1]]))
+
+
+def test_a_sample_that_is_no_mask_is_refused() -> None:
+    wrong = {name: {"net": [(by["net"] * 255).astype(np.uint8)]} for name, by in maps().items()}
+    with pytest.raises(mt.LabelError, match="case p00, sample 1 of net: holds .* values: it is no mask"):
+        mt.evaluate(mt.Study.from_arrays(masks(), samples=wrong), lesions=False)
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+def write_samples(folder: Path) -> None:
+    for case in ("p1", "p2"):
+        for k in range(3):
+            write_png(folder / f"drawn/net/{case}/{k}.png", disc(radius=5 + k))
+
+
+def test_samples_are_found_by_their_template(capsys: Any, tmp_path: Path) -> None:
+    template = write_study(tmp_path)
+    write_samples(tmp_path)
+    done = run(capsys, "evaluate", template, "--samples", f"{tmp_path}/drawn/{{algorithm}}/{{case}}/{{sample}}.png",
+               "--out", tmp_path / "out")  # fmt: skip
+    assert done.status == 0, done.err
+    rows = table(tmp_path / "out/evaluate/scores.csv")
+    assert {r["algorithm"] for r in rows if r["statistic"] == "energy_distance"} == {"net"}
+
+
+def test_maps_of_labels_may_be_files_of_their_own(capsys: Any, tmp_path: Path) -> None:
+    for r in RATERS:
+        for case in NAMES[:2]:
+            write_png(tmp_path / f"masks/{r}/{case}.png", label_masks()[case][r].astype(np.uint8))
+    for case in NAMES[:2]:
+        for value, label in LABELS.items():
+            write_npy(tmp_path / f"pred/net/{label}/{case}.npy", label_maps()[case][value])
+    call = ("evaluate", f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--probability", "--labels", "1=core,2=rim",
+            "--predictions", f"{tmp_path}/pred/{{algorithm}}/{{label}}/{{case}}.npy", "--out", tmp_path / "out")  # fmt: skip
+    assert run(capsys, *call).status == 0
+    rows = table(tmp_path / "out/evaluate/scores.csv")
+    assert {r["label"] for r in rows if r["statistic"] == "brier"} == {"macro mean", "core", "rim"}
+    (tmp_path / "pred/net/rim/p00.npy").unlink()
+    done = run(capsys, *call)
+    assert done.status == 1 and "there is no map of label rim" in done.err
+
+
+def test_check_lists_what_is_wrong_with_samples(capsys: Any, tmp_path: Path) -> None:
+    template = write_study(tmp_path)
+    write_samples(tmp_path)
+    for k in (1, 2):
+        (tmp_path / f"drawn/net/p1/{k}.png").unlink()
+    write_png(tmp_path / "drawn/net/p2/1.png", disc(size=20))
+    done = run(capsys, "check", template, "--samples", f"{tmp_path}/drawn/{{algorithm}}/{{case}}/{{sample}}.png",
+               "--out", tmp_path / "out")  # fmt: skip
+    assert done.status == 1
+    messages = [r["message"] for r in table(tmp_path / "out/check/problems.csv")]
+    assert any("case p1: there is one sample of net" in m for m in messages)
+    assert any("20×20" in m and "case p2" in m for m in messages)

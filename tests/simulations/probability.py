@@ -1,0 +1,170 @@
+"""How often claims about probability maps and samples are made where they are false.
+
+**Maps.** A forecast gives the probabilities of an outline that is uncertain: rater r marks every pixel whose
+probability is above a threshold that is uniform from 0 to 1, so that forecasts are right. Thresholds of the raters of
+one image are independent, or depend on each other, or are the same; an image has one outline, or four that are
+independent. Where all is one threshold, a subject is a single decision: the least favourable case.
+
+**Samples.** A mask is an interval on a line whose ends are uncertain, more so in hard cases. Samples and raters miss
+them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manytruths.analyses.evaluate.forecast_scores import BinSums
+from manytruths.claims.claim import ClaimLog
+from manytruths.claims.numbers import TableIndex
+from manytruths.claims.probability import (
+    CONFIDENCE,
+    FREQUENCY,
+    SPREAD,
+    ForecastFacts,
+    Population,
+    SpreadFacts,
+    consider_forecasts,
+    consider_spread,
+)
+from manytruths.evaluation.probabilistic.calibration import BINS
+from manytruths.inference.intervals import mean_intervals
+from manytruths.io.result_tables import Row, Table
+
+from .algorithms import ClaimRate
+
+Values = NDArray[np.float64]
+
+SUBJECTS = (10, 20, 50)
+RATERS = (3, 8)
+DEPENDENT = {"independent raters": 0.0, "raters who depend on each other": 0.5, "raters who are one": 1.0}
+"""Correlation of the thresholds of raters."""
+OUTLINES = (1, 4)
+PIXELS = 40
+"""Of each outline; their probabilities go from 0 to 1."""
+SAMPLES = (4, 16)
+HARD = 0.4
+"""Spread of difficulty, as the standard deviation of its logarithm."""
+
+
+def draw_forecasts(
+    rng: np.random.Generator, subjects: int, raters: int, dependence: float, outlines: int, sharper: float = 1.0
+) -> BinSums:
+    """Sums of a study by subject and bin; with ``sharper`` the algorithm multiplies the logits of what is right."""
+    from scipy.special import expit, logit, ndtr
+
+    right = np.clip(np.sort(rng.random((subjects, outlines, PIXELS)), axis=2), 1e-4, 1 - 1e-4)
+    shared, own = rng.normal(size=(subjects, outlines, 1)), rng.normal(size=(subjects, outlines, raters))
+    threshold = ndtr(np.sqrt(dependence) * shared + np.sqrt(1 - dependence) * own)
+    share = (right[..., None] >= threshold[:, :, None, :]).mean(axis=3).reshape(subjects, -1)
+    said = (right if sharper == 1 else expit(sharper * logit(right))).reshape(subjects, -1)
+    edges = np.linspace(0, 1, BINS + 1)
+    where = np.searchsorted(edges[1:-1], said) + BINS * np.arange(subjects)[:, None]
+
+    def add(values: Values) -> Values:
+        return np.bincount(where.ravel(), values.ravel(), BINS * subjects).reshape(subjects, BINS)
+
+    return BinSums(edges, add(np.ones_like(said)), add(said), add(share))
+
+
+def facts_of(sums: BinSums, name: str = "net") -> ForecastFacts:
+    """What the claims rest on."""
+    return ForecastFacts(
+        name, "", sums.edges, sums.mean_forecast, sums.observed_share, sums.confidence, sums.agreement
+    )  # fmt: skip
+
+
+def table_of(facts: ForecastFacts) -> TableIndex:
+    """The rows that sentences quote."""
+    table = Table("calibration", ("algorithm", "against", "from", "to"))
+
+    def add(name: str, values: Values, low: float, high: float) -> None:
+        found = mean_intervals(values[:, None], "plain")[0]
+        extra = (facts.algorithm, "vote share", low, high)
+        table.append(Row("mean", name, found.value, extra=extra, low=found.low, high=found.high, n=found.n))
+
+    for k in range(len(facts.edges) - 1):
+        ends = float(facts.edges[k]), float(facts.edges[k + 1])
+        add("mean_forecast", facts.forecast[:, k], *ends)
+        add("observed_share", facts.observed[:, k], *ends)
+    whole = float(facts.edges[1]), float(facts.edges[-1])
+    add("confidence", facts.confidence, *whole)
+    add("agreement", facts.agreement, *whole)
+    add("overconfidence", facts.confidence - facts.agreement, *whole)
+    return TableIndex("evaluate/calibration.csv", table)
+
+
+def claims_of_maps(sums: BinSums, raters: int) -> tuple[bool, bool]:
+    """Whether the algorithm is called over- or underconfident, and whether a bin is said to be off."""
+    facts, log = facts_of(sums), ClaimLog()
+    consider_forecasts(log, [facts], table_of(facts), "vote share", Population(raters))
+    # each kind alone: in a report they share 5%
+    made = {claim.kind.id for claim in log.claims if claim.made and claim.p_value <= 0.05}
+    return CONFIDENCE.id in made, FREQUENCY.id in made
+
+
+def map_rates(studies: int, seed: int = 0) -> Iterator[ClaimRate]:
+    """Claims about maps that are right, and (power) about one whose logits are doubled."""
+    rng = np.random.default_rng(seed)
+    for (truth, dependence), outlines, raters, subjects in product(DEPENDENT.items(), OUTLINES, RATERS, SUBJECTS):
+        made = [
+            claims_of_maps(draw_forecasts(rng, subjects, raters, dependence, outlines), raters) for _ in range(studies)
+        ]
+        for kind, count in zip((CONFIDENCE, FREQUENCY), np.sum(made, axis=0).tolist(), strict=True):
+            yield ClaimRate(kind.id, f"calibrated forecasts, {truth}", subjects, raters, outlines, studies, count)
+    fewer = max(studies // 10, 50)
+    for subjects in SUBJECTS:
+        made = [claims_of_maps(draw_forecasts(rng, subjects, 5, 0.5, 4, sharper=3.0), 5) for _ in range(fewer)]
+        for kind, count in zip((CONFIDENCE, FREQUENCY), np.sum(made, axis=0).tolist(), strict=True):
+            yield ClaimRate(kind.id, "logits three times too large", subjects, 5, 4, fewer, count, false=False)
+
+
+def draw_spreads(
+    rng: np.random.Generator, subjects: int, raters: int, samples: int, narrower: float = 1.0
+) -> tuple[Values, Values]:
+    """Mean distances between samples, and between raters, by subject."""
+    hard = rng.lognormal(0, HARD, (subjects, 1))
+    found = []
+    for number, factor in ((samples, narrower), (raters, 1.0)):
+        start = -10 + factor * hard * rng.normal(size=(subjects, number)) * 2
+        end = 10 + factor * hard * rng.normal(size=(subjects, number)) * 2
+        a, b = np.triu_indices(number, 1)
+        both = np.maximum(np.minimum(end[:, a], end[:, b]) - np.maximum(start[:, a], start[:, b]), 0)
+        union = (end - start)[:, a] + (end - start)[:, b] - both
+        found.append((1 - both / union).mean(axis=1))
+    return found[0], found[1]
+
+
+def claims_spread(samples: Values, raters: Values, count: int) -> bool:
+    """Whether samples are said to differ less, or more, than raters."""
+    table, log = Table("scores", ("algorithm", "against")), ClaimLog()
+    each = {"sample_diversity": samples, "rater_diversity": raters, "diversity_difference": samples - raters}
+    for name, values in each.items():
+        found = mean_intervals(values[:, None], "plain")[0]
+        table.append(
+            Row("mean", name, found.value, extra=("net", "all raters"), low=found.low, high=found.high, n=found.n)
+        )
+    facts = SpreadFacts("net", "", samples, raters)
+    consider_spread(log, [facts], TableIndex("evaluate/scores.csv", table), Population(count))
+    return any(claim.kind is SPREAD for claim in log.settle().made)
+
+
+def spread_rates(studies: int, seed: int = 1) -> Iterator[ClaimRate]:
+    """Claims about samples that are drawn as raters draw, and (power) about some half as far apart."""
+    rng = np.random.default_rng(seed)
+    for samples, raters, subjects in product(SAMPLES, RATERS, SUBJECTS):
+        made = sum(claims_spread(*draw_spreads(rng, subjects, raters, samples), raters) for _ in range(studies))
+        yield ClaimRate(SPREAD.id, "samples drawn as raters draw", subjects, raters, 1, studies, made)
+    fewer = max(studies // 10, 50)
+    for subjects in SUBJECTS:
+        made = sum(claims_spread(*draw_spreads(rng, subjects, 5, 16, 0.5), 5) for _ in range(fewer))
+        yield ClaimRate(SPREAD.id, "samples half as far apart", subjects, 5, 1, fewer, made, false=False)
+
+
+def claim_rates(studies: int) -> Iterator[ClaimRate]:
+    """All claims about probability maps and samples."""
+    yield from map_rates(studies)
+    yield from spread_rates(studies)
