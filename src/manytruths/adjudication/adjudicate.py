@@ -23,6 +23,7 @@ from ..study import Progress, Study
 from ..study.adjudicated import study_digest
 from ..study.case import NO_PIXELS
 from ..study.disputes import SECONDS_EACH, CaseDisputes, DisputeCount, DisputeRule, apply_rule, count_disputes
+from ..study.logged import check_logs
 from .index import Index
 from .plan import Order, Role, Settings, change, order_subjects
 from .session import Session, Unkept
@@ -271,7 +272,7 @@ def _last_settings(folder: Path, digest: str, who: str) -> Settings | None:
     path = folder / log_name(who)
     if not path.is_file():
         return None
-    for content in read_logs([path]):
+    for content in check_logs(read_logs([path])):
         for entry in reversed(content.entries):
             if entry.action == "open" and same_study(content.study, digest):
                 return Settings.from_payload(entry.payload.get("settings", {}))
@@ -284,7 +285,7 @@ def _read_others(folder: Path, digest: str, who: str) -> tuple[LogContent, ...]:
         return ()
     paths = [path for path in sorted(folder.glob("*.sqlite")) if path.name != log_name(who)]
     logs = read_logs(paths) if paths else ()
-    return tuple(content for content in logs if same_study(content.study, digest) and content.adjudicator != who)
+    return check_logs(content for content in logs if same_study(content.study, digest) and content.adjudicator != who)
 
 
 def _ordered(study: Study, settings: Settings, who: str) -> list[Any]:

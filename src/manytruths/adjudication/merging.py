@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import FormatError, InputError, few, one_line
-from ..io.decision_log import DecisionLog, log_name, merge, same_study
+from ..io.decision_log import DecisionLog, log_name, merge, read_logs, same_study
 from ..io.files import check_regular_file
 from ..study import Progress, Study
+from ..study.logged import check_logs
 from .adjudicate import INDEX, AdjudicationRun, _ordered, _wait
 from .blocks import LAYOUT
 from .index import Index
@@ -54,6 +55,7 @@ def merge_files(
             returned.append(saved)
         else:
             packs.append(each)
+    check_logs(read_logs(packs) if packs else ())
     written = list(merge(folder, packs, study=digest)) if packs else []
     notes = [f"{path.name}: merged" for path in written]
     for made in returned:

@@ -32,6 +32,7 @@ from ..shape.grid import Grid
 from ..study import Case, Study
 from ..study.adjudicated import add_payload, decide_payload, standings
 from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
+from ..study.logged import check_entries
 from .blocks import (
     FLAT_SIDE,
     LAYOUT,
@@ -175,7 +176,9 @@ class Session:
         self.made = ""
         """When a request was made that comes from a file."""
         self.practice: tuple[str, ...] = ()
-        for entry in log.entries():
+        entries = list(log.entries())
+        check_entries(entries, str(log.path))
+        for entry in entries:
             self._take(entry)
         self._found: dict[str, CaseDisputes] = {}
         self._items: list[Item] = []

@@ -37,6 +37,15 @@ def place_runs(runs: LabelRuns, box: Box, into: Box) -> LabelRuns:
     return move_runs(runs, by, tuple(stop - start for start, stop in into))
 
 
+def is_inside(box: Box, shape: Sequence[int]) -> bool:
+    """Whether a box lies in an array of a shape.
+
+    >>> is_inside(((0, 3), (2, 4)), (3, 4)), is_inside(((0, 3), (2, 5)), (3, 4)), is_inside(((0, 3),), (3, 4))
+    (True, False, False)
+    """
+    return len(box) == len(shape) and all(start >= 0 and stop <= n for (start, stop), n in zip(box, shape, strict=True))
+
+
 def unite(parts: Sequence[LabelRuns]) -> LabelRuns:
     """What any of several arrays marks, as runs of True."""
     shape = parts[0].shape

@@ -22,6 +22,7 @@ from ..core.errors import CallError, InputError, StudyError
 from ..core.runs import LabelRuns, divide_runs, read_runs
 from ..io.decision_log import FOLDER, Entry, LogContent, LogError, read_logs, same_study
 from .disputes import CaseDisputes, Dispute, DisputeRule, choose
+from .logged import check_logs
 
 if TYPE_CHECKING:
     from .study import Study
@@ -289,7 +290,7 @@ def find_logs(study: Study) -> tuple[LogContent, ...]:
         if not os.path.isdir(FOLDER) or not study.options.masks:
             return ()
         own = study_digest(study)
-        return tuple(log for log in read_logs([FOLDER]) if same_study(log.study, own))
+        return check_logs(log for log in read_logs([FOLDER]) if same_study(log.study, own))
     if not os.path.exists(named):
         raise StudyError(f"decisions: there is no {named}; name a folder of logs, a log (.sqlite) or a pack (.json)")
     logs = read_logs([named])
@@ -299,7 +300,7 @@ def find_logs(study: Study) -> tuple[LogContent, ...]:
             raise LogError(
                 f"{named}: the log of {log.adjudicator} is of another study: none of its cases is in this one"
             )
-    return logs
+    return check_logs(logs)
 
 
 def has_decisions(study: Study) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.boxed_runs import Box, overlay, place_runs, unite, without
+from ..core.boxed_runs import Box, is_inside, overlay, place_runs, unite, without
 from ..core.errors import CallError, InputError
 from ..core.labels import Labels
 from ..core.runs import LabelRuns, divide_runs, read_runs
@@ -113,10 +113,11 @@ class _Mask:
             assert entry is not None
             try:
                 painted, box = painted_pixels(entry, dispute) or (None, None)
-                if painted is None or box is None or any(b > n for (_, b), n in zip(box, shape, strict=True)):
+                if painted is None or box is None or not is_inside(box, shape):
                     raise CallError("its pixels lie outside of the image")
             except CallError as error:
                 invalid.append(f"{entry.uuid}: {error}")
+                del decided[key]
                 continue
             layers.append(place_runs(painted, box, whole))
             if dispute is not None:
@@ -144,7 +145,8 @@ class _Mask:
         first, *others = [LabelRuns(shape, p.starts, p.stops, p.values.astype(kind)) for p in parts]
         for other in others:
             first = first.join(other)
-        return AdjudicatedCase(first, self.base, void, self.rule, self.found, self.stands, tuple(invalid))
+        stands = {key: stand for key, stand in self.stands.items() if stand.holds is None or key in decided}
+        return AdjudicatedCase(first, self.base, void, self.rule, self.found, stands, tuple(invalid))
 
     def _cleared(self, gone: Mapping[int, list[LabelRuns]], decided: Mapping[str, Standing], whole: Box) -> LabelRuns:
         """Pixels of the base that decided lesions of their label hold, and no other lesion of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...core.boxed_runs import place_runs, runs_of_list, unite
+from ...core.boxed_runs import is_inside, place_runs, runs_of_list, unite
 from ...core.runs import LabelRuns
 from ...io.decision_log import Entry, LogContent
 from ...study import Case
@@ -68,7 +68,7 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
     for uuid, entry in entries.items():
         if entry.action != "rule":
             box = tuple((int(a), int(b)) for a, b in entry.payload["box"])
-            if all(b <= n for (_, b), n in zip(box, made.base.shape, strict=True)):
+            if is_inside(box, made.base.shape):
                 domain = place_runs(runs_of_list(entry.payload["domain"], box), box, whole)
                 before[uuid] = made.base.intersect(domain).items
     return CaseOutcome(
