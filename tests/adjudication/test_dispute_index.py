@@ -136,6 +136,10 @@ def test_a_queue_does_not_depend_on_when_cases_were_found(indexed, study):
     assert there < {item.id for item in whole}
     shown = [item.id for item in whole if item.id in there and item.purpose == "dispute"]
     assert shown == [item.id for item in some if item.purpose == "dispute"]
+    assert {i.dispute.kind for i in whole if i.purpose == "control"} == {"unanimous", "unmarked"}
+    # where there is no image, a region that nobody marked shows nothing
+    bare = make_queue([(name, [found[name]]) for name in order], settings, "Ada", imageless=frozenset(found))
+    assert {i.dispute.kind for i in bare if i.purpose == "control"} == {"unanimous"}
     other = make_queue([(name, [found[name]]) for name in order], settings, "Ben")
     assert not {item.id for item in other} & {item.id for item in whole}
     by_doubt = make_queue(

@@ -187,7 +187,8 @@ def adjudicate(
     filters = {"groups": tuple(only_group), "labels": tuple(only_label), "kinds": tuple(only_kind)}
     folder, digest = Path(log), study_digest(study)
     others = _read_others(folder, digest, who)
-    settings = _settle(_last_settings(folder, digest, who), given, rules, filters)
+    last = _last_settings(folder, digest, who)
+    settings = _settle(last or _first_settings(others), given, rules, filters, begun=last is not None)
     if all(case.image is None for case in study):
         # an answer from the image alone needs one
         settings = replace(settings, first_look=False)
@@ -249,12 +250,17 @@ def _name(adjudicator: str) -> str:
 
 
 def _settle(
-    last: Settings | None, given: Mapping[str, Any], rules: Mapping[str, Any], filters: Mapping[str, tuple[str, ...]]
+    last: Settings | None,
+    given: Mapping[str, Any],
+    rules: Mapping[str, Any],
+    filters: Mapping[str, tuple[str, ...]],
+    *,
+    begun: bool,
 ) -> Settings:
     """The settings of the last start, or those by default, with those that are given in their place."""
     base = last or Settings()
     seed = given["seed"]
-    if last is not None and seed is not None and seed != last.seed:
+    if last is not None and begun and seed is not None and seed != last.seed:
         raise CallError(
             f"seed is {seed}, but this log was begun with {last.seed}; leave it out, or choose another --log"
         )
@@ -262,7 +268,8 @@ def _settle(
     if last is not None and not set(wanted) <= {"min_dice", "min_mm", "below"}:
         for name in ("unit", "tile"):
             if name in wanted and wanted[name] != getattr(last.rule, name):
-                raise CallError(f"{name}: this log was begun with {getattr(last.rule, name)}; choose another --log")
+                whose = "this log was" if begun else "the logs of other adjudicators were"
+                raise CallError(f"{name}: {whose} begun with {getattr(last.rule, name)}; choose another --log")
     rule = DisputeRule(**{**vars(base.rule), **wanted})
     return change(change(base, given), {"rule": rule, **filters})
 
@@ -286,6 +293,20 @@ def _read_others(folder: Path, digest: str, who: str) -> tuple[LogContent, ...]:
     paths = [path for path in sorted(folder.glob("*.sqlite")) if path.name != log_name(who)]
     logs = read_logs(paths) if paths else ()
     return check_logs(content for content in logs if same_study(content.study, digest) and content.adjudicator != who)
+
+
+def _first_settings(others: Sequence[LogContent]) -> Settings | None:
+    """How others adjudicate the study, for who begins: what is a dispute, and what is shown, is the same for all."""
+    opened = [
+        entry
+        for content in others
+        for entry in content.entries
+        if entry.action == "open" and entry.payload.get("settings")
+    ]
+    if not opened:
+        return None
+    last = max(opened, key=lambda entry: entry.utc)
+    return replace(Settings.from_payload(last.payload["settings"]), role="first")
 
 
 def _ordered(study: Study, settings: Settings, who: str) -> list[Any]:

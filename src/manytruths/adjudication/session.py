@@ -30,7 +30,7 @@ from ..io.writing import atomic
 from ..shape.display import Display
 from ..shape.grid import Grid
 from ..study import Case, Study
-from ..study.adjudicated import add_payload, decide_payload, standings
+from ..study.adjudicated import Standing, add_payload, decide_payload, settle, standings
 from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
 from ..study.logged import check_entries
 from .blocks import (
@@ -290,6 +290,7 @@ class Session:
         self._items = make_queue(
             [(subject, by_subject[subject]) for subject in order], self.settings, self._order_for,
             practice=self.practice, wanted=self._wanted(), names=self.label_names,
+            imageless=frozenset(case.name for case in self.study if case.image is None),
         )  # fmt: skip
         self._by_id = {item.id: item for item in self._items}
         self._numbers = {item.id: number for number, item in enumerate(self._items, start=1)}
@@ -302,7 +303,15 @@ class Session:
             undone = {str(e.payload.get("of")) for log in self._others for e in log.entries if e.action == "undo"}
             flagged = (e for log in self._others for e in log.entries if e.action == "second" and e.uuid not in undone)
             return frozenset(str(entry.payload.get("key")) for entry in flagged)
-        return frozenset(key for key, each in standings(self._others).items() if each.status == "conflict")
+        differ = [stand for stand in standings(self._others).values() if stand.status == "conflict"]
+        return frozenset(stand.key for stand in differ if not self._is_settled(stand))
+
+    def _is_settled(self, stand: Standing) -> bool:
+        """Whether decisions agree that are known to differ in words alone: what a rule gives is seen in the pixels."""
+        indexed = self.index.ready.get(stand.case)
+        if indexed is None or stand.key not in indexed.entries or all(e.action != "rule" for e in stand.decisions):
+            return False
+        return settle(stand.decisions, indexed.read_key(stand.key), self.settings.rule) is not None
 
     def _ordered_cases(self) -> Iterator[CaseDisputes]:
         order = {s: n for n, s in enumerate(order_subjects((c.subject for c in self.study), self._seed))}
@@ -709,7 +718,7 @@ class Session:
         seen = {
             "answer": self._slots.looks.get(item.slot, ""), "first_look": self.settings.first_look,
             "names": self.settings.names, "shown": sorted(self._slots.shows.get(item.slot, ())), "letters": raters,
-            "given": given,
+            "given": given, "role": self.settings.role,
         }  # fmt: skip
         try:
             return decide_payload(
@@ -790,16 +799,13 @@ class Session:
             if most is not None and (not isinstance(most, int | float) or isinstance(most, bool) or not most > 0):
                 raise Refused(422, "max_mm", "max_mm must be a number above 0")
             keys, ties = self._settled(kind, rule, None if most is None else float(most))
+            case_of = {item.dispute.key: item.dispute.case for item in self._items}
             payload = {"kind": kind, "rule": rule, "max_mm": most, "keys": keys, "ties": ties,
-                       "cases": {key: self._case_of[key] for key in keys}}  # fmt: skip
+                       "cases": {key: case_of[key] for key in keys}, "seen": {"role": self.settings.role}}  # fmt: skip
             entry = self._append("rule", uuid, payload=payload)
         settled = len(entry.payload["keys"])
         answer = {"saved": True, "entry": entry.number, "settled": settled, "ties": entry.payload.get("ties", 0)}
         return {**answer, "progress": self.progress(), "next": self.next_after(None)}
-
-    @property
-    def _case_of(self) -> dict[str, str]:
-        return {item.dispute.key: item.dispute.case for item in self._items}
 
     def _settled(self, kind: str, rule: str, most: float | None) -> tuple[list[str], int]:
         keys, ties = [], 0

@@ -187,6 +187,9 @@ def _consider_settled(log: ClaimLog, facts: Adjudication, table: TableIndex) -> 
         now = compose(f"{{}} {all_of}", who, _whole(table, "disputes"))
     else:
         now = compose("{} settled {} of {} disputes", who, _whole(table, "decided"), _whole(table, "disputes"))
+    third = _value(table, "third")
+    if third:
+        now = (*now, *compose(", {} of them by a third adjudicator, as two had differed", _whole(table, "third")))
     added = _value(table, "added")
     if added:
         some = ("" if added == 1 else "s") + " that no rater had marked"

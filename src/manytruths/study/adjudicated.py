@@ -1,8 +1,9 @@
 """What adjudicators decided about a study: entries of logs, and which decision holds for each dispute.
 
 The decision of one adjudicator holds. Of several, two equal ones hold; two different ones are a conflict, until a third
-agrees with one of them. Practice, controls and repeated showings measure the adjudicator and change nothing. A decision
-is stale where pixels of its own lesion have changed since. What comes of it is in
+agrees with one of them or, asked to settle what two differ on, decides otherwise than both. Practice, controls and
+repeated showings measure the adjudicator and change nothing. A decision is stale where pixels of its own lesion have
+changed since. What comes of it is in
 :mod:`manytruths.study.adjudicated_masks`.
 """
 
@@ -184,7 +185,7 @@ def standings(logs: Iterable[LogContent], found: Mapping[str, CaseDisputes] | No
         if gone:
             stands[key] = Standing(key, case, "stale", None, decided)
             continue
-        holds = _settle(decided, known.get(key), rule)
+        holds = settle(decided, known.get(key), rule)
         if not holds:
             status = "conflict" if len(decided) > 1 else "second"
         else:
@@ -206,8 +207,9 @@ def _keys_of(entry: Entry) -> Sequence[str]:
     return []
 
 
-def _settle(decided: Sequence[Entry], dispute: Dispute | None, rule: DisputeRule) -> Entry | None:
-    """The decision that holds: the one there is, or the earliest of those that most adjudicators agree on."""
+def settle(decided: Sequence[Entry], dispute: Dispute | None, rule: DisputeRule) -> Entry | None:
+    """The decision that holds: the one there is, the earliest of those that most adjudicators agree on, or that of who
+    was asked to settle what others differ on."""
     if len(decided) < 2:
         return decided[0] if decided else None
     camps: list[list[Entry]] = []
@@ -219,7 +221,12 @@ def _settle(decided: Sequence[Entry], dispute: Dispute | None, rule: DisputeRule
             camp.append(entry)
     camps.sort(key=len, reverse=True)
     wins = len(camps[0]) > 1 and (len(camps) == 1 or len(camps[1]) < len(camps[0]))
-    return camps[0][0] if wins else None
+    return camps[0][0] if wins else next((entry for entry in decided if is_third(entry)), None)
+
+
+def is_third(entry: Entry) -> bool:
+    """Whether an adjudicator decided who had been asked to settle what others differ on."""
+    return (entry.payload.get("seen") or {}).get("role") == "third"
 
 
 def same_decision(one: Entry, other: Entry, dispute: Dispute | None, rule: DisputeRule) -> bool:

@@ -24,7 +24,7 @@ from ..core.errors import CallError, InputError
 from ..core.labels import Labels
 from ..core.runs import LabelRuns, divide_runs, read_runs
 from ..fusion.result import BINARY, Consensus, with_mark
-from .adjudicated import METHOD, Standing, choice_of, painted_pixels, standings
+from .adjudicated import METHOD, Standing, choice_of, is_third, painted_pixels, standings
 from .disputes import CaseDisputes, DisputeRule, find_disputes
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class AdjudicatedCase:
             "open": len(disputes) - len(own), "stale": sum(s.status == "stale" for s in every),
             "not_evaluable": sum(s.choice == "not_evaluable" for s in every if s.holds is not None),
             "added": sum(s.holds is not None and s.holds.action == "add" for s in every),
+            "third": sum(s.holds is not None and any(map(is_third, s.decisions)) for s in own),
         }  # fmt: skip
 
     @property

@@ -128,6 +128,7 @@ class Ruled(Payload, frozen=True, kw_only=True):
     kind: str = ""
     keys: list[str] = []
     cases: dict[str, str] = {}
+    seen: Seen = Seen()
 
 
 class Undone(Payload, frozen=True):

@@ -14,7 +14,7 @@ from ...claims.adjudication import Adjudication, consider_adjudication
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, join_names
-from ...io.decision_log import LogContent
+from ...io.decision_log import LogContent, canonical
 from ...io.result_tables import DataTable, PlainTable
 from ...study import Progress, Study
 from ...study.adjudicated import METHOD, find_logs, rule_of, with_decisions
@@ -226,9 +226,8 @@ def _notes(logs: tuple[LogContent, ...], cases: Mapping[str, CaseOutcome]) -> It
     versions = sorted({entry.version for log in logs for entry in log.entries})
     if len(versions) > 1:
         yield f"the logs were written by several versions of manytruths: {', '.join(versions)}"
-    units = {(e.payload["rule"].get("unit"), e.payload["rule"].get("below")) for log in logs for e in log.entries
-             if e.action == "open" and e.payload.get("rule")}  # fmt: skip
-    if len(units) > 1:
+    opened = [entry.payload.get("rule") for log in logs for entry in log.entries if entry.action == "open"]
+    if len({canonical(rule) for rule in opened if rule}) > 1:
         yield "the logs were opened with different rules; the last one holds"
 
 

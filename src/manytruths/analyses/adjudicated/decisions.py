@@ -9,9 +9,9 @@ from ...core.boxed_runs import is_inside, place_runs, runs_of_list, unite
 from ...core.runs import LabelRuns
 from ...io.decision_log import Entry, LogContent
 from ...study import Case
-from ...study.adjudicated import COUNTED, choice_of, effective, purpose_of, rule_of, same_decision
+from ...study.adjudicated import COUNTED, choice_of, effective, purpose_of, same_decision
 from ...study.adjudicated_masks import AdjudicatedCase, count_changed
-from ...study.disputes import Dispute, DisputeRule
+from ...study.disputes import Dispute
 from ...study.disputes import choose as choose_pixels
 
 HEADER = (
@@ -43,6 +43,8 @@ class CaseOutcome:
     """Of each dispute that somebody decided about."""
     holds: Mapping[str, str]
     """The uuid of the decision that holds, by dispute."""
+    alike: frozenset[tuple[str, str]]
+    """Key and uuid of decisions that agree with the one that holds."""
     before: Mapping[str, int]
     """Pixels of the base where a decision is about, by its uuid."""
     counts: Mapping[str, int]
@@ -64,6 +66,7 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
     """What is kept of an adjudicated case."""
     entries = {entry.uuid: entry for stand in made.standings.values() for entry in stand.decisions}
     before = {}
+    known = {dispute.key: dispute for dispute in made.found}
     whole = tuple((0, n) for n in made.base.shape)
     for uuid, entry in entries.items():
         if entry.action != "rule":
@@ -76,6 +79,12 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
         tuple(_facts(dispute, made.base) for dispute in made.found.settled),
         {key: stand.status for key, stand in made.standings.items()},
         {key: stand.holds.uuid for key, stand in made.standings.items() if stand.holds is not None},
+        frozenset(
+            (key, each.uuid)
+            for key, stand in made.standings.items()
+            for each in stand.decisions
+            if stand.holds is not None and same_decision(stand.holds, each, known.get(key), made.rule)
+        ),
         before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made), made.invalid,
     )  # fmt: skip
 
@@ -169,7 +178,6 @@ def list_decisions(logs: Sequence[LogContent], cases: Mapping[str, CaseOutcome])
     kept = {entry.uuid for entry in effective(logs)}
     facts = {each.key: each for case in cases.values() for each in (*case.disputes, *case.settled)}
     ordered = sorted(every.values(), key=lambda e: (e.utc, e.adjudicator, e.machine, e.number))
-    rule = rule_of(ordered)
     looks, shows = _before(ordered, "look"), _before(ordered, "show")
     found: list[Decision] = []
     latest: dict[tuple[str, str], str] = {}
@@ -186,7 +194,7 @@ def list_decisions(logs: Sequence[LogContent], cases: Mapping[str, CaseOutcome])
             fact = facts.get(key)
             case = str(entry.payload.get("cases", {}).get(key, "")) or entry.case or (fact.case if fact else "")
             outcome = cases.get(case)
-            status = _status(entry, key, outcome, entry.uuid in kept, latest, every, rule)
+            status = _status(entry, key, outcome, entry.uuid in kept, latest)
             found.append(_decision(entry, key, case, fact, outcome, status, looks, shows))
     order = {name: place for place, name in enumerate(cases)}
     found.sort(key=lambda d: (order.get(d.case, len(order)), d.entry.utc, d.key))
@@ -215,8 +223,6 @@ def _status(
     outcome: CaseOutcome | None,
     kept: bool,
     latest: Mapping[tuple[str, str], str],
-    every: Mapping[str, Entry],
-    rule: DisputeRule,
 ) -> str:
     """What became of a decision."""
     if not kept:
@@ -227,9 +233,8 @@ def _status(
         return "replaced"
     stands = outcome.status.get(key, "stale") if outcome is not None else "stale"
     if stands == "decided" and outcome is not None:
-        held = every[outcome.holds[key]]
-        alike = held.uuid != entry.uuid and same_decision(held, entry, None, rule)
-        return "holds" if held.uuid == entry.uuid else "agrees" if alike else "outvoted"
+        alike = (key, entry.uuid) in outcome.alike
+        return "holds" if outcome.holds[key] == entry.uuid else "agrees" if alike else "outvoted"
     return {"second": "waiting"}.get(stands, stands)
 
 

@@ -20,7 +20,7 @@ from .decisions import CaseOutcome, Decision, Record
 
 EXTRA = ("adjudicator", "other", "kind", "choice")
 ALL = ("", "", "", "")
-STATES = ("disputes", "decided", "open", "second", "conflict", "stale", "not_evaluable", "added")
+STATES = ("disputes", "decided", "open", "second", "conflict", "stale", "not_evaluable", "added", "third")
 
 
 def adjudication_table(record: Record, cases: Mapping[str, CaseOutcome], rule: DisputeRule, level: float) -> Table:
