@@ -10,7 +10,7 @@ import manytruths as mt
 from decision_logs import adjudicate, append, disputes_of, session, square, three_readers, write_study
 from manytruths import CallError, InputError
 from manytruths.claims.sentences import plain_text
-from manytruths.inference.quantiles import proportion_interval
+from manytruths.inference.quantiles import clustered_proportion_interval
 from manytruths.io import read_mask
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
@@ -124,7 +124,12 @@ def test_controls_repeats_and_doubles(many):
     _, result, _ = many
     row = value(result, "controls_overturned")
     assert (row.value, row.n) == (0.2, 10)
-    assert (row.low, row.high) == proportion_interval(2, 10)
+    controls = [r for r in rows_of(result) if r["purpose"] == "control"]
+    drawn = {r["case"]: [0, 0] for r in controls}
+    for r in controls:
+        drawn[r["case"]][0] += (r["pixels_after"] > 0) == (r["kind"] == "unmarked")
+        drawn[r["case"]][1] += 1
+    assert (row.low, row.high) == clustered_proportion_interval(*zip(*drawn.values(), strict=True))
     assert value(result, "controls_overturned", "anna").value == 0
     again = value(result, "intra_agreement", "Ada", "Ada")
     assert again.n == 4
@@ -153,7 +158,8 @@ def test_sentences(many):
     assert "raters stood under letters, in an order that was shuffled by case" in text
     assert "anna is a rater, too, and settled disputes about their own masks" in text
     assert "Of ten controls (" in text
-    assert "), 20% (3%–56%) were overturned." in text
+    row = value(result, "controls_overturned")
+    assert f"), 20% ({row.low:.0%}–{row.high:.0%}) were overturned." in text
     assert "Dr. Ada finished the log of Ada on" in text
     for log in read_logs([folder / "log"]):
         assert log.digest in text
@@ -177,7 +183,8 @@ def test_the_report_has_a_section(many, tmp_path):
     assert (tmp_path / "report_files/adjudicated/decisions.csv").exists()
     findings = report.findings
     assert "The adjudicators answered from the bare image whether" in methods_text(findings)
-    assert "20% (95% CI 3% to 56%) were overturned" in results_text(findings)
+    row = value(result, "controls_overturned")
+    assert f"20% (95% CI {row.low:.0%} to {row.high:.0%}) were overturned" in results_text(findings)
     assert [str(c) for c in findings.adjudicated.claims] == [str(c) for c in result.claims]
     without = mt.report(mt.Study.open(study.options.masks), to=tmp_path / "none.html")
     assert without.findings.adjudicated is None

@@ -71,24 +71,24 @@ OWN_MARKS = ClaimKind(
 FIRST_LOOK = ClaimKind(
     "adjudication.first_look", "estimate",
     "After the outlines, the adjudicator kept the answer of the first look in so many decisions.",
-    "A first look was logged.", "coverage of the exact interval, where decisions are independent",
+    "A first look was logged.", "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 CONTROLS = ClaimKind(
     "adjudication.controls", "estimate",
     "So many of the controls, lesions on which all raters agreed and regions that nobody marked, were overturned; or "
     "none were shown, so that shared misses of the raters remain.",
-    "There are decisions.", "coverage of the exact interval, where decisions are independent",
+    "There are decisions.", "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 INTRA = ClaimKind(
     "adjudication.intra", "estimate",
     "Shown a dispute for a second time, an adjudicator decided alike in so many.",
-    "Disputes were shown twice.", "coverage of the exact interval, where decisions are independent",
+    "Disputes were shown twice.", "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 INTER = ClaimKind(
     "adjudication.inter", "estimate",
     "Two adjudicators decided alike about so many of the disputes that both were shown.",
     "Two adjudicators decided about the same disputes.",
-    "coverage of the exact interval, where decisions are independent",
+    "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 RECORD = ClaimKind(
     "adjudication.record", "description",

@@ -210,7 +210,7 @@ def tabulate_adjudicated(
     rule = rule_of(effective_entries(logs))
     tables: list[DataTable] = [
         PlainTable("decisions", HEADER, (decision.record() for decision in record.decisions)),
-        adjudication_table(record, cases, rule, settings.level),
+        adjudication_table(record, cases, rule, settings.level, {case.name: case.subject for case in study}),
     ]
     return Adjudicated(study, settings, record, cases, Tables(tables), tuple(_notes(logs, cases)))
 
