@@ -16,6 +16,7 @@ from manytruths.io.decision_log import DecisionLog, log_name, read_logs
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
 from manytruths.study.adjudicated import study_digest
 from manytruths.study.disputes import DisputeRule
+from study_folders import write_nifti
 
 
 @pytest.fixture(scope="module")
@@ -352,3 +353,60 @@ def test_added_lesions_are_rows_and_said(tmp_path):
     )
     assert result.masks["p2"][0, :3].all()
     assert plain_text(result.claims.made[0].result)
+
+
+def test_practice_alone_settles_nothing_and_nobody_is_named_for_it(tmp_path):
+    study = simple(tmp_path)
+    adjudicate(tmp_path / "log", study, lambda d: "union", purpose="practice")
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Ada) settled 0 of 3 disputes; 3 were not decided: there, a vote" in text
+    assert "Disputes were shown" not in text
+    assert "By the decisions that hold" not in text
+    adjudicate(tmp_path / "log", study, lambda d: "union", name="Bo")
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Bo) settled all 3 disputes." in text
+    assert "after three practice decisions that do not count" in text
+
+
+def test_disputes_that_a_rule_settled_are_said_to_be(tmp_path):
+    study = simple(tmp_path)
+    key = disputes_of(study)["p1"].disputes[0].key
+    path = adjudicate(tmp_path / "log", study, lambda d: "union" if d.key != key else None)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada") as log:
+        append(log, "rule", payload={"kind": "border", "rule": "majority", "keys": [key], "cases": {key: "p1"}})
+    assert "settled all 3 disputes, 1 of them by a rule for many at once." in str(mt.adjudicated(study).claims)
+
+
+def test_one_control_and_one_second_showing_are_one(tmp_path):
+    study = simple(tmp_path)
+    session(tmp_path / "log", study, controls=1, wrong=0, repeats=1, changed=0)
+    text = str(mt.adjudicated(study).claims)
+    assert "Of one control (one lesion on which all raters agreed), 0% (0%–98%) was overturned." in text
+    assert "Shown again, 100% (3%–100%) of one dispute was decided alike" in text
+    # three decisions about one patient have no interval
+    assert "In 100% of three decisions with a first look, its answer was kept" in text
+
+
+def test_distances_of_files_with_a_spacing_are_in_mm(tmp_path):
+    for case, by_rater in three_readers().items():
+        for rater, mask in by_rater.items():
+            write_nifti(tmp_path / "m" / rater / f"{case}.nii.gz", np.stack([mask] * 3, -1), spacing=(1, 1, 2))
+    study = mt.Study.open(f"{tmp_path}/m/{{rater}}/{{case}}.nii.gz", decisions=str(tmp_path / "log"))
+    adjudicate(tmp_path / "log", study, lambda d: "union", rule=DisputeRule(min_mm=2.5))
+    assert "or their surfaces were more than 2.5 mm apart" in str(mt.adjudicated(study).claims)
+
+
+def test_an_answer_beside_the_outlines_is_no_first_look(tmp_path):
+    """A workbook shows both beside each other: its column of first looks is kept, and no blinding is claimed."""
+    study = simple(tmp_path)
+    seen = {"answer": "lesion", "first_look": False, "names": False}
+    path = adjudicate(tmp_path / "log", study, lambda d: None)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada") as log:
+        rule = {"order": "subject", "first_look": False, "names": False}
+        append(log, "open", payload={"seed": 0, "settings": rule})
+    adjudicate(tmp_path / "log", study, lambda d: "union", seen=seen)
+    result = mt.adjudicated(study)
+    assert {row["first_look"] for row in rows_of(result)} == {"lesion"}
+    assert value(result, "first_look").value == 0
+    assert "The outlines were shown without a first look at the bare image; raters stood under" in str(result.claims)
+    assert "its answer was kept" not in str(result.claims)

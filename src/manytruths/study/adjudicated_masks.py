@@ -61,6 +61,7 @@ class AdjudicatedCase:
             "open": len(disputes) - len(own), "stale": sum(s.status == "stale" for s in every),
             "not_evaluable": sum(s.choice == "not_evaluable" for s in every if s.holds is not None),
             "added": sum(s.holds is not None and s.holds.action == "add" for s in every),
+            "ruled": sum(s.holds is not None and s.holds.action == "rule" for s in own),
             "third": sum(s.holds is not None and any(map(is_third, s.decisions)) for s in own),
         }  # fmt: skip
 

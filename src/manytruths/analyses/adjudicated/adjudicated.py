@@ -239,12 +239,13 @@ def adjudication_facts(result: Adjudicated) -> Adjudication:
     raters = {name.casefold() for name in result.study.rater_names}
     seen = {what for d in result.record.counted for what in d.seen}
     last = {log.id: log for log in result.logs}
+    in_mm = [outcome.in_mm for outcome in result.cases.values()]
     decided_by = {d.adjudicator for d in result.record.decisions}
     return Adjudication(
-        adjudicators=tuple(result.record.adjudicators),
+        adjudicators=result.record.who(result.record.counted) or result.record.adjudicators,
         also_raters=tuple(name for name in result.record.adjudicators if name.casefold() in raters),
         rule=rule_of(entries),
-        spacing=all(case.options.spacing is not None for case in result.study),
+        distances="mm" if all(in_mm) else "mm (pixels where the spacing is not known)" if any(in_mm) else "pixels",
         seeds=tuple(dict.fromkeys(int(p["seed"]) for p in opened if isinstance(p.get("seed"), int))),
         orders=tuple(dict.fromkeys(str(s["order"]) for s in settings if s.get("order"))),
         roles=tuple(dict.fromkeys(str(s["role"]) for s in settings if s.get("role"))),

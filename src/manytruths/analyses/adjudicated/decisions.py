@@ -53,6 +53,8 @@ class CaseOutcome:
     """Pixels that are marked in the adjudicated mask."""
     changed: int
     """Pixels in which it differs from the base."""
+    in_mm: bool
+    """Whether distances are in mm; else in pixels."""
     invalid: tuple[str, ...] = ()
     """Decisions that could not be applied, and why."""
 
@@ -85,7 +87,8 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
             for each in stand.decisions
             if stand.holds is not None and same_decision(stand.holds, each, known.get(key), made.rule)
         ),
-        before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made), made.invalid,
+        before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made),
+        made.found.spacing is not None, made.invalid,
     )  # fmt: skip
 
 
@@ -115,6 +118,9 @@ class Decision:
     """``holds``, ``agrees`` (with the one that holds), ``outvoted``, ``conflict``, ``waiting`` (for a second
     adjudicator), ``replaced`` (by a later one of the same adjudicator), ``undone``, ``stale``, ``not counted``."""
     first_look: str
+    """The answer from the bare image, also where outlines stood beside it."""
+    looked: bool
+    """Whether it was given before the outlines were seen."""
     seconds: float
     seen: tuple[str, ...]
     before: int | None
@@ -164,7 +170,12 @@ class Record:
     @property
     def adjudicators(self) -> tuple[str, ...]:
         """Who decided anything, in order."""
-        return tuple(dict.fromkeys(d.adjudicator for d in sorted(self.decisions, key=lambda d: d.entry.utc)))
+        return self.who(self.decisions)
+
+    @staticmethod
+    def who(decisions: Iterable[Decision]) -> tuple[str, ...]:
+        """Who made some decisions, in order."""
+        return tuple(dict.fromkeys(d.adjudicator for d in sorted(decisions, key=lambda d: d.entry.utc)))
 
     def of_purpose(self, purpose: str) -> list[Decision]:
         """Decisions that were not taken back, for a purpose; of one adjudicator about one lesion, the last."""
@@ -262,11 +273,12 @@ def _decision(
     else:
         kind, label = str(payload.get("kind", "")), payload.get("label")
         after = sum(sum(runs[1::2]) for _, runs in payload["pixels"])
+    answer = str(look[0].payload.get("answer", "")) if look else str(given.get("answer", ""))
     seconds = payload.get("seconds")
     total = float(seconds) if isinstance(seconds, int | float) else float("nan")
     return Decision(
         entry, key, case, label if label is not None else (fact.label if fact else None), kind, choice_of(entry),
         "rule" if entry.action == "rule" else purpose, status,
-        str(look[0].payload.get("answer", "")) if look else str(given.get("answer", "")), total,
+        answer, bool(answer) and given.get("first_look") is not False, total,
         tuple(dict.fromkeys(filter(None, seen))), before, after,
     )  # fmt: skip

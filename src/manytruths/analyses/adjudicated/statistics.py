@@ -21,7 +21,7 @@ from .decisions import CaseOutcome, Decision, Record
 
 EXTRA = ("adjudicator", "other", "kind", "choice")
 ALL = ("", "", "", "")
-STATES = ("disputes", "decided", "open", "second", "conflict", "stale", "not_evaluable", "added", "third")
+STATES = ("disputes", "decided", "open", "second", "conflict", "stale", "not_evaluable", "added", "ruled", "third")
 
 
 Subjects = Mapping[str, str]
@@ -134,9 +134,9 @@ def _first_looks(record: Record, share: Share) -> Iterator[Row]:
     """How often the first look came first, and how often it was kept."""
     for who in ("", *record.adjudicators):
         own = [d for d in record.counted if d.purpose != "rule" and d.kind != "added" and who in ("", d.adjudicator)]
-        looked = [d for d in own if d.first_look]
+        looked = [d for d in own if d.looked]
         if own:
-            yield share("first_look", [(d, bool(d.first_look)) for d in own], who)
+            yield share("first_look", [(d, d.looked) for d in own], who)
         if looked:
             yield share("first_look_kept", [(d, d.first_look == d.presence) for d in looked], who)
 
