@@ -232,6 +232,8 @@ def test_a_large_volume_is_indexed_as_runs(tmp_path, monkeypatch):
     from manytruths.adjudication import index
     from manytruths.core.runs import LabelRuns
     from manytruths.study import Study
+    from manytruths.study.adjudicated_masks import base_runs
+    from manytruths.study.consensus import consensus
     from manytruths.study.disputes import find_disputes
 
     grid = np.mgrid[:20, :20, :20]
@@ -249,6 +251,8 @@ def test_a_large_volume_is_indexed_as_runs(tmp_path, monkeypatch):
     assert (slabs[...] == reading.masks[mt.Column("B")][...]).all()
     assert not list(tmp_path.glob("*.voxels"))
     monkeypatch.undo()
+    # the consensus that the page may show is made of runs, too
+    assert (base_runs(reading, "vote:0.5")[...] == consensus(case, "vote:0.5").values).all()
     large = find_disputes(reading)
     assert [each.key for each in large] == [each.key for each in plain]
     index.index_case(case, plain.rule, tmp_path / "p1.disputes")

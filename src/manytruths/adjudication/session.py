@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import math
+import threading
 import uuid as uuids
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ import numpy as np
 
 from ..core.boxed_runs import runs_from_pairs, runs_to_pairs
 from ..core.errors import CallError, InputError, ManytruthsError, one_line
-from ..core.runs import read_runs
+from ..core.runs import LabelRuns, read_runs
 from ..io import Location
 from ..io.decision_log import Entry, LogContent
 from ..io.images import probe
@@ -31,6 +32,7 @@ from ..shape.display import Display
 from ..shape.grid import Grid
 from ..study import Case, Study
 from ..study.adjudicated import Standing, add_payload, decide_payload, settle, standings
+from ..study.adjudicated_masks import base_runs
 from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
 from ..study.logged import check_entries
 from .blocks import (
@@ -46,7 +48,7 @@ from .blocks import (
     pack_block,
     slices_of,
 )
-from .index import Index
+from .index import Index, read_bounded
 from .plan import (
     Item,
     Settings,
@@ -176,6 +178,8 @@ class Session:
         self.made = ""
         """When a request was made that comes from a file."""
         self.practice: tuple[str, ...] = ()
+        self._base: tuple[str, LabelRuns] | None = None
+        self._base_lock = threading.Lock()
         entries = list(log.entries())
         check_entries(entries, str(log.path))
         for entry in entries:
@@ -629,10 +633,12 @@ class Session:
         return {"what": what, "letters": letters, "grey": grey}
 
     def _consensus(self, case: Case, view: Any) -> list[list[Any]]:
-        from ..study.consensus import consensus
-
-        values = consensus(case, self.settings.rule.below).values
-        return runs_to_pairs(read_runs(np.asarray(values[slices_of(view)])))
+        with self._base_lock:
+            if self._base is None or self._base[0] != case.name:
+                # as runs where the masks together are large
+                self._base = case.name, base_runs(read_bounded(case, self.index.folder), self.settings.rule.below)
+            _, runs = self._base
+        return runs_to_pairs(clip_runs(runs, tuple((0, size) for size in runs.shape), view))
 
     def _algorithms(self, case: Case, view: Any) -> tuple[list[dict[str, Any]], list[str]]:
         """Masks of algorithms, and the names of those that give grey values, which have no outline."""

@@ -75,8 +75,6 @@ class AdjudicatedCase:
 
 def adjudicate_case(reading: Reading) -> AdjudicatedCase:
     """The base and the decisions of a case, put together as runs."""
-    from .consensus import FirstReadings
-
     case = reading.case
     if case.decisions is None:
         raise InputError(
@@ -85,14 +83,22 @@ def adjudicate_case(reading: Reading) -> AdjudicatedCase:
         )
     reading.need_pixels()
     rule = case.decisions.rule
-    readings = FirstReadings.of(reading)
-    estimated = readings.estimate(rule.below)
-    large = reading.is_large
-    base = readings.paint_runs(estimated) if large else read_runs(np.ascontiguousarray(readings.paint(estimated)[0]))
+    base = base_runs(reading, rule.below)
     found = find_disputes(reading, rule)
     stands = standings(case.decisions.logs, {case.name: found})
     stands = {key: stand for key, stand in stands.items() if stand.case == case.name}
     return _Mask(reading, base, found, stands, rule).made()
+
+
+def base_runs(reading: Reading, method: str) -> LabelRuns:
+    """What a method of consensus makes of a case."""
+    from .consensus import FirstReadings
+
+    readings = FirstReadings.of(reading)
+    estimated = readings.estimate(method)
+    if reading.is_large:
+        return readings.paint_runs(estimated)
+    return read_runs(np.ascontiguousarray(readings.paint(estimated)[0]))
 
 
 @dataclass(eq=False)
