@@ -802,7 +802,8 @@ class Session:
             self._writable()
             kind, rule = str(body.get("kind", "")), _one_of(body, "rule", RULES)
             most = body.get("max_mm")
-            if most is not None and (not isinstance(most, int | float) or isinstance(most, bool) or not most > 0):
+            number = isinstance(most, int | float) and not isinstance(most, bool)
+            if most is not None and not (number and 0 < most < math.inf):
                 raise Refused(422, "max_mm", "max_mm must be a number above 0")
             keys, ties = self._settled(kind, rule, None if most is None else float(most))
             case_of = {item.dispute.key: item.dispute.case for item in self._items}
@@ -938,7 +939,8 @@ def _text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name) or ""
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         raise Refused(422, name, f"{name} must be text of at most {LONGEST_TEXT} characters")
-    return value
+    # a browser may send half a character, which cannot be stored
+    return value.encode("utf-8", "replace").decode()
 
 
 def _seconds(body: Mapping[str, Any]) -> float | None:

@@ -316,6 +316,7 @@ def read_pack(pack: bytes | str | Path) -> tuple[LogContent, ...]:
 
 
 def _from_pack(log: Mapping[str, Any]) -> LogContent:
+    canonical(log).encode()  # half a character cannot be stored
     names = [field.name for field in fields(Entry)]
     entries = tuple(Entry(**{name: entry[name] for name in names}) for entry in log["entries"])
     for entry in entries:
@@ -473,6 +474,7 @@ class DecisionLog:
             raise CallError(f"a uuid has 8 to 64 letters, digits and hyphens; got {uuid[:80]!r}")
         try:
             text = canonical({} if payload is None else dict(payload))
+            text.encode()
         except (TypeError, ValueError) as error:
             raise CallError(f"a payload is written as JSON: {error}") from None
         with self._guard, _not_saved(self.path):
