@@ -249,6 +249,10 @@ def test_a_large_volume_is_indexed_as_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(index.Case, "placed", lambda self, column, target=None: pytest.fail("it was read as a whole"))
     slabs = index.read_slabs(case.masks[mt.Column("B")], reading.grid, tmp_path)
     assert (slabs[...] == reading.masks[mt.Column("B")][...]).all()
+    for kind, scale in ((np.float64, 1), (np.float32, 0.5)):
+        write_nifti(tmp_path / "f.nii.gz", (slabs[...] * scale).astype(kind))
+        floats = index.read_slabs({"": Location(tmp_path / "f.nii.gz")}, reading.grid, tmp_path)
+        assert floats is None if scale != 1 else (floats.dtype, (floats[...] == slabs[...]).all()) == (np.uint8, True)
     assert not list(tmp_path.glob("*.voxels"))
     monkeypatch.undo()
     # the consensus that the page may show is made of runs, too

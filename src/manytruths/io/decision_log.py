@@ -189,6 +189,11 @@ def _safe(name: str) -> str:
     return f"{kept}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
+def make_folder(folder: Path) -> None:
+    """A folder for logs and what belongs to them, for its owner alone where it is new: images are unpacked into it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def machine_name() -> str:
     """The name of this machine."""
     return platform.node() or "unknown"
@@ -362,7 +367,7 @@ def merge(folder: str | Path, packs: Sequence[bytes | str | Path], *, study: str
     for content in packed:
         _refuse_other_study(content, study)
     with _not_saved(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     known = {read_log(path).id: path for path in sorted(folder.glob("*.sqlite"))}
     written = []
     for content in packed:
@@ -430,7 +435,7 @@ class DecisionLog:
         machine = machine_name() if machine is None else machine
         new = LogContent(uuids.uuid4().hex, study, adjudicator, machine, created, ())
         with _not_saved(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         with _not_saved(path):
             lock = _Lock(path, address)
         try:
