@@ -11,7 +11,7 @@ from decision_logs import adjudicate, append, disputes_of, session, square, thre
 from manytruths import CallError, InputError
 from manytruths.claims.sentences import plain_text
 from manytruths.inference.quantiles import clustered_proportion_interval
-from manytruths.io import read_mask
+from manytruths.io import read_mask, write_map
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
 from manytruths.study.adjudicated import study_digest
@@ -410,3 +410,40 @@ def test_an_answer_beside_the_outlines_is_no_first_look(tmp_path):
     assert value(result, "first_look").value == 0
     assert "The outlines were shown without a first look at the bare image; raters stood under" in str(result.claims)
     assert "its answer was kept" not in str(result.claims)
+
+
+def test_a_given_reference_that_adjudicators_made_is_said_to_be(tmp_path):
+    """Its files alone do not tell: it is no rater's mask, and no vote. Raters are not scored against it in words."""
+    cases = three_readers()
+    study = simple(tmp_path, cases)
+    picks = iter(["rater:anna", "rater:ben", "union"])
+    adjudicate(tmp_path / "log", study, lambda d: next(picks))
+    mt.fuse(study, consensus="adjudicated", out=tmp_path / "out", pictures=False)
+    (tmp_path / "unet").mkdir()
+    for case in cases:
+        shutil.copy(tmp_path / "m/ben" / f"{case}.png", tmp_path / "unet" / f"{case}.png")
+    masks = f"{tmp_path}/out/fuse/consensus/adjudicated/{{case}}.png"
+    known = mt.Study.open(study.options.masks, reference=masks, decisions=str(tmp_path / "log"))
+    said = "is what adjudicators made of these raters' own masks in every case, pixel by pixel."
+    agreed = mt.agree(known)
+    assert said in str(agreed.claims)
+    assert "the mean Dice is" not in str(agreed.claims)
+    (note,) = {c.why_not.code for c in agreed.claims if c.kind.id == "reference.raters_scored"}
+    assert note == "raters_own_marks"
+    assert said in str(mt.evaluate(known, predictions=f"{tmp_path}/unet/{{case}}.png", pictures=False).claims)
+    assert said in str(mt.fuse(known, consensus="vote:0.5", pictures=False).claims)
+    mt.report(known, to=tmp_path / "r.html")
+    assert "what adjudicators made of these raters" in (tmp_path / "r.html").read_text()
+    # one pixel in one case: the other case is still theirs
+    mask = np.asarray(read_mask(masks.format(case="p1")).array).copy()
+    mask[0, 0] = 1
+    write_map(masks.format(case="p1"), mask)
+    assert "own masks in one of two cases" in str(mt.agree(known).claims)
+    mask = np.asarray(read_mask(masks.format(case="p2")).array).copy()
+    mask[0, 0] = 1
+    write_map(masks.format(case="p2"), mask)
+    plain = str(mt.agree(known).claims)
+    assert ("own masks" in plain, "the mean Dice is" in plain) == (False, True)
+    # without decisions nothing can be known
+    unknown = mt.Study.open(study.options.masks, reference=masks, decisions=str(tmp_path / "nowhere"))
+    assert "own masks" not in str(mt.agree(unknown).claims)
