@@ -80,14 +80,40 @@ def test_runs_move_as_pixels_do(case):
     assert (moved[...] == expected).all()
     assert (painted(runs_to_pairs(moved), expected.shape) == expected).all()
     drawn = paint_drawing(runs_to_pairs(moved), expected.shape, (1, 2))
-    assert (drawn == expected).all()
+    assert (drawn[...] == expected).all()
     outer, inside = crop_drawing(drawn, view, box)
     whole[:] = 0
-    whole[tuple(slice(*ends) for ends in outer)] = inside
+    whole[tuple(slice(*ends) for ends in outer)] = inside[...]
     cut = np.zeros_like(whole)
-    cut[tuple(slice(*ends) for ends in view)] = drawn
+    cut[tuple(slice(*ends) for ends in view)] = drawn[...]
     assert (whole == cut).all()
     assert all(a <= b and c <= d for (a, d), (b, c) in zip(outer, box, strict=True))
+    if len(drawn):
+        tight, _ = crop_drawing(drawn, view)
+        marked = np.nonzero(whole)
+        assert tight == tuple((int(m.min()), int(m.max()) + 1) for m in marked)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 3), st.lists(st.tuples(st.integers(0, 119), st.integers(1, 40)), min_size=1, max_size=3)
+        ),
+        max_size=4,
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_drawings_whose_runs_overlap_and_cross_rows(parts):
+    """Later parts over earlier ones, pixel by pixel."""
+    flat = np.zeros(120, int)
+    drawn = []
+    for value, runs in parts:
+        kept = [(start, min(length, 120 - start)) for start, length in runs]
+        if sum(length for _, length in kept) <= 120:
+            for start, length in kept:
+                flat[start : start + length] = value
+            drawn.append([value, [number for run in kept for number in run]])
+    assert (paint_drawing(drawn, (4, 5, 6), (1, 2, 3))[...] == flat.reshape(4, 5, 6)).all()
 
 
 @pytest.mark.parametrize(

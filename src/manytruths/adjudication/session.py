@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.boxed_runs import runs_from_pairs, runs_to_pairs
+from ..core.boxed_runs import runs_from_pairs, runs_to_list, runs_to_pairs
 from ..core.errors import CallError, InputError, ManytruthsError, one_line
 from ..core.runs import LabelRuns, read_runs
 from ..io import Location
@@ -716,8 +716,8 @@ class Session:
         if choice == "drawn":
             view = self.shown(item.id).view
             painted = self._painted(body, dispute, view)
-            box, values = crop_drawing(painted, view.box, dispute.box)
-            more = {"drawn": runs_to_pairs(read_runs(values)), "box": box}
+            box, runs = crop_drawing(painted, view.box, dispute.box)
+            more = {"drawn": runs_to_pairs(runs), "box": box}
         label = body.get("label")
         if label is not None and label not in self.values(dispute):
             raise Refused(422, "label", f"label {label!r} is none of the study")
@@ -734,7 +734,7 @@ class Session:
         except CallError as error:
             raise Refused(422, "choice", str(error)) from None
 
-    def _painted(self, body: Mapping[str, Any], dispute: Dispute | None, view: View) -> Any:
+    def _painted(self, body: Mapping[str, Any], dispute: Dispute | None, view: View) -> LabelRuns:
         try:
             return paint_drawing(body.get("runs"), view.shape, self.values(dispute))
         except CallError as error:
@@ -776,15 +776,13 @@ class Session:
                 raise Refused(409, "look_first", "the first look comes before drawing")
             view = self.shown(item.id).view
             painted = self._painted(body, None, view)
-            if not painted.any():
+            if not len(painted):
                 raise Refused(422, "runs", "nothing was drawn")
-            centre = tuple((start, start) for start, _ in view.box)
-            box, values = _cropped(painted, view, centre)
+            box, runs = crop_drawing(painted, view.box)
             label = body.get("label")
             if label is not None and label not in self.values():
                 raise Refused(422, "label", f"label {label!r} is none of the study")
-            pairs = runs_to_pairs(read_runs(values if label is None else np.where(values > 0, label, 0)))
-            drawn = [(int(value), flat) for value, flat in pairs]
+            drawn = runs_to_pairs(runs) if label is None else [[label, runs_to_list(runs.marks())]]
             payload = add_payload(
                 item_id("added", uuid, item.dispute.case), box, drawn, comment=_text(body, "comment"),
                 seconds=_seconds(body) or 0.0, seen={"beside": item.id},
@@ -950,15 +948,6 @@ def _seconds(body: Mapping[str, Any]) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise Refused(422, "seconds", "seconds must be a number that is not negative")
     return min(float(value), LONGEST_SECONDS)
-
-
-def _cropped(painted: Any, view: View, empty: Any) -> tuple[Any, Any]:
-    """A drawing in the tight box around it, in pixels of the masks."""
-    marked = np.nonzero(painted)
-    box = tuple(
-        (start + int(m.min()), start + int(m.max()) + 1) for (start, _), m in zip(view.box, marked, strict=True)
-    )
-    return crop_drawing(painted, view.box, box)
 
 
 def _version() -> str:

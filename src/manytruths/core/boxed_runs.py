@@ -116,7 +116,7 @@ def runs_from_pairs(pairs: Iterable[tuple[int, Iterable[int]]], box: Box) -> Lab
         (lengths < 1).any() or starts[0] < 0 or stops[-1] > math.prod(shape) or (stops[:-1] > starts[1:]).any()
     ):
         raise CallError("runs of drawn pixels leave their box, or meet each other")
-    return _cut_rows(LabelRuns(shape, starts, stops, values)).join()
+    return cut_rows(LabelRuns(shape, starts, stops, values)).join()
 
 
 def runs_of_list(flat: Iterable[int], box: Box) -> LabelRuns:
@@ -124,7 +124,7 @@ def runs_of_list(flat: Iterable[int], box: Box) -> LabelRuns:
     return runs_from_pairs([(1, flat)], box).marks()
 
 
-def _cut_rows(runs: LabelRuns) -> LabelRuns:
+def cut_rows(runs: LabelRuns) -> LabelRuns:
     """Runs that end with their row."""
     width = runs.shape[-1]
     first, last = runs.starts // width, (runs.stops - 1) // width

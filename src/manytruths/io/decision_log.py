@@ -626,7 +626,8 @@ def _content(path: Path, connection: sqlite3.Connection) -> LogContent:
         ) from None
     if len(rows) != 1 or not all(isinstance(each, str) for each in rows[0]):
         raise LogError(f"{path}: is damaged, or no log of decisions: it does not say whose it is")
-    return LogContent(*rows[0], entries)
+    identifier, study, adjudicator, machine, created = rows[0]
+    return LogContent(identifier, study, adjudicator, machine, created, entries)
 
 
 @contextmanager
