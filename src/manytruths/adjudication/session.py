@@ -33,7 +33,7 @@ from ..shape.grid import Grid
 from ..study import Case, Study
 from ..study.adjudicated import Standing, add_payload, decide_payload, settle, standings
 from ..study.adjudicated_masks import base_runs
-from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
+from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose_runs, count_votes
 from ..study.logged import check_entries
 from .blocks import (
     FLAT_SIDE,
@@ -59,7 +59,7 @@ from .plan import (
     order_subjects,
     shuffle_raters,
 )
-from .runs import clip_runs, crop_drawing, paint_drawing, shape_of
+from .runs import clip_runs, crop_drawing, paint_drawing
 
 ANSWERS = ("lesion", "no_lesion", "not_evaluable")
 CHOICES = ("union", "intersection", "majority", "none", "not_evaluable", "drawn")
@@ -595,10 +595,10 @@ class Session:
 
     def _choice(self, dispute: Dispute, name: str, view: View) -> dict[str, Any]:
         try:
-            pixels = choose(dispute, name)
+            runs = choose_runs(dispute, name)
         except CallError:
             return {"runs": None, "tie": True}
-        return {"runs": runs_to_pairs(clip_runs(read_runs(pixels), dispute.box, view.box))}
+        return {"runs": runs_to_pairs(clip_runs(runs, dispute.box, view.box))}
 
     def raters(self, item: Item) -> list[str]:
         """Raters of the case in the order of their letters."""
@@ -622,11 +622,8 @@ class Session:
         dispute, shown = self.read(item), self.shown(id)
         box, view = dispute.box, shown.view.box
         if what == "votes":
-            votes = np.zeros(shape_of(box), np.int64)
-            for runs in dispute.drawn.values():
-                votes += runs[...] != 0
             most = len(dispute.found_by) + len(dispute.missed_by)
-            return {"what": what, "most": most, "runs": runs_to_pairs(clip_runs(read_runs(votes), box, view))}
+            return {"what": what, "most": most, "runs": runs_to_pairs(clip_runs(count_votes(dispute), box, view))}
         if what == "consensus":
             return {"what": what, "method": self.settings.rule.below, "runs": self._consensus(shown.case, view)}
         letters, grey = self._algorithms(shown.case, view)
@@ -822,7 +819,7 @@ class Session:
                 continue
             try:
                 if rule != "none":
-                    choose(self.read(item), rule)
+                    choose_runs(self.read(item), rule)
                 keys.append(dispute.key)
             except CallError:
                 ties += 1

@@ -313,7 +313,7 @@ def read_pack(pack: bytes | str | Path) -> tuple[LogContent, ...]:
         raise LogError(f"{shown}: was written by a newer version of manytruths; update this one")
     try:
         contents = tuple(_from_pack(log) for log in document["logs"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise LogError(f"{shown}: is damaged: an entry is not as it was packed") from None
     for content in contents:
         content.verify(shown)

@@ -20,9 +20,9 @@ import numpy as np
 
 from ..core.boxed_runs import Box, place_runs, runs_from_pairs, runs_to_list, runs_to_pairs, unite
 from ..core.errors import CallError, InputError, StudyError
-from ..core.runs import LabelRuns, divide_runs, read_runs
+from ..core.runs import LabelRuns, divide_runs
 from ..io.decision_log import FOLDER, Entry, LogContent, LogError, read_logs, same_study
-from .disputes import CaseDisputes, Dispute, DisputeRule, choose
+from .disputes import CaseDisputes, Dispute, DisputeRule, choose_runs
 from .logged import check_logs
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def decide_payload(
     if choice not in CHOICES and not choice.startswith("rater:"):
         raise CallError(f"a choice is rater:NAME or one of {', '.join(CHOICES)}; got {choice!r}")
     own = dispute.box
-    union = read_runs(choose(dispute, "union"))
+    union = choose_runs(dispute, "union")
     if choice == "drawn":
         where = own if box is None else tuple((int(a), int(b)) for a, b in box)
         painted = runs_from_pairs(drawn, where)
@@ -87,7 +87,7 @@ def decide_payload(
     elif choice == "not_evaluable":
         painted = union.select(np.zeros(len(union), np.bool_))
     else:
-        painted = read_runs(choose(dispute, choice))
+        painted = choose_runs(dispute, choice)
     if label is not None:
         painted = LabelRuns(painted.shape, painted.starts, painted.stops, np.full(len(painted), int(label))).join()
     domain = unite([union, painted])
@@ -259,7 +259,7 @@ def painted_pixels(entry: Entry, dispute: Dispute | None) -> tuple[LabelRuns, Bo
         return runs_from_pairs(entry.payload["pixels"], box), box
     if dispute is None:
         return None
-    return read_runs(choose(dispute, choice_of(entry))), dispute.box
+    return choose_runs(dispute, choice_of(entry)), dispute.box
 
 
 def rule_of(entries: Iterable[Entry]) -> DisputeRule:

@@ -11,8 +11,7 @@ from ...io.decision_log import Entry, LogContent
 from ...study import Case
 from ...study.adjudicated import COUNTED, choice_of, effective, purpose_of, same_decision
 from ...study.adjudicated_masks import AdjudicatedCase, count_changed
-from ...study.disputes import Dispute
-from ...study.disputes import choose as choose_pixels
+from ...study.disputes import Dispute, choose_runs
 
 HEADER = (
     "case", "label", "kind", "choice", "reason", "comment", "adjudicator", "utc", "seconds", "first_look", "seen",
@@ -96,8 +95,8 @@ def _facts(dispute: Dispute, base: LabelRuns) -> DisputeFacts:
     whole = tuple((0, n) for n in base.shape)
     pixels = {}
     if dispute.drawn:
-        union = choose_pixels(dispute, "union")
-        pixels["union"] = int((union != 0).sum())
+        union = choose_runs(dispute, "union")
+        pixels["union"] = union.items
         parts = [place_runs(runs, dispute.box, whole) for runs in dispute.drawn.values()]
         pixels["base"] = base.intersect(unite(parts)).items
     return DisputeFacts(dispute.key, dispute.case, dispute.kind, dispute.label, dispute.size, pixels)
