@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ import numpy as np
 from PIL import Image
 
 from .measuring import Result, at_most
+from .report import BROWSER
 
 CASES, RATERS, SIDE = 100, "ABCDE", 1024
 VOLUME, READERS = 512, 10
@@ -169,23 +171,53 @@ def volume() -> Iterator[Result]:
             _save(mask, root / "masks" / f"r{rater}" / "v.nii.gz")
         del image, mask
         start = time.perf_counter()
-        server = Server(root, ["masks/{rater}/{case}.nii.gz", "--images", "images/{case}.nii.gz"])
+        server = Server(
+            root, ["masks/{rater}/{case}.nii.gz", "--images", "images/{case}.nii.gz", "--show", "consensus"]
+        )
         items = json.loads(server.ask("queue"))["items"]
         found = time.perf_counter() - start
         server.show(items[0]["id"])
         opened = time.perf_counter() - start - found
         nexts = []
         for item in items[1:]:
-            # the page has asked for it already while the last one was looked at
             start = time.perf_counter()
             server.show(item["id"])
             nexts.append(time.perf_counter() - start)
+        server.ask(f"items/{items[0]['id']}/show", {"what": "consensus"})
+        server.ask(f"items/{items[0]['id']}/extra?what=consensus")
+        shown, whole = in_browser(server)
         server.stop()
         assert len(items) >= 25, "lesions were not found"
         times = f"{len(items)} found in {found:.0f} s, image opened in {opened:.1f} s; longest {max(nexts):.2f} s"
         middle = 1000 * statistics.median(nexts)
         yield at_most("next dispute fetched, 512³ × 10 raters", "", middle, 1000, times, "ms")
+        times = f"of {len(shown)}: longest {max(shown):.0f} ms; from Enter, with saving and outlines, {whole:.0f} ms"
+        yield at_most("next dispute in the browser, fetched ahead", "", statistics.median(shown), 150, times, "ms")
         yield at_most("memory of server and indexer, 512³ × 10 raters", "", server.memory, 1000, unit="MB")
+
+
+def in_browser(server: Server, count: int = 12) -> tuple[list[float], float]:
+    """Milliseconds until the next dispute is drawn, of several; and from the key that saves to the next outlines."""
+    from playwright.sync_api import sync_playwright
+
+    state, shown, whole = "manytruthsAdjudication.state()", [], []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER)
+        tab = browser.new_page(viewport={"width": 1366, "height": 850})
+        tab.goto(f"http://127.0.0.1:{server.port}/#token={server.token}")
+        tab.wait_for_function(f"() => {state}.step === 'outlines'", timeout=120_000)
+        for _ in range(count):
+            # an adjudicator looks at it for longer
+            tab.wait_for_timeout(1500)
+            opened = tab.evaluate(f"{state}.opened")
+            tab.keyboard.press("u")
+            start = time.perf_counter()
+            tab.keyboard.press("Enter")
+            tab.wait_for_function(f"() => {state}.opened > {opened} && {state}.step === 'outlines'", polling=5)
+            whole.append(1000 * (time.perf_counter() - start))
+            shown.append(tab.evaluate(f"{state}.shownAfter"))
+        browser.close()
+    return shown, statistics.median(whole)
 
 
 def _save(array: np.ndarray, path: Path) -> None:

@@ -303,6 +303,37 @@ def test_two_adjudicators(tmp_path):
     assert fused(study, tmp_path / "two")["p1"][44:54, 50:60].all()
 
 
+def test_a_third_who_was_asked_settles_what_two_differ_on(tmp_path):
+    """Also where the third decides otherwise than both; somebody who was not asked makes it a conflict of three."""
+    study = mt.Study.open(write_study(tmp_path / "m", three_readers()), decisions=str(tmp_path / "log"))
+    found = disputes_of(study)
+    alone = next(d for d in found["p1"].disputes if d.found_by == ("clara",))
+    adjudicate(tmp_path / "log", study, lambda d: "union", name="Ada")
+    adjudicate(tmp_path / "log", study, lambda d: "none" if d.key == alone.key else None, name="Bo", purpose="double")
+    half = {"choice": "drawn", "drawn": [[1, [0, 30]]]}
+    for asked, status in (({}, "conflict"), ({"role": "third"}, "decided")):
+        adjudicate(
+            tmp_path / "log", study, lambda d: half if d.key == alone.key else None, name="Cy", purpose="double",
+            seen=asked,
+        )  # fmt: skip
+        assert standings(read_logs([tmp_path / "log"]), found)[alone.key].status == status
+        text = str(mt.adjudicated(study).claims)
+        assert ("settled all 3 disputes, 1 of them by a third adjudicator, as two had differed." in text) == bool(asked)
+    assert fused(study, tmp_path / "out")["p1"][44:54, 50:60].sum() == 30
+
+
+def test_a_rule_and_a_choice_of_the_same_pixels_agree(tmp_path):
+    study = mt.Study.open(write_study(tmp_path / "m", three_readers()), decisions=str(tmp_path / "log"))
+    border = disputes_of(study)["p1"].disputes[0]
+    adjudicate(tmp_path / "log", study, lambda d: "union" if d.key == border.key else None)
+    path = tmp_path / "log" / log_name("Bo", "ward")
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Bo") as log:
+        payload = {"kind": "border", "rule": "union", "keys": [border.key], "cases": {border.key: "p1"}}
+        append(log, "rule", payload=payload)
+    result = mt.adjudicated(study)
+    assert [row[14] for row in result.tables["decisions"].records()] == ["holds", "agrees"]
+
+
 def test_two_drawings_agree_where_they_are_no_dispute(tmp_path):
     study = mt.Study.open(write_study(tmp_path / "m", three_readers()), decisions=str(tmp_path / "log"))
     found = disputes_of(study)

@@ -10,12 +10,13 @@ import manytruths as mt
 from decision_logs import adjudicate, append, disputes_of, session, square, three_readers, write_study
 from manytruths import CallError, InputError
 from manytruths.claims.sentences import plain_text
-from manytruths.inference.quantiles import proportion_interval
-from manytruths.io import read_mask
+from manytruths.inference.quantiles import clustered_proportion_interval
+from manytruths.io import read_mask, write_map
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
 from manytruths.study.adjudicated import study_digest
 from manytruths.study.disputes import DisputeRule
+from study_folders import write_nifti
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,12 @@ def test_controls_repeats_and_doubles(many):
     _, result, _ = many
     row = value(result, "controls_overturned")
     assert (row.value, row.n) == (0.2, 10)
-    assert (row.low, row.high) == proportion_interval(2, 10)
+    controls = [r for r in rows_of(result) if r["purpose"] == "control"]
+    drawn = {r["case"]: [0, 0] for r in controls}
+    for r in controls:
+        drawn[r["case"]][0] += (r["pixels_after"] > 0) == (r["kind"] == "unmarked")
+        drawn[r["case"]][1] += 1
+    assert (row.low, row.high) == clustered_proportion_interval(*zip(*drawn.values(), strict=True))
     assert value(result, "controls_overturned", "anna").value == 0
     again = value(result, "intra_agreement", "Ada", "Ada")
     assert again.n == 4
@@ -153,7 +159,8 @@ def test_sentences(many):
     assert "raters stood under letters, in an order that was shuffled by case" in text
     assert "anna is a rater, too, and settled disputes about their own masks" in text
     assert "Of ten controls (" in text
-    assert "), 20% (3%–56%) were overturned." in text
+    row = value(result, "controls_overturned")
+    assert f"), 20% ({row.low:.0%}–{row.high:.0%}) were overturned." in text
     assert "Dr. Ada finished the log of Ada on" in text
     for log in read_logs([folder / "log"]):
         assert log.digest in text
@@ -177,7 +184,8 @@ def test_the_report_has_a_section(many, tmp_path):
     assert (tmp_path / "report_files/adjudicated/decisions.csv").exists()
     findings = report.findings
     assert "The adjudicators answered from the bare image whether" in methods_text(findings)
-    assert "20% (95% CI 3% to 56%) were overturned" in results_text(findings)
+    row = value(result, "controls_overturned")
+    assert f"20% (95% CI {row.low:.0%} to {row.high:.0%}) were overturned" in results_text(findings)
     assert [str(c) for c in findings.adjudicated.claims] == [str(c) for c in result.claims]
     without = mt.report(mt.Study.open(study.options.masks), to=tmp_path / "none.html")
     assert without.findings.adjudicated is None
@@ -345,3 +353,97 @@ def test_added_lesions_are_rows_and_said(tmp_path):
     )
     assert result.masks["p2"][0, :3].all()
     assert plain_text(result.claims.made[0].result)
+
+
+def test_practice_alone_settles_nothing_and_nobody_is_named_for_it(tmp_path):
+    study = simple(tmp_path)
+    adjudicate(tmp_path / "log", study, lambda d: "union", purpose="practice")
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Ada) settled 0 of 3 disputes; 3 were not decided: there, a vote" in text
+    assert "Disputes were shown" not in text
+    assert "By the decisions that hold" not in text
+    adjudicate(tmp_path / "log", study, lambda d: "union", name="Bo")
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Bo) settled all 3 disputes." in text
+    assert "after three practice decisions that do not count" in text
+
+
+def test_disputes_that_a_rule_settled_are_said_to_be(tmp_path):
+    study = simple(tmp_path)
+    key = disputes_of(study)["p1"].disputes[0].key
+    path = adjudicate(tmp_path / "log", study, lambda d: "union" if d.key != key else None)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada") as log:
+        append(log, "rule", payload={"kind": "border", "rule": "majority", "keys": [key], "cases": {key: "p1"}})
+    assert "settled all 3 disputes, 1 of them by a rule for many at once." in str(mt.adjudicated(study).claims)
+
+
+def test_one_control_and_one_second_showing_are_one(tmp_path):
+    study = simple(tmp_path)
+    session(tmp_path / "log", study, controls=1, wrong=0, repeats=1, changed=0)
+    text = str(mt.adjudicated(study).claims)
+    assert "Of one control (one lesion on which all raters agreed), 0% (0%–98%) was overturned." in text
+    assert "Shown again, 100% (3%–100%) of one dispute was decided alike" in text
+    # three decisions about one patient have no interval
+    assert "In 100% of three decisions with a first look, its answer was kept" in text
+
+
+def test_distances_of_files_with_a_spacing_are_in_mm(tmp_path):
+    for case, by_rater in three_readers().items():
+        for rater, mask in by_rater.items():
+            write_nifti(tmp_path / "m" / rater / f"{case}.nii.gz", np.stack([mask] * 3, -1), spacing=(1, 1, 2))
+    study = mt.Study.open(f"{tmp_path}/m/{{rater}}/{{case}}.nii.gz", decisions=str(tmp_path / "log"))
+    adjudicate(tmp_path / "log", study, lambda d: "union", rule=DisputeRule(min_mm=2.5))
+    assert "or their surfaces were more than 2.5 mm apart" in str(mt.adjudicated(study).claims)
+
+
+def test_an_answer_beside_the_outlines_is_no_first_look(tmp_path):
+    """A workbook shows both beside each other: its column of first looks is kept, and no blinding is claimed."""
+    study = simple(tmp_path)
+    seen = {"answer": "lesion", "first_look": False, "names": False}
+    path = adjudicate(tmp_path / "log", study, lambda d: None)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada") as log:
+        rule = {"order": "subject", "first_look": False, "names": False}
+        append(log, "open", payload={"seed": 0, "settings": rule})
+    adjudicate(tmp_path / "log", study, lambda d: "union", seen=seen)
+    result = mt.adjudicated(study)
+    assert {row["first_look"] for row in rows_of(result)} == {"lesion"}
+    assert value(result, "first_look").value == 0
+    assert "The outlines were shown without a first look at the bare image; raters stood under" in str(result.claims)
+    assert "its answer was kept" not in str(result.claims)
+
+
+def test_a_given_reference_that_adjudicators_made_is_said_to_be(tmp_path):
+    """Its files alone do not tell: it is no rater's mask, and no vote. Raters are not scored against it in words."""
+    cases = three_readers()
+    study = simple(tmp_path, cases)
+    picks = iter(["rater:anna", "rater:ben", "union"])
+    adjudicate(tmp_path / "log", study, lambda d: next(picks))
+    mt.fuse(study, consensus="adjudicated", out=tmp_path / "out", pictures=False)
+    (tmp_path / "unet").mkdir()
+    for case in cases:
+        shutil.copy(tmp_path / "m/ben" / f"{case}.png", tmp_path / "unet" / f"{case}.png")
+    masks = f"{tmp_path}/out/fuse/consensus/adjudicated/{{case}}.png"
+    known = mt.Study.open(study.options.masks, reference=masks, decisions=str(tmp_path / "log"))
+    said = "is what adjudicators made of these raters' own masks in every case, pixel by pixel."
+    agreed = mt.agree(known)
+    assert said in str(agreed.claims)
+    assert "the mean Dice is" not in str(agreed.claims)
+    (note,) = {c.why_not.code for c in agreed.claims if c.kind.id == "reference.raters_scored"}
+    assert note == "raters_own_marks"
+    assert said in str(mt.evaluate(known, predictions=f"{tmp_path}/unet/{{case}}.png", pictures=False).claims)
+    assert said in str(mt.fuse(known, consensus="vote:0.5", pictures=False).claims)
+    mt.report(known, to=tmp_path / "r.html")
+    assert "what adjudicators made of these raters" in (tmp_path / "r.html").read_text()
+    # one pixel in one case: the other case is still theirs
+    mask = np.asarray(read_mask(masks.format(case="p1")).array).copy()
+    mask[0, 0] = 1
+    write_map(masks.format(case="p1"), mask)
+    assert "own masks in one of two cases" in str(mt.agree(known).claims)
+    mask = np.asarray(read_mask(masks.format(case="p2")).array).copy()
+    mask[0, 0] = 1
+    write_map(masks.format(case="p2"), mask)
+    plain = str(mt.agree(known).claims)
+    assert ("own masks" in plain, "the mean Dice is" in plain) == (False, True)
+    # without decisions nothing can be known
+    unknown = mt.Study.open(study.options.masks, reference=masks, decisions=str(tmp_path / "nowhere"))
+    assert "own masks" not in str(mt.agree(unknown).claims)

@@ -16,7 +16,9 @@ from manytruths.study.disputes import (
     TiedMajority,
     apply_rule,
     choose,
+    choose_runs,
     count_disputes,
+    count_votes,
     find_disputes,
 )
 
@@ -197,6 +199,23 @@ def test_choices():
     for wrong in ("rater:nobody", "best", "drawn"):
         with pytest.raises(CallError):
             choose(border, wrong)
+    assert np.array_equal(count_votes(border)[...], np.sum(drawn, axis=0))
+    assert not len(count_votes(next(each for each in found.settled if each.kind == "unmarked")))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_choices_are_runs_in_the_one_form_that_logs_compare(seed):
+    """As they are read from an array: two ways to the same pixels give the same entry."""
+    for dispute in found_in(blobs(seed, labels=1 + seed % 2)):
+        for choice in ("union", "intersection", "majority", "none", *(f"rater:{name}" for name in dispute.raters)):
+            try:
+                runs = choose_runs(dispute, choice)
+            except TiedMajority:
+                continue
+            array = read_runs(choose(dispute, choice))
+            assert runs.shape == array.shape
+            for name in ("starts", "stops", "values"):
+                assert np.array_equal(getattr(runs, name), getattr(array, name)), (choice, name)
 
 
 def test_ties_are_said():

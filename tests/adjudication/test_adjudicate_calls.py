@@ -133,6 +133,24 @@ def test_a_log_is_begun_with_one_seed(folder, study, capsys):
     assert (code, "begun with 3" in error) == (2, True)
 
 
+def test_who_begins_second_has_the_rule_of_the_first(folder, study, capsys):
+    """Otherwise the rule of the second would make disputes of other lesions, and the decisions of the first stale."""
+    tiles = ("--unit", "tile", "--tile", "32", "--seed", "3", "--double", "1")
+    with Server(folder, study, *PLAIN, *tiles) as server:
+        every = server.open_items()
+        server.decide(every[0], "union")
+    code, error = failed(capsys, *study, "--adjudicator", "Ben", "--unit", "lesion")
+    assert (code, "logs of other adjudicators were begun with tile" in error) == (2, True)
+    with Server(folder, study, "--role", "second", who="Ben") as server:
+        assert len(server.open_items()) == len(every)
+        assert server.get(f"items/{server.open_items()[0]}")["unit"] == "tile"
+        server.decide(server.open_items()[0], "none")
+    ada, ben = sorted(read_logs([folder / "manytruths-adjudication"]), key=lambda log: log.adjudicator)
+    assert ben.entries[0].payload["rule"] == ada.entries[0].payload["rule"]
+    assert (ben.entries[0].payload["seed"], ben.entries[0].payload["settings"]["role"]) == (3, "second")
+    assert ben.entries[-1].payload["seen"]["role"] == "second"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nibabel
 import numpy as np
 import pytest
 
@@ -136,6 +137,10 @@ def test_a_queue_does_not_depend_on_when_cases_were_found(indexed, study):
     assert there < {item.id for item in whole}
     shown = [item.id for item in whole if item.id in there and item.purpose == "dispute"]
     assert shown == [item.id for item in some if item.purpose == "dispute"]
+    assert {i.dispute.kind for i in whole if i.purpose == "control"} == {"unanimous", "unmarked"}
+    # where there is no image, a region that nobody marked shows nothing
+    bare = make_queue([(name, [found[name]]) for name in order], settings, "Ada", imageless=frozenset(found))
+    assert {i.dispute.kind for i in bare if i.purpose == "control"} == {"unanimous"}
     other = make_queue([(name, [found[name]]) for name in order], settings, "Ben")
     assert not {item.id for item in other} & {item.id for item in whole}
     by_doubt = make_queue(
@@ -195,3 +200,69 @@ def test_fuse_writes_the_pixels_that_were_chosen_and_drawn(tmp_path, labels):
     for name, pixels in expected.items():
         (written,) = (tmp_path / "out/fuse/consensus/adjudicated").glob(f"{name}.*")
         assert (read_mask(written).array == pixels).all(), name
+
+
+def whole(runs, item) -> np.ndarray:
+    """Runs of the block that the page shows, in the image."""
+    start, stop = item["view"]["start"], item["view"]["stop"]
+    mask = np.zeros(item["shape"], int)
+    mask[tuple(map(slice, start, stop))] = painted(runs, [b - a for a, b in zip(start, stop, strict=True)])
+    return mask
+
+
+@pytest.mark.parametrize("kind", ["volume", "tiles"])
+def test_fuse_writes_volumes_and_tiles_as_they_were_chosen_and_drawn(tmp_path, kind):
+    """The same where the page shows a part of a volume, whose axes run in other ways, and where it shows tiles."""
+    options = [] if kind == "volume" else ["--unit", "tile", "--tile", "32", "--min-dice", "0.95"]
+    if kind == "volume":
+        grid = np.mgrid[:40, :36, :90]
+        centres = ((10, 10, 15), (28, 12, 40), (12, 24, 62), (30, 26, 78))
+        for shift, rater in enumerate("ABC"):
+            mask = np.zeros(grid.shape[1:], np.uint8)
+            for number, centre in enumerate(centres):
+                if (number + shift) % 4:
+                    reach = sum((g - c) ** 2 for g, c in zip(grid, centre, strict=True))
+                    mask[reach <= (5 + shift) ** 2] = 1 + number % 2
+            affine = np.array([[0, -1.5, 0, 3], [1, 0, 0, 5], [0, 0, 2.5, -7], [0, 0, 0, 1.0]])
+            path = tmp_path / f"masks/{rater}/p1.nii.gz"
+            path.parent.mkdir(parents=True)
+            nibabel.save(nibabel.Nifti1Image(mask, affine), path)
+        study = [f"{tmp_path}/masks/{{rater}}/{{case}}.nii.gz", "--labels", "0=none,1=solid,2=cyst"]
+    else:
+        study = write_disputed(tmp_path, cases=2)[:1]
+    choices = ["drawn", "union", "letter:A", "none", "letter:B", "intersection"]
+    expected = {}
+    with Server(tmp_path, study, *PLAIN, "--names", "--no-first-look", *options) as server:
+        ids = server.open_items()
+        assert len(ids) >= 4
+        for number, id in enumerate(ids):
+            choice = choices[number % len(choices)]
+            item, shown = server.get(f"items/{id}"), server.get(f"items/{id}/outlines")
+            start, stop = item["view"]["start"], item["view"]["stop"]
+            if choice == "drawn":
+                # a run at each corner of the dispute, in pixels of the block
+                shape = [b - a for a, b in zip(start, stop, strict=True)]
+                corners = [[low - first for (low, _), first in zip(item["box"], start, strict=True)],
+                           [high - 1 - first for (_, high), first in zip(item["box"], start, strict=True)]]  # fmt: skip
+                runs = [[1, [n for c in corners for n in (int(np.ravel_multi_index(c, shape)), 1)]]]
+            elif choice.startswith("letter"):
+                runs = next(each["runs"] for each in shown["letters"] if f"letter:{each['letter']}" == choice)
+            else:
+                runs = [] if choice == "none" else shown["choices"][choice]["runs"]
+            assert server.decide(id, choice, **({"runs": runs} if choice == "drawn" else {}))[0] == 200
+            case = item["case_name"]
+            if case not in expected:
+                masks = [read_mask(p).array for p in sorted((tmp_path / "masks").glob(f"*/{case}.*"))]
+                base = np.zeros(masks[0].shape, int)
+                for value in np.unique(masks)[1:]:
+                    base[(np.stack(masks) == value).sum(axis=0) * 2 >= 3] = value
+                expected[case] = [base, np.zeros_like(base)]
+            cleared, drawn = expected[case]
+            cleared[whole(shown["choices"]["union"]["runs"], item) > 0] = 0
+            mask = whole(runs, item)
+            drawn[mask > 0] = mask[mask > 0]
+    out = ["--decisions", str(tmp_path / "manytruths-adjudication"), "--consensus", "adjudicated"]
+    assert run(["fuse", *study, *out, "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet", "--no-pictures"]) == 0
+    for case, (cleared, drawn) in expected.items():
+        (written,) = (tmp_path / "out/fuse/consensus/adjudicated").glob(f"{case}.*")
+        assert (read_mask(written).array == np.where(drawn > 0, drawn, cleared)).all(), case

@@ -80,14 +80,40 @@ def test_runs_move_as_pixels_do(case):
     assert (moved[...] == expected).all()
     assert (painted(runs_to_pairs(moved), expected.shape) == expected).all()
     drawn = paint_drawing(runs_to_pairs(moved), expected.shape, (1, 2))
-    assert (drawn == expected).all()
+    assert (drawn[...] == expected).all()
     outer, inside = crop_drawing(drawn, view, box)
     whole[:] = 0
-    whole[tuple(slice(*ends) for ends in outer)] = inside
+    whole[tuple(slice(*ends) for ends in outer)] = inside[...]
     cut = np.zeros_like(whole)
-    cut[tuple(slice(*ends) for ends in view)] = drawn
+    cut[tuple(slice(*ends) for ends in view)] = drawn[...]
     assert (whole == cut).all()
     assert all(a <= b and c <= d for (a, d), (b, c) in zip(outer, box, strict=True))
+    if len(drawn):
+        tight, _ = crop_drawing(drawn, view)
+        marked = np.nonzero(whole)
+        assert tight == tuple((int(m.min()), int(m.max()) + 1) for m in marked)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 3), st.lists(st.tuples(st.integers(0, 119), st.integers(1, 40)), min_size=1, max_size=3)
+        ),
+        max_size=4,
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_drawings_whose_runs_overlap_and_cross_rows(parts):
+    """Later parts over earlier ones, pixel by pixel."""
+    flat = np.zeros(120, int)
+    drawn = []
+    for value, runs in parts:
+        kept = [(start, min(length, 120 - start)) for start, length in runs]
+        if sum(length for _, length in kept) <= 120:
+            for start, length in kept:
+                flat[start : start + length] = value
+            drawn.append([value, [number for run in kept for number in run]])
+    assert (paint_drawing(drawn, (4, 5, 6), (1, 2, 3))[...] == flat.reshape(4, 5, 6)).all()
 
 
 @pytest.mark.parametrize(
@@ -232,6 +258,8 @@ def test_a_large_volume_is_indexed_as_runs(tmp_path, monkeypatch):
     from manytruths.adjudication import index
     from manytruths.core.runs import LabelRuns
     from manytruths.study import Study
+    from manytruths.study.adjudicated_masks import base_runs
+    from manytruths.study.consensus import consensus
     from manytruths.study.disputes import find_disputes
 
     grid = np.mgrid[:20, :20, :20]
@@ -247,8 +275,14 @@ def test_a_large_volume_is_indexed_as_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(index.Case, "placed", lambda self, column, target=None: pytest.fail("it was read as a whole"))
     slabs = index.read_slabs(case.masks[mt.Column("B")], reading.grid, tmp_path)
     assert (slabs[...] == reading.masks[mt.Column("B")][...]).all()
+    for kind, scale in ((np.float64, 1), (np.float32, 0.5)):
+        write_nifti(tmp_path / "f.nii.gz", (slabs[...] * scale).astype(kind))
+        floats = index.read_slabs({"": Location(tmp_path / "f.nii.gz")}, reading.grid, tmp_path)
+        assert floats is None if scale != 1 else (floats.dtype, (floats[...] == slabs[...]).all()) == (np.uint8, True)
     assert not list(tmp_path.glob("*.voxels"))
     monkeypatch.undo()
+    # the consensus that the page may show is made of runs, too
+    assert (base_runs(reading, "vote:0.5")[...] == consensus(case, "vote:0.5").values).all()
     large = find_disputes(reading)
     assert [each.key for each in large] == [each.key for each in plain]
     index.index_case(case, plain.rule, tmp_path / "p1.disputes")

@@ -198,6 +198,12 @@ def test_names_that_are_scripts_are_text_everywhere(tmp_path):
     assert text.count("<script") == 3
 
 
+def test_other_users_cannot_look_into_the_folder(server):
+    """It holds the log, and images that were unpacked."""
+    kept = server.folder / "manytruths-adjudication"
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (kept, kept / "index")} == {0o700}
+
+
 def test_the_token_stands_nowhere_but_in_the_printed_address(server, tmp_path):
     kept = server.folder / "manytruths-adjudication"
     found = [path for path in kept.rglob("*") if path.is_file() and server.token.encode() in path.read_bytes()]

@@ -7,12 +7,14 @@ import gzip
 import json
 import re
 import uuid
+import zipfile
 
 import numpy as np
 import openpyxl
 import pytest
 
 from adjudication_server import SIZE, Server, painted, write_disputed
+from manytruths.adjudication.blocks import LAYOUT
 from manytruths.cli import status as run
 from manytruths.io.decision_log import read_logs
 from study_folders import write_png
@@ -107,6 +109,12 @@ def test_saved_decisions_come_back_once(written, study, tmp_path):
     assert (whole == union).all()
 
 
+def word_of(**changes: object) -> str:
+    """What a page says that it was made with, changed by somebody."""
+    about = {"study": "x:1", "settings": {}, "practice": [], "layout": LAYOUT, **changes}
+    return f"a:{base64.urlsafe_b64encode(json.dumps(about).encode()).decode()}"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -114,6 +122,10 @@ def test_saved_decisions_come_back_once(written, study, tmp_path):
         ({"adjudicator": " "}, "who decided"),
         ({"page": "x"}, "which page"),
         ({"calls": 3}, "no list of calls"),
+        ({"adjudicator": "a\nb"}, "sign that is not seen"),
+        ({"adjudicator": "x" * 99}, "is too long"),
+        ({"page": word_of(settings={"rule": {"min_dice": "all"}})}, "which page"),
+        ({"page": word_of(practice="all")}, "which page"),
         ({"calls": [{"path": "/etc/passwd", "body": {}}]}, "no request of the page"),
     ],
 )
@@ -208,6 +220,35 @@ def test_the_workbook_offers_letters_of_those_who_rated_the_case(tmp_path):
     assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 0
     decided = [entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]
     assert len(decided) == sheet.max_row - 1
+
+
+def test_a_name_is_no_formula(study, tmp_path):
+    evil = '=HYPERLINK("http://evil.example","x")'
+    assert call(tmp_path, study, "--xlsx", tmp_path / "d.xlsx", "--adjudicator", evil) == 0
+    sheet = openpyxl.load_workbook(tmp_path / "d.xlsx").active
+    cells = [cell for row in sheet for cell in row]
+    assert not [cell for cell in cells if cell.data_type == "f"]
+    assert [cell.value for cell in cells if "HYPERLINK" in str(cell.value)] == [evil]
+    sheet.cell(2, 6, "union")
+    sheet.parent.save(tmp_path / "filled.xlsx")
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 0
+    assert entries(tmp_path, evil)[-1].action == "decide"
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused(written, study, tmp_path, capsys):
+    bomb = tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(written / "disputes.xlsx") as book, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as out:
+        for name in book.namelist():
+            if name == "xl/worksheets/sheet1.xml":
+                with out.open(name, "w", force_zip64=True) as stream:
+                    for _ in range(300):
+                        stream.write(b" " * (1 << 20))
+            elif not name.startswith("xl/media"):
+                out.writestr(name, book.read(name))
+    assert bomb.stat().st_size < 1 << 20
+    assert call(tmp_path, study, "--merge", bomb) == 1
+    assert "MB" in capsys.readouterr().err
+    assert not list((tmp_path / "log").glob("*.sqlite"))
 
 
 def test_a_workbook_comes_back_filled_in(written, study, tmp_path, capsys):

@@ -44,7 +44,7 @@ from manytruths.inference.intervals import (
     mean_intervals,
     mean_over_both,
 )
-from manytruths.inference.quantiles import proportion_interval, student_quantile
+from manytruths.inference.quantiles import clustered_proportion_interval, proportion_interval, student_quantile
 from manytruths.inference.scales import Scale
 from manytruths.measures.bland_altman import bland_altman, limits_with_mean, repeatability, spread_interval
 from manytruths.measures.intraclass import LIMIT, icc_of_model
@@ -899,6 +899,36 @@ def missed_table(studies: int) -> str:
 # -- the table -------------------------------------------------------------------------------------
 
 
+# -- shares of decisions ---------------------------------------------------------------------------
+
+
+def share_lines(studies: int) -> Iterator[Line]:
+    """Shares of an adjudicator's decisions, those about one patient being alike."""
+    for items, alike, truth, promised in (
+        (2, 0.0, 0.1, True), (2, 0.3, 0.1, True), (4, 0.2, 0.2, True), (8, 0.2, 0.5, True), (8, 0.5, 0.9, False),
+    ):  # fmt: skip
+        kind = f"correlation {alike}" if alike else "independent"
+        model = f"{items} decisions a subject, {kind}, true share {truth}"
+        yield line("share of decisions", model, _shares(studies, items, alike, truth), promised)
+
+
+def _shares(studies: int, items: int, alike: float, truth: float) -> Simulation:
+    rng = np.random.default_rng(14)
+
+    def simulate(n: int) -> tuple[list[Interval], float]:
+        sizes = 1 + rng.poisson(items - 1, (studies, n))
+        chance = np.full(sizes.shape, truth)
+        if alike:
+            chance = rng.beta(truth * (1 / alike - 1), (1 - truth) * (1 / alike - 1), sizes.shape)
+        counts = rng.binomial(sizes, chance)
+        return [
+            Interval(float(c.sum() / s.sum()), *clustered_proportion_interval(c.tolist(), s.tolist()), 0.95, "exact", n)
+            for c, s in zip(counts, sizes, strict=True)
+        ], truth
+
+    return simulate
+
+
 LINES: dict[str, Callable[[int], Iterator[Line]]] = {
     "means": mean_lines,
     "both": both_lines,
@@ -917,6 +947,7 @@ LINES: dict[str, Callable[[int], Iterator[Line]]] = {
     "ratings": rating_lines,
     "ordered": ordered_lines,
     "failures": failure_lines,
+    "shares": share_lines,
     "pooled": pooled_lines,
 }
 """Parts of the table by name."""

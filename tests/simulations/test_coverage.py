@@ -47,6 +47,7 @@ def test_the_page_has_the_table():
         "agreement within a group of raters",
         "difference of two groups of raters",
         "ordinal alpha",
+        "share of decisions",
     ):
         assert f"| {quantity} |" in text
 

@@ -23,6 +23,7 @@ from ..study import Progress, Study
 from ..study.adjudicated import study_digest
 from ..study.case import NO_PIXELS
 from ..study.disputes import SECONDS_EACH, CaseDisputes, DisputeCount, DisputeRule, apply_rule, count_disputes
+from ..study.logged import check_logs
 from .index import Index
 from .plan import Order, Role, Settings, change, order_subjects
 from .session import Session, Unkept
@@ -186,7 +187,8 @@ def adjudicate(
     filters = {"groups": tuple(only_group), "labels": tuple(only_label), "kinds": tuple(only_kind)}
     folder, digest = Path(log), study_digest(study)
     others = _read_others(folder, digest, who)
-    settings = _settle(_last_settings(folder, digest, who), given, rules, filters)
+    last = _last_settings(folder, digest, who)
+    settings = _settle(last or _first_settings(others), given, rules, filters, begun=last is not None)
     if all(case.image is None for case in study):
         # an answer from the image alone needs one
         settings = replace(settings, first_look=False)
@@ -248,12 +250,17 @@ def _name(adjudicator: str) -> str:
 
 
 def _settle(
-    last: Settings | None, given: Mapping[str, Any], rules: Mapping[str, Any], filters: Mapping[str, tuple[str, ...]]
+    last: Settings | None,
+    given: Mapping[str, Any],
+    rules: Mapping[str, Any],
+    filters: Mapping[str, tuple[str, ...]],
+    *,
+    begun: bool,
 ) -> Settings:
     """The settings of the last start, or those by default, with those that are given in their place."""
     base = last or Settings()
     seed = given["seed"]
-    if last is not None and seed is not None and seed != last.seed:
+    if last is not None and begun and seed is not None and seed != last.seed:
         raise CallError(
             f"seed is {seed}, but this log was begun with {last.seed}; leave it out, or choose another --log"
         )
@@ -261,7 +268,8 @@ def _settle(
     if last is not None and not set(wanted) <= {"min_dice", "min_mm", "below"}:
         for name in ("unit", "tile"):
             if name in wanted and wanted[name] != getattr(last.rule, name):
-                raise CallError(f"{name}: this log was begun with {getattr(last.rule, name)}; choose another --log")
+                whose = "this log was" if begun else "the logs of other adjudicators were"
+                raise CallError(f"{name}: {whose} begun with {getattr(last.rule, name)}; choose another --log")
     rule = DisputeRule(**{**vars(base.rule), **wanted})
     return change(change(base, given), {"rule": rule, **filters})
 
@@ -271,7 +279,7 @@ def _last_settings(folder: Path, digest: str, who: str) -> Settings | None:
     path = folder / log_name(who)
     if not path.is_file():
         return None
-    for content in read_logs([path]):
+    for content in check_logs(read_logs([path])):
         for entry in reversed(content.entries):
             if entry.action == "open" and same_study(content.study, digest):
                 return Settings.from_payload(entry.payload.get("settings", {}))
@@ -284,7 +292,21 @@ def _read_others(folder: Path, digest: str, who: str) -> tuple[LogContent, ...]:
         return ()
     paths = [path for path in sorted(folder.glob("*.sqlite")) if path.name != log_name(who)]
     logs = read_logs(paths) if paths else ()
-    return tuple(content for content in logs if same_study(content.study, digest) and content.adjudicator != who)
+    return check_logs(content for content in logs if same_study(content.study, digest) and content.adjudicator != who)
+
+
+def _first_settings(others: Sequence[LogContent]) -> Settings | None:
+    """How others adjudicate the study, for who begins: what is a dispute, and what is shown, is the same for all."""
+    opened = [
+        entry
+        for content in others
+        for entry in content.entries
+        if entry.action == "open" and entry.payload.get("settings")
+    ]
+    if not opened:
+        return None
+    last = max(opened, key=lambda entry: entry.utc)
+    return replace(Settings.from_payload(last.payload["settings"]), role="first")
 
 
 def _ordered(study: Study, settings: Settings, who: str) -> list[Any]:

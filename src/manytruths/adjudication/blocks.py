@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.tiles import Where
 from ..io import Location, read_image
+from ..io.decision_log import make_folder
 from ..io.files import suffix_of
 from ..io.images import probe
 from ..io.nifti import open_voxels
@@ -190,7 +191,7 @@ class Images:
 
     def _unpacked(self, location: Location) -> Path:
         """Where an image is unpacked; the oldest of those that are there make room."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         stat = location.path.stat()
         path = self._folder / f"{fingerprint(str(location), [stat.st_size, stat.st_mtime_ns])[:24]}.voxels"
         others = sorted(

@@ -32,8 +32,9 @@ import numpy as np
 
 from ..core.columns import Column
 from ..core.errors import ManytruthsError, one_line
-from ..core.runs import LabelRuns, read_runs
+from ..core.runs import LabelRuns, TooManyRuns, read_runs
 from ..io import Location
+from ..io.decision_log import make_folder
 from ..io.files import suffix_of
 from ..io.images import probe
 from ..io.kept import code_version
@@ -277,11 +278,16 @@ def read_slabs(parts: Mapping[str, Any], grid: Grid, scratch: Path) -> LabelRuns
     unpacked = scratch / f"{os.getpid()}.voxels"
     try:
         voxels = open_voxels(source, unpacked)
-        if voxels.dtype.kind not in "bui":
+        if voxels.dtype.kind not in "buif":
             return None
         runs = read_runs(voxels)
+        top = float(runs.values.max(initial=0))
         # what is no mask is refused where it is read as usual
-        return None if len(runs) and int(runs.values.min()) < 0 else runs
+        if not math.isfinite(top) or (runs.values < 0).any() or (runs.values != np.rint(runs.values)).any():
+            return None
+        return runs if voxels.dtype.kind in "bui" else runs.astype(np.min_scalar_type(int(top)))
+    except TooManyRuns:
+        return None
     finally:
         unpacked.unlink(missing_ok=True)
 
@@ -376,7 +382,8 @@ class Index:
         wanted = [case for case in self.cases if case.name not in self.ready and case.name not in self.failed]
         if not wanted:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder.parent)
+        make_folder(self.folder)
         code = "from manytruths.adjudication.index import serve_index; serve_index()"
         self._child = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import FormatError, InputError, few, one_line
-from ..io.decision_log import DecisionLog, log_name, merge, same_study
+import msgspec
+
+from ..core.errors import FormatError, InputError, few, find_name_fault, one_line
+from ..io.decision_log import DecisionLog, log_name, merge, read_logs, same_study
 from ..io.files import check_regular_file
-from ..study import Progress, Study
-from .adjudicate import INDEX, AdjudicationRun, _ordered, _wait
+from ..study import Progress, Study, logged
+from .adjudicate import INDEX, LONGEST_NAME, AdjudicationRun, _ordered, _wait
 from .blocks import LAYOUT
 from .index import Index
 from .plan import Settings
@@ -22,6 +24,14 @@ from .session import Refused, Session
 FORMAT = "manytruths-decisions"
 LARGEST = 1 << 28
 """Bytes of a file of decisions."""
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a page says that it was made with."""
+
+    study: str
+    settings: logged.Settings
+    practice: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -54,9 +64,14 @@ def merge_files(
             returned.append(saved)
         else:
             packs.append(each)
+    logged.check_logs(read_logs(packs) if packs else ())
     written = list(merge(folder, packs, study=digest)) if packs else []
     notes = [f"{path.name}: merged" for path in written]
     for made in returned:
+        fault = find_name_fault(made.adjudicator) or ("is too long" if len(made.adjudicator) > LONGEST_NAME else "")
+        if fault:
+            name = made.adjudicator[:LONGEST_NAME]
+            raise InputError(f"{made.path}: the name {name!r} {fault}; correct it in the file")
         if not same_study(str(made.about.get("study")), digest):
             raise InputError(f"{made.path}: was made for another study; merge it where that study is")
         path, lines = _replay(study, digest, folder, made, progress)
@@ -66,12 +81,13 @@ def merge_files(
 
 
 def unpack_about(path: Path, word: object) -> dict[str, Any]:
-    """The same, read again."""
+    """What a page was made with, from the word that it carries."""
     try:
         about = json.loads(base64.urlsafe_b64decode(str(word).partition(":")[2] or str(word)))
         if isinstance(about, dict) and about.get("layout") == LAYOUT:
+            msgspec.convert(about, About)
             return about
-    except ValueError:
+    except (ValueError, RecursionError):  # msgspec's, too
         pass
     raise FormatError(
         f"{path}: does not say which page it comes from, or that was written by another version; take the file as the "
@@ -133,7 +149,7 @@ def _replay(
                 raise FormatError(
                     f"{returned.path}: call {number} is no request of the page; take the file as it was saved"
                 )
-            session.made = str(call.get("utc", ""))[:40]
+            session.made = str(call.get("utc", ""))[:40].encode("utf-8", "replace").decode()
             try:
                 session.post(where.removeprefix("/api/"), body)
             except Refused as error:

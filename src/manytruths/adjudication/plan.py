@@ -170,6 +170,7 @@ def make_queue(
     practice: Sequence[str] = (),
     wanted: frozenset[str] = frozenset(),
     names: Mapping[int, str] | None = None,
+    imageless: frozenset[str] = frozenset(),
 ) -> list[Item]:
     """The showings of an adjudicator, in order.
 
@@ -187,6 +188,8 @@ def make_queue(
         Keys that others want settled by this adjudicator: those marked for a second one, or those in conflict.
     names : mapping of int to str, optional
         Names of labels.
+    imageless : frozenset of str
+        Cases without an image, of which a region that nobody marked shows nothing to decide about.
 
     Returns
     -------
@@ -203,7 +206,8 @@ def make_queue(
             by_key |= {d.key: d for d in found.disputes} if practice else {}
             shown = [d for d in selected(found, settings, names or {}) if _is_wanted(d, settings, wanted)]
             purpose: Purpose = "dispute" if settings.role == "first" else "double"
-            block += _with_controls(found, [(purpose, d) for d in shown], settings, seed)
+            settled = [d for d in found.settled if d.kind != "unmarked" or found.case not in imageless]
+            block += _with_controls(found.case, settled, [(purpose, d) for d in shown], settings, seed)
             later += [(len(blocks), d) for d in shown if chance(seed, "repeat", d.key) < settings.repeats]
         if block:
             blocks.append(block)
@@ -234,14 +238,14 @@ def _weight(entry: tuple[str, Dispute], seed: str) -> float:
 
 
 def _with_controls(
-    found: CaseDisputes, shown: list[tuple[Purpose, Dispute]], settings: Settings, seed: str
+    case: str, settled: list[Dispute], shown: list[tuple[Purpose, Dispute]], settings: Settings, seed: str
 ) -> list[tuple[Purpose, Dispute]]:
     """Disputes of a case with agreed lesions and unmarked regions among them, in an order that tells nothing."""
-    settled = sorted(found.settled, key=lambda d: chance(seed, "control", d.key))
+    settled = sorted(settled, key=lambda d: chance(seed, "control", d.key))
     number = sum(chance(seed, "controls", d.key) < settings.controls for _, d in shown)
     # half of them are regions that nobody marked, as far as there are both
     kinds = [[d for d in settled if (d.kind == "unmarked") == unmarked] for unmarked in (True, False)]
-    if chance(seed, "kind", found.case) < 0.5:
+    if chance(seed, "kind", case) < 0.5:
         kinds.reverse()
     mixed = [d for pair in _alternate(*kinds) for d in pair]
     entries = shown + [("control", dispute) for dispute in mixed[:number]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.boxed_runs import Box
+from ..core.boxed_runs import Box, cut_rows, overlay, unite
 from ..core.errors import CallError
 from ..core.runs import LabelRuns
 
@@ -42,14 +42,13 @@ def clip_runs(runs: LabelRuns, box: Box, view: Box) -> LabelRuns:
     return LabelRuns(shape, starts[inside], stops[inside], runs.values[inside])
 
 
-def paint_drawing(drawn: Any, shape: Sequence[int], allowed: Sequence[int]) -> NDArray[np.int64]:
-    """What a page has drawn, as an array of the block; anything that is no drawing is refused.
+def paint_drawing(drawn: Any, shape: Sequence[int], allowed: Sequence[int]) -> LabelRuns:
+    """What a page has drawn in a block, as runs; later values over earlier ones. What is no drawing is refused.
 
-    >>> paint_drawing([[1, [1, 2]]], (2, 3), (1,)).tolist()
+    >>> paint_drawing([[1, [1, 2]]], (2, 3), (1,))[...].tolist()
     [[0, 1, 1], [0, 0, 0]]
     """
-    size = int(np.prod(shape, dtype=np.int64))
-    painted = np.zeros(size, np.int64)
+    size, layers = math.prod(shape), []
     if not isinstance(drawn, list) or sum(len(part[1]) for part in drawn if _is_part(part)) > 2 * MOST_RUNS:
         raise CallError(f"runs must be a list of at most {MOST_RUNS:,} runs")
     for part in drawn:
@@ -67,11 +66,11 @@ def paint_drawing(drawn: Any, shape: Sequence[int], allowed: Sequence[int]) -> N
             raise CallError("runs must lie inside of the block")
         if (starts + lengths > size).any() or int(lengths.sum()) > size:
             raise CallError("runs must lie inside of the block")
-        edges = np.zeros(size + 1, np.int32)
-        np.add.at(edges, starts, 1)
-        np.add.at(edges, starts + lengths, -1)
-        painted[np.cumsum(edges[:-1]) > 0] = value
-    return painted.reshape(tuple(shape))
+        ones = np.ones(len(starts), np.bool_)
+        union = unite([cut_rows(LabelRuns(tuple(shape), starts, starts + lengths, ones))])
+        kind = np.min_scalar_type(value)
+        layers.append(LabelRuns(union.shape, union.starts, union.stops, np.full(len(union), value, kind)))
+    return overlay(layers, tuple(shape))
 
 
 def _is_part(part: Any) -> bool:
@@ -81,22 +80,18 @@ def _is_part(part: Any) -> bool:
     return whole and all(type(number) is int for number in part[1])
 
 
-def crop_drawing(painted: NDArray[np.int64], view: Box, box: Box) -> tuple[Box, NDArray[np.int64]]:
-    """The box of a dispute and of what was drawn, and the drawing in it; both in pixels of the masks."""
-    bounds = []
-    marked = np.nonzero(painted)
-    for axis, ((low, high), (start, _)) in enumerate(zip(box, view, strict=True)):
-        if len(marked[axis]):
-            low = min(low, start + int(marked[axis].min()))
-            high = max(high, start + int(marked[axis].max()) + 1)
-        bounds.append((low, high))
+def crop_drawing(painted: LabelRuns, view: Box, box: Box | None = None) -> tuple[Box, LabelRuns]:
+    """The box of a dispute and of what was drawn, and the drawing in it; both in pixels of the masks.
+
+    Without a dispute, the box of what was drawn, which must be something.
+    """
+    bounds = list(box or ())
+    if len(painted):
+        *lead, column = np.unravel_index(painted.starts, painted.shape)
+        firsts, lasts = [*lead, column], [*lead, column + painted.lengths - 1]
+        bounds = [(start + int(a.min()), start + int(b.max()) + 1)
+                  for (start, _), a, b in zip(view, firsts, lasts, strict=True)]  # fmt: skip
+        if box is not None:
+            bounds = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(bounds, box, strict=True)]
     whole = tuple(bounds)
-    values = np.zeros(shape_of(whole), np.int64)
-    shared = [(max(low, start), min(high, stop)) for (low, high), (start, stop) in zip(whole, view, strict=True)]
-    if all(first < last for first, last in shared):
-        inner, outer = (
-            tuple(slice(first - start, last - start) for (first, last), (start, _) in zip(shared, other, strict=True))
-            for other in (whole, view)
-        )
-        values[inner] = painted[outer]
-    return whole, values
+    return whole, clip_runs(painted, view, whole)

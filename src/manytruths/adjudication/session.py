@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import math
+import threading
 import uuid as uuids
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,9 +21,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.boxed_runs import runs_from_pairs, runs_to_pairs
+from ..core.boxed_runs import runs_from_pairs, runs_to_list, runs_to_pairs
 from ..core.errors import CallError, InputError, ManytruthsError, one_line
-from ..core.runs import read_runs
+from ..core.runs import LabelRuns, read_runs
 from ..io import Location
 from ..io.decision_log import Entry, LogContent
 from ..io.images import probe
@@ -30,8 +31,10 @@ from ..io.writing import atomic
 from ..shape.display import Display
 from ..shape.grid import Grid
 from ..study import Case, Study
-from ..study.adjudicated import add_payload, decide_payload, standings
-from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose
+from ..study.adjudicated import Standing, add_payload, decide_payload, settle, standings
+from ..study.adjudicated_masks import base_runs
+from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose_runs, count_votes
+from ..study.logged import check_entries
 from .blocks import (
     FLAT_SIDE,
     LAYOUT,
@@ -45,7 +48,7 @@ from .blocks import (
     pack_block,
     slices_of,
 )
-from .index import Index
+from .index import Index, read_bounded
 from .plan import (
     Item,
     Settings,
@@ -56,7 +59,7 @@ from .plan import (
     order_subjects,
     shuffle_raters,
 )
-from .runs import clip_runs, crop_drawing, paint_drawing, shape_of
+from .runs import clip_runs, crop_drawing, paint_drawing
 
 ANSWERS = ("lesion", "no_lesion", "not_evaluable")
 CHOICES = ("union", "intersection", "majority", "none", "not_evaluable", "drawn")
@@ -175,7 +178,11 @@ class Session:
         self.made = ""
         """When a request was made that comes from a file."""
         self.practice: tuple[str, ...] = ()
-        for entry in log.entries():
+        self._base: tuple[str, LabelRuns] | None = None
+        self._base_lock = threading.Lock()
+        entries = list(log.entries())
+        check_entries(entries, str(log.path))
+        for entry in entries:
             self._take(entry)
         self._found: dict[str, CaseDisputes] = {}
         self._items: list[Item] = []
@@ -287,6 +294,7 @@ class Session:
         self._items = make_queue(
             [(subject, by_subject[subject]) for subject in order], self.settings, self._order_for,
             practice=self.practice, wanted=self._wanted(), names=self.label_names,
+            imageless=frozenset(case.name for case in self.study if case.image is None),
         )  # fmt: skip
         self._by_id = {item.id: item for item in self._items}
         self._numbers = {item.id: number for number, item in enumerate(self._items, start=1)}
@@ -299,7 +307,15 @@ class Session:
             undone = {str(e.payload.get("of")) for log in self._others for e in log.entries if e.action == "undo"}
             flagged = (e for log in self._others for e in log.entries if e.action == "second" and e.uuid not in undone)
             return frozenset(str(entry.payload.get("key")) for entry in flagged)
-        return frozenset(key for key, each in standings(self._others).items() if each.status == "conflict")
+        differ = [stand for stand in standings(self._others).values() if stand.status == "conflict"]
+        return frozenset(stand.key for stand in differ if not self._is_settled(stand))
+
+    def _is_settled(self, stand: Standing) -> bool:
+        """Whether decisions agree that are known to differ in words alone: what a rule gives is seen in the pixels."""
+        indexed = self.index.ready.get(stand.case)
+        if indexed is None or stand.key not in indexed.entries or all(e.action != "rule" for e in stand.decisions):
+            return False
+        return settle(stand.decisions, indexed.read_key(stand.key), self.settings.rule) is not None
 
     def _ordered_cases(self) -> Iterator[CaseDisputes]:
         order = {s: n for n, s in enumerate(order_subjects((c.subject for c in self.study), self._seed))}
@@ -579,10 +595,10 @@ class Session:
 
     def _choice(self, dispute: Dispute, name: str, view: View) -> dict[str, Any]:
         try:
-            pixels = choose(dispute, name)
+            runs = choose_runs(dispute, name)
         except CallError:
             return {"runs": None, "tie": True}
-        return {"runs": runs_to_pairs(clip_runs(read_runs(pixels), dispute.box, view.box))}
+        return {"runs": runs_to_pairs(clip_runs(runs, dispute.box, view.box))}
 
     def raters(self, item: Item) -> list[str]:
         """Raters of the case in the order of their letters."""
@@ -606,21 +622,20 @@ class Session:
         dispute, shown = self.read(item), self.shown(id)
         box, view = dispute.box, shown.view.box
         if what == "votes":
-            votes = np.zeros(shape_of(box), np.int64)
-            for runs in dispute.drawn.values():
-                votes += runs[...] != 0
             most = len(dispute.found_by) + len(dispute.missed_by)
-            return {"what": what, "most": most, "runs": runs_to_pairs(clip_runs(read_runs(votes), box, view))}
+            return {"what": what, "most": most, "runs": runs_to_pairs(clip_runs(count_votes(dispute), box, view))}
         if what == "consensus":
             return {"what": what, "method": self.settings.rule.below, "runs": self._consensus(shown.case, view)}
         letters, grey = self._algorithms(shown.case, view)
         return {"what": what, "letters": letters, "grey": grey}
 
     def _consensus(self, case: Case, view: Any) -> list[list[Any]]:
-        from ..study.consensus import consensus
-
-        values = consensus(case, self.settings.rule.below).values
-        return runs_to_pairs(read_runs(np.asarray(values[slices_of(view)])))
+        with self._base_lock:
+            if self._base is None or self._base[0] != case.name:
+                # as runs where the masks together are large
+                self._base = case.name, base_runs(read_bounded(case, self.index.folder), self.settings.rule.below)
+            _, runs = self._base
+        return runs_to_pairs(clip_runs(runs, tuple((0, size) for size in runs.shape), view))
 
     def _algorithms(self, case: Case, view: Any) -> tuple[list[dict[str, Any]], list[str]]:
         """Masks of algorithms, and the names of those that give grey values, which have no outline."""
@@ -698,15 +713,15 @@ class Session:
         if choice == "drawn":
             view = self.shown(item.id).view
             painted = self._painted(body, dispute, view)
-            box, values = crop_drawing(painted, view.box, dispute.box)
-            more = {"drawn": runs_to_pairs(read_runs(values)), "box": box}
+            box, runs = crop_drawing(painted, view.box, dispute.box)
+            more = {"drawn": runs_to_pairs(runs), "box": box}
         label = body.get("label")
         if label is not None and label not in self.values(dispute):
             raise Refused(422, "label", f"label {label!r} is none of the study")
         seen = {
             "answer": self._slots.looks.get(item.slot, ""), "first_look": self.settings.first_look,
             "names": self.settings.names, "shown": sorted(self._slots.shows.get(item.slot, ())), "letters": raters,
-            "given": given,
+            "given": given, "role": self.settings.role,
         }  # fmt: skip
         try:
             return decide_payload(
@@ -716,7 +731,7 @@ class Session:
         except CallError as error:
             raise Refused(422, "choice", str(error)) from None
 
-    def _painted(self, body: Mapping[str, Any], dispute: Dispute | None, view: View) -> Any:
+    def _painted(self, body: Mapping[str, Any], dispute: Dispute | None, view: View) -> LabelRuns:
         try:
             return paint_drawing(body.get("runs"), view.shape, self.values(dispute))
         except CallError as error:
@@ -758,15 +773,13 @@ class Session:
                 raise Refused(409, "look_first", "the first look comes before drawing")
             view = self.shown(item.id).view
             painted = self._painted(body, None, view)
-            if not painted.any():
+            if not len(painted):
                 raise Refused(422, "runs", "nothing was drawn")
-            centre = tuple((start, start) for start, _ in view.box)
-            box, values = _cropped(painted, view, centre)
+            box, runs = crop_drawing(painted, view.box)
             label = body.get("label")
             if label is not None and label not in self.values():
                 raise Refused(422, "label", f"label {label!r} is none of the study")
-            pairs = runs_to_pairs(read_runs(values if label is None else np.where(values > 0, label, 0)))
-            drawn = [(int(value), flat) for value, flat in pairs]
+            drawn = runs_to_pairs(runs) if label is None else [[label, runs_to_list(runs.marks())]]
             payload = add_payload(
                 item_id("added", uuid, item.dispute.case), box, drawn, comment=_text(body, "comment"),
                 seconds=_seconds(body) or 0.0, seen={"beside": item.id},
@@ -784,19 +797,17 @@ class Session:
             self._writable()
             kind, rule = str(body.get("kind", "")), _one_of(body, "rule", RULES)
             most = body.get("max_mm")
-            if most is not None and (not isinstance(most, int | float) or isinstance(most, bool) or not most > 0):
+            number = isinstance(most, int | float) and not isinstance(most, bool)
+            if most is not None and not (number and 0 < most < math.inf):
                 raise Refused(422, "max_mm", "max_mm must be a number above 0")
             keys, ties = self._settled(kind, rule, None if most is None else float(most))
+            case_of = {item.dispute.key: item.dispute.case for item in self._items}
             payload = {"kind": kind, "rule": rule, "max_mm": most, "keys": keys, "ties": ties,
-                       "cases": {key: self._case_of[key] for key in keys}}  # fmt: skip
+                       "cases": {key: case_of[key] for key in keys}, "seen": {"role": self.settings.role}}  # fmt: skip
             entry = self._append("rule", uuid, payload=payload)
         settled = len(entry.payload["keys"])
         answer = {"saved": True, "entry": entry.number, "settled": settled, "ties": entry.payload.get("ties", 0)}
         return {**answer, "progress": self.progress(), "next": self.next_after(None)}
-
-    @property
-    def _case_of(self) -> dict[str, str]:
-        return {item.dispute.key: item.dispute.case for item in self._items}
 
     def _settled(self, kind: str, rule: str, most: float | None) -> tuple[list[str], int]:
         keys, ties = [], 0
@@ -808,7 +819,7 @@ class Session:
                 continue
             try:
                 if rule != "none":
-                    choose(self.read(item), rule)
+                    choose_runs(self.read(item), rule)
                 keys.append(dispute.key)
             except CallError:
                 ties += 1
@@ -923,7 +934,8 @@ def _text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name) or ""
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         raise Refused(422, name, f"{name} must be text of at most {LONGEST_TEXT} characters")
-    return value
+    # a browser may send half a character, which cannot be stored
+    return value.encode("utf-8", "replace").decode()
 
 
 def _seconds(body: Mapping[str, Any]) -> float | None:
@@ -933,15 +945,6 @@ def _seconds(body: Mapping[str, Any]) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise Refused(422, "seconds", "seconds must be a number that is not negative")
     return min(float(value), LONGEST_SECONDS)
-
-
-def _cropped(painted: Any, view: View, empty: Any) -> tuple[Any, Any]:
-    """A drawing in the tight box around it, in pixels of the masks."""
-    marked = np.nonzero(painted)
-    box = tuple(
-        (start + int(m.min()), start + int(m.max()) + 1) for (start, _), m in zip(view.box, marked, strict=True)
-    )
-    return crop_drawing(painted, view.box, box)
 
 
 def _version() -> str:

@@ -57,7 +57,10 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
         rated = session.read(item).raters
         letters = [letter(number) for number, rater in enumerate(session.raters(item)) if rater in rated]
         practice, name = "yes" if each["practice"] else "", who if row == 2 else ""
-        sheet.append([each["id"], each["number"], practice, " ".join(letters), "", "", "", "", "", name, page])
+        sheet.append([each["id"], each["number"], practice, " ".join(letters), "", "", "", "", "", "", page])
+        if name:
+            cell = sheet.cell(row, 1 + HEADER.index("adjudicator"), name)
+            cell.data_type = "s"  # a name is no formula, whatever it starts with
         choices = ",".join([*letters, *(choice for choice in CHOICES if choice != "drawn")])
         for column, words in (("E", ",".join(ANSWERS)), ("F", choices)):
             if len(words) <= 250:  # Excel's own limit

@@ -71,24 +71,24 @@ OWN_MARKS = ClaimKind(
 FIRST_LOOK = ClaimKind(
     "adjudication.first_look", "estimate",
     "After the outlines, the adjudicator kept the answer of the first look in so many decisions.",
-    "A first look was logged.", "coverage of the exact interval, where decisions are independent",
+    "A first look was logged.", "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 CONTROLS = ClaimKind(
     "adjudication.controls", "estimate",
     "So many of the controls, lesions on which all raters agreed and regions that nobody marked, were overturned; or "
     "none were shown, so that shared misses of the raters remain.",
-    "There are decisions.", "coverage of the exact interval, where decisions are independent",
+    "There are decisions.", "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 INTRA = ClaimKind(
     "adjudication.intra", "estimate",
     "Shown a dispute for a second time, an adjudicator decided alike in so many.",
-    "Disputes were shown twice.", "coverage of the exact interval, where decisions are independent",
+    "Disputes were shown twice.", "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 INTER = ClaimKind(
     "adjudication.inter", "estimate",
     "Two adjudicators decided alike about so many of the disputes that both were shown.",
     "Two adjudicators decided about the same disputes.",
-    "coverage of the exact interval, where decisions are independent",
+    "coverage of the interval, which knows whose decisions are about one patient",
 )  # fmt: skip
 RECORD = ClaimKind(
     "adjudication.record", "description",
@@ -116,8 +116,8 @@ class Adjudication:
     also_raters: tuple[str, ...]
     """Adjudicators who have the name of a rater."""
     rule: DisputeRule
-    spacing: bool
-    """Whether distances are in mm."""
+    distances: str
+    """Their unit."""
     seeds: tuple[int, ...]
     orders: tuple[str, ...]
     roles: tuple[str, ...]
@@ -138,14 +138,15 @@ def consider_adjudication(log: ClaimLog, facts: Adjudication, table: TableIndex)
     _consider_settled(log, facts, table)
     _consider_disputes(log, facts, table)
     _consider_blinding(log, facts, table)
-    _consider_order(log, facts)
+    _consider_order(log, facts, table)
     _consider_choices(log, table)
     _consider_controls(log, table)
     _consider_agreement(log, INTRA, table, "intra")
     _consider_agreement(log, INTER, table, "inter")
     _consider_first_look(log, table)
-    _consider_count(log, NOT_EVALUABLE, table, "not_evaluable", _not_evaluable_words)
-    _consider_count(log, STALE, table, "stale", _stale_words)
+    thing = "tile" if facts.rule.unit == "tile" else "lesion"
+    _consider_count(log, NOT_EVALUABLE, table, "not_evaluable", _not_evaluable_words(thing))
+    _consider_count(log, STALE, table, "stale", _stale_words(thing))
     _consider_own_marks(log, facts)
     _consider_record(log, facts)
 
@@ -187,6 +188,10 @@ def _consider_settled(log: ClaimLog, facts: Adjudication, table: TableIndex) -> 
         now = compose(f"{{}} {all_of}", who, _whole(table, "disputes"))
     else:
         now = compose("{} settled {} of {} disputes", who, _whole(table, "decided"), _whole(table, "disputes"))
+    if _value(table, "ruled"):
+        now = (*now, *compose(", {} of them by a rule for many at once", _whole(table, "ruled")))
+    if _value(table, "third"):
+        now = (*now, *compose(", {} of them by a third adjudicator, as two had differed", _whole(table, "third")))
     added = _value(table, "added")
     if added:
         some = ("" if added == 1 else "s") + " that no rater had marked"
@@ -200,7 +205,7 @@ def _who(facts: Adjudication) -> str:
 
 
 def _consider_disputes(log: ClaimLog, facts: Adjudication, table: TableIndex) -> None:
-    rule, unit = facts.rule, "mm" if facts.spacing else "pixels"
+    rule, unit = facts.rule, facts.distances
     thing = "tile" if rule.unit == "tile" else "lesion"
     limits = [f"the Dice coefficient of the two most different outlines was below {rule.min_dice:g}"]
     if rule.min_mm is not None:
@@ -258,7 +263,10 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _consider_order(log: ClaimLog, facts: Adjudication) -> None:
+def _consider_order(log: ClaimLog, facts: Adjudication, table: TableIndex) -> None:
+    if not _value(table, "decisions"):
+        log.consider(ORDER, (ORDER.says,), why_not=Note("no_decision", "nothing but practice was decided in the page"))
+        return
     if not facts.orders and not facts.seeds:
         log.consider(ORDER, (ORDER.says,), why_not=Note("not_logged", "the logs do not say in which order"))
         return
@@ -286,27 +294,27 @@ def _consider_choices(log: ClaimLog, table: TableIndex) -> None:
     _both(log, CHOICES, *(2 * [compose("by the decisions that hold: {}", join_parts(parts))]))
 
 
-def _consider_count(log: ClaimLog, kind: ClaimKind, table: TableIndex, statistic: str, words: object) -> None:
+def _consider_count(log: ClaimLog, kind: ClaimKind, table: TableIndex, statistic: str, words: tuple[str, str]) -> None:
     count = _value(table, statistic)
     if not count:
         log.consider(kind, (kind.says,), why_not=Note("none_there", "there is none"))
         return
-    assert callable(words)
-    sentence = compose(words(count == 1), _whole(table, statistic))
+    sentence = compose(words[count != 1], _whole(table, statistic))
     _both(log, kind, sentence, sentence)
 
 
-def _not_evaluable_words(one: bool) -> str:
-    return "{} disputed lesion is not evaluable: its pixels count nowhere" if one else (
-        "{} disputed lesions are not evaluable: their pixels count nowhere"
-    )  # fmt: skip
-
-
-def _stale_words(one: bool) -> str:
+def _not_evaluable_words(thing: str) -> tuple[str, str]:
+    """Of one, and of several."""
     return (
-        "{} decision does not count, as a mask of its lesion was changed after it"
-        if one
-        else "{} decisions do not count, as masks of their lesions were changed after them"
+        f"{{}} disputed {thing} is not evaluable: its pixels count nowhere",
+        f"{{}} disputed {thing}s are not evaluable: their pixels count nowhere",
+    )
+
+
+def _stale_words(thing: str) -> tuple[str, str]:
+    return (
+        f"{{}} decision does not count, as a mask of its {thing} was changed after it",
+        f"{{}} decisions do not count, as masks of their {thing}s were changed after them",
     )
 
 
@@ -327,7 +335,7 @@ def _consider_first_look(log: ClaimLog, table: TableIndex) -> None:
         log.consider(FIRST_LOOK, (FIRST_LOOK.says,), why_not=Note("no_first_look", "no first look was logged"))
         return
     now = compose(
-        f"in {{}} of {number_word(row.n or 0)} decisions with a first look, its answer was kept after the outlines",
+        f"in {{}} of {spell_count(row.n or 0, 'decision')} with a first look, its answer was kept after the outlines",
         table.quote(row, 0, percent=True),
     )
     _both(log, FIRST_LOOK, now, now)
@@ -342,7 +350,7 @@ def _consider_controls(log: ClaimLog, table: TableIndex) -> None:
         return
     parts = list(_control_parts(table))
     now = compose(
-        f"of {number_word(row.n or 0)} controls ({{}}), {{}} {'was' if row.n == 1 else 'were'} overturned",
+        f"of {spell_count(row.n or 0, 'control')} ({{}}), {{}} {'was' if row.n == 1 else 'were'} overturned",
         join_parts(parts),
         table.quote(row, 0, percent=True),
     )  # fmt: skip
@@ -364,11 +372,11 @@ def _consider_agreement(log: ClaimLog, kind: ClaimKind, table: TableIndex, name:
         why = "no dispute was shown twice" if name == "intra" else "no dispute was decided by two adjudicators"
         log.consider(kind, (kind.says,), why_not=Note("no_second_decision", why))
         return
-    again = "shown again, {} of {} disputes {} decided alike" if name == "intra" else (
-        "{} of {} disputes that two adjudicators decided {} decided alike"
+    again = "shown again, {} of {} {} decided alike" if name == "intra" else (
+        "{} of {} that two adjudicators decided {} decided alike"
     )  # fmt: skip
     was = "was" if row.n == 1 else "were"
-    parts: list[Cell | str] = [table.quote(row, 0, percent=True), number_word(row.n or 0), was]
+    parts: list[Cell | str] = [table.quote(row, 0, percent=True), spell_count(row.n or 0, "dispute"), was]
     now = compose(again, *parts)
     dice = table.row(f"{name}_dice", "pooled", "", "", "", "")
     if dice is not None:

@@ -98,11 +98,17 @@ EQUALS_VOTE = ClaimKind(
     "The given reference standard is a vote of the raters: what at least so many of them marked.",
     "in every pixel of every case that all raters read, with the same number of votes",
 )  # fmt: skip
+EQUALS_ADJUDICATED = ClaimKind(
+    "reference.equals_adjudicated", "description",
+    "The given reference standard is what adjudicators made of these raters' own masks, in so many cases.",
+    "decisions about the study can be read, and every pixel is the same in at least one case in which the reference "
+    "marks something",
+)  # fmt: skip
 RATERS_SCORED = ClaimKind(
     "reference.raters_scored", "estimate",
     "The raters' mean Dice against a given reference standard.",
-    f"a reference standard is given that is not the rater's own mask in any case, and no vote of the raters; intervals "
-    f"from {MIN_SUBJECTS} subjects on",
+    f"a reference standard is given that is not the rater's own mask in any case, no vote of the raters, and not made "
+    f"of their masks by adjudicators whose decisions can be read; intervals from {MIN_SUBJECTS} subjects on",
 )  # fmt: skip
 
 KINDS = {"within": INTERCHANGEABLE, "worse": WORSE, "worse_within": WORSE_WITHIN}
@@ -477,6 +483,14 @@ def consider_voted_references(log: ClaimLog, voted: Mapping[str, tuple[int, int]
         log.consider(EQUALS_VOTE, sentence, about=reference, result=result)
 
 
+def consider_adjudicated_references(log: ClaimLog, found: Mapping[str, EqualMasks]) -> None:
+    """Given references that adjudicators made of the raters' own masks."""
+    for reference, same in found.items():
+        text = "The given reference {} {} what adjudicators made of these raters' own masks in {}, pixel by pixel."
+        sentence, result = (compose(text, Cell(reference), was, str(same)) for was in ("is", "was"))
+        log.consider(EQUALS_ADJUDICATED, sentence, about=reference, result=result)
+
+
 def _share(count: int, of: int) -> str:
     """``three of twelve cases``."""
     return f"{number_word(count)} of {spell_count(of, 'case')}"
@@ -484,7 +498,8 @@ def _share(count: int, of: int) -> str:
 
 def consider_raters_scored(
     log: ClaimLog, table: TableIndex, raters: Sequence[str], references: Sequence[str],
-    equal: Mapping[tuple[str, str], EqualMasks], voted: Mapping[str, tuple[int, int]], subjects: int, subject: str,
+    equal: Mapping[tuple[str, str], EqualMasks], voted: Mapping[str, tuple[int, int]],
+    adjudicated: Mapping[str, EqualMasks], subjects: int, subject: str,
 ) -> None:  # fmt: skip
     """The raters' mean Dice against each given reference; not of a rater whose own marks are in it."""
     for reference in references:
@@ -505,6 +520,8 @@ def consider_raters_scored(
         why = None if parts else Note("no_rater_scored", "no rater has a Dice against it, or it is their own mask")
         if reference in voted:
             why = Note("raters_own_vote", "it is a vote of these raters: their own marks are in it")
+        if reference in adjudicated:
+            why = Note("raters_own_marks", "adjudicators made it of these raters' masks: their own marks are in it")
         shown = join_parts(parts) or ("–",)
         sentence, result = (compose(text, Cell(reference), was, shown) for was in ("is", "was"))
         log.consider(RATERS_SCORED, sentence, about=reference, result=result, why_not=why)

@@ -106,7 +106,8 @@ EFFECTIVE = ClaimKind(
     "raters.effective",
     "description",
     "How many raters with independent errors these raters are worth.",
-    "against a given reference only that is no rater's mask in any case, and no vote of the raters",
+    "against a given reference only that is no rater's mask in any case, no vote of the raters, and not made of their "
+    "masks by adjudicators",
 )
 KINDS = (
     LARGER, SMALLER, OUTLIER, CLUSTERS, COPIES, ALIKE, SILENT, DISCONNECTED, DIFFERENT_CASES, DEPENDENCE, EFFECTIVE,

@@ -84,9 +84,9 @@ REFERENCE_SIZES = ClaimKind(
     "A rater's or algorithm's areas or volumes are so many times those of a given reference standard, with the limits "
     "of agreement; of several labels, label by label, and of one label in one sentence for each reference.",
     f"The ratio has an interval, and so at least {MIN_SUBJECTS} subjects in which both marked something. The reference "
-    "is not the rater's own mask in any case and no vote of the raters; the algorithm was not trained on the study, "
-    "and the reference is not its own mask in any case. The sentence says that the limits take log ratios to be "
-    "normally distributed.",
+    "is not the rater's own mask in any case, no vote of the raters, and not made of their masks by adjudicators; the "
+    "algorithm was not trained on the study, and the reference is not its own mask in any case. The sentence says that "
+    "the limits take log ratios to be normally distributed.",
     "coverage of the interval, where log ratios are not skewed",
 )  # fmt: skip
 KINDS = (ICC, RANGE, LIMITS, CHANGE, REPEATABILITY, CUT, NO_SPACING)

@@ -37,6 +37,15 @@ def place_runs(runs: LabelRuns, box: Box, into: Box) -> LabelRuns:
     return move_runs(runs, by, tuple(stop - start for start, stop in into))
 
 
+def is_inside(box: Box, shape: Sequence[int]) -> bool:
+    """Whether a box lies in an array of a shape.
+
+    >>> is_inside(((0, 3), (2, 4)), (3, 4)), is_inside(((0, 3), (2, 5)), (3, 4)), is_inside(((0, 3),), (3, 4))
+    (True, False, False)
+    """
+    return len(box) == len(shape) and all(start >= 0 and stop <= n for (start, stop), n in zip(box, shape, strict=True))
+
+
 def unite(parts: Sequence[LabelRuns]) -> LabelRuns:
     """What any of several arrays marks, as runs of True."""
     shape = parts[0].shape
@@ -107,7 +116,7 @@ def runs_from_pairs(pairs: Iterable[tuple[int, Iterable[int]]], box: Box) -> Lab
         (lengths < 1).any() or starts[0] < 0 or stops[-1] > math.prod(shape) or (stops[:-1] > starts[1:]).any()
     ):
         raise CallError("runs of drawn pixels leave their box, or meet each other")
-    return _cut_rows(LabelRuns(shape, starts, stops, values)).join()
+    return cut_rows(LabelRuns(shape, starts, stops, values)).join()
 
 
 def runs_of_list(flat: Iterable[int], box: Box) -> LabelRuns:
@@ -115,7 +124,7 @@ def runs_of_list(flat: Iterable[int], box: Box) -> LabelRuns:
     return runs_from_pairs([(1, flat)], box).marks()
 
 
-def _cut_rows(runs: LabelRuns) -> LabelRuns:
+def cut_rows(runs: LabelRuns) -> LabelRuns:
     """Runs that end with their row."""
     width = runs.shape[-1]
     first, last = runs.starts // width, (runs.stops - 1) // width

@@ -7,6 +7,7 @@ The incomplete beta function is evaluated by its continued fraction (NIST Digita
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 TINY = 1e-300
@@ -28,8 +29,8 @@ def student_quantile(probability: float, df: float) -> float:
     return t if probability >= 0.5 else -t
 
 
-def proportion_interval(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a proportion: ``count`` of ``n``.
+def proportion_interval(count: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Exact interval of a proportion: ``count`` of ``n``, which may be effective numbers.
 
     Clopper CJ, Pearson ES. The use of confidence or fiducial limits illustrated in the case of the binomial. Biometrika
     1934;26:404–413. doi:10.1093/biomet/26.4.404
@@ -41,6 +42,40 @@ def proportion_interval(count: int, n: int, level: float = 0.95) -> tuple[float,
     low = beta_quantile(tail, count, n - count + 1) if count else 0.0
     high = 1 - beta_quantile(tail, n - count, count + 1) if count < n else 1.0
     return low, high
+
+
+def clustered_proportion_interval(
+    counts: Sequence[int], sizes: Sequence[int], level: float = 0.95
+) -> tuple[float, float]:
+    """Interval of a proportion of items that come in clusters: ``counts`` of ``sizes`` in each; NaN of one cluster.
+
+    The exact interval of as many independent items as tell as much, by the variance between clusters, and with
+    Student's quantile for their number. Where all items answer alike, nothing tells how alike those of a cluster are,
+    and each cluster counts as one item. Clusters of one item give the exact interval.
+
+    Korn EL, Graubard BI. Confidence intervals for proportions with small expected number of positive counts estimated
+    from survey data. Surv Methodol 1998;24:193–201.
+
+    >>> [round(end, 3) for end in clustered_proportion_interval([2] + [0] * 9, [2] * 10)]
+    [0.002, 0.445]
+    >>> clustered_proportion_interval([1, 1] + [0] * 18, [1] * 20) == proportion_interval(2, 20)
+    True
+    """
+    filled = [(count, size) for count, size in zip(counts, sizes, strict=True) if size]
+    hits, items, clusters = sum(count for count, _ in filled), sum(size for _, size in filled), len(filled)
+    if items == clusters:
+        return proportion_interval(hits, items, level)
+    if clusters < 2:
+        return math.nan, math.nan
+    share = hits / items
+    if hits in (0, items):
+        return proportion_interval(clusters if hits else 0, clusters, level)
+    spread = sum((count - share * size) ** 2 for count, size in filled) * clusters / (clusters - 1)
+    design = max(1.0, spread / (items * share * (1 - share)))
+    quantile = (1 + level) / 2
+    few = student_quantile(quantile, items - 1) / student_quantile(quantile, clusters - 1)
+    effective = items / design * few**2
+    return proportion_interval(share * effective, effective, level)
 
 
 def beta_quantile(probability: float, a: float, b: float) -> float:

@@ -133,8 +133,11 @@ class LogContent:
         """The digest of the last entry; raises :class:`LogError` with the number of the first that does not fit."""
         digest, seen = self._first, set[str]()
         for number, entry in enumerate(self.entries, start=1):
-            digest = entry_digest(digest, entry)
-            if entry.number != number or entry.digest != digest or entry.uuid in seen:
+            try:
+                digest = entry_digest(digest, entry)
+            except (TypeError, ValueError, RecursionError):
+                digest = ""  # what is no JSON has none
+            if entry.number != number or not digest or entry.digest != digest or entry.uuid in seen:
                 raise LogError(
                     f"{source or 'the log'}: entry {number} does not fit the digests: it, or one before it, was "
                     "changed or removed after it was written; use a copy of the file from before"
@@ -184,6 +187,11 @@ def _safe(name: str) -> str:
     if kept == name:
         return kept
     return f"{kept}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def make_folder(folder: Path) -> None:
+    """A folder for logs and what belongs to them, for its owner alone where it is new: images are unpacked into it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def machine_name() -> str:
@@ -245,7 +253,7 @@ def read_log(path: str | Path) -> LogContent:
     try:
         with closing(_connect(path, "ro")) as connection:
             _check_version(path, connection)
-            found = _content(connection)
+            found = _content(path, connection)
     except sqlite3.Error as error:
         raise LogError(f"{path}: cannot be read as a log of decisions: {error}") from None
     found.verify(path)
@@ -305,7 +313,7 @@ def read_pack(pack: bytes | str | Path) -> tuple[LogContent, ...]:
         raise LogError(f"{shown}: was written by a newer version of manytruths; update this one")
     try:
         contents = tuple(_from_pack(log) for log in document["logs"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise LogError(f"{shown}: is damaged: an entry is not as it was packed") from None
     for content in contents:
         content.verify(shown)
@@ -313,6 +321,7 @@ def read_pack(pack: bytes | str | Path) -> tuple[LogContent, ...]:
 
 
 def _from_pack(log: Mapping[str, Any]) -> LogContent:
+    canonical(log).encode()  # half a character cannot be stored
     names = [field.name for field in fields(Entry)]
     entries = tuple(Entry(**{name: entry[name] for name in names}) for entry in log["entries"])
     for entry in entries:
@@ -344,30 +353,38 @@ def pack(paths: Sequence[str | Path]) -> bytes:
 
 
 def merge(folder: str | Path, packs: Sequence[bytes | str | Path], *, study: str) -> tuple[Path, ...]:
-    """Put packed logs into a folder, each in its own file; entries keep number, uuid and digest.
+    """Put logs of packs and other machines into a folder, each in its own file; entries keep number, uuid and digest.
 
     A log that is there already is extended where the pack goes on from it; two that go different ways are refused.
     """
     folder = Path(folder)
     _refuse_network(folder)
-    packed = [content for each in packs for content in read_pack(each)]
+    packed = [
+        content
+        for each in packs
+        for content in (read_pack(each) if isinstance(each, bytes) or not _is_database(each) else [read_log(each)])
+    ]
     for content in packed:
         _refuse_other_study(content, study)
     with _not_saved(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     known = {read_log(path).id: path for path in sorted(folder.glob("*.sqlite"))}
     written = []
     for content in packed:
         path = known.get(content.id) or _free_path(folder, content)
         known[content.id] = path
         with _not_saved(path), _locked(path), closing(_prepared(path, content)) as connection:
-            there = _content(connection)
+            there = _content(path, connection)
             _longer(there, content)
             for entry in content.entries[len(there.entries) :]:
                 _insert(connection, entry)
             connection.execute("COMMIT")
         written.append(path)
     return tuple(dict.fromkeys(written))
+
+
+def _is_database(path: str | Path) -> bool:
+    return Path(path).suffix.lower() == ".sqlite"
 
 
 def _free_path(folder: Path, content: LogContent) -> Path:
@@ -418,7 +435,7 @@ class DecisionLog:
         machine = machine_name() if machine is None else machine
         new = LogContent(uuids.uuid4().hex, study, adjudicator, machine, created, ())
         with _not_saved(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         with _not_saved(path):
             lock = _Lock(path, address)
         try:
@@ -427,7 +444,7 @@ class DecisionLog:
             try:
                 with _not_saved(path):
                     connection.execute("COMMIT")
-                content = _content(connection)
+                content = _content(path, connection)
                 content.verify(path)
                 _refuse_other_study(content, study, path)
                 if content.adjudicator != adjudicator:
@@ -462,6 +479,7 @@ class DecisionLog:
             raise CallError(f"a uuid has 8 to 64 letters, digits and hyphens; got {uuid[:80]!r}")
         try:
             text = canonical({} if payload is None else dict(payload))
+            text.encode()
         except (TypeError, ValueError) as error:
             raise CallError(f"a payload is written as JSON: {error}") from None
         with self._guard, _not_saved(self.path):
@@ -501,7 +519,7 @@ class DecisionLog:
     def verify(self) -> str:
         """The digest of the last entry; raises :class:`LogError` with the number of the first that does not fit."""
         with self._guard:
-            return _content(self._connection).verify(self.path)
+            return _content(self.path, self._connection).verify(self.path)
 
     def close(self) -> None:
         """Give the lock back."""
@@ -591,15 +609,24 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> None:
 
 def _entry(row: Sequence[Any]) -> Entry:
     number, uuid, utc, adjudicator, machine, version, action, item, case, payload, digest = row
-    return Entry(number, uuid, utc, adjudicator, machine, version, action, item, case, json.loads(payload), digest)
+    said = json.loads(payload)
+    if not isinstance(said, dict) or not all(isinstance(each, str) for each in row[1:]):
+        raise TypeError("an entry is text and a JSON object")
+    return Entry(number, uuid, utc, adjudicator, machine, version, action, item, case, said, digest)
 
 
-def _content(connection: sqlite3.Connection) -> LogContent:
-    rows = connection.execute("SELECT id, study, adjudicator, machine, created FROM log").fetchall()
-    if len(rows) != 1:
-        raise LogError("the file is no log of decisions, or is damaged")
+def _content(path: Path, connection: sqlite3.Connection) -> LogContent:
+    """All of a log; whatever is wrong with the file is a :class:`LogError`."""
+    try:
+        rows = connection.execute("SELECT id, study, adjudicator, machine, created FROM log").fetchall()
+        entries = tuple(map(_entry, connection.execute(f"{_SELECT} ORDER BY number")))
+    except (sqlite3.Error, TypeError, ValueError, RecursionError) as error:
+        raise LogError(
+            f"{path}: is damaged, or no log of decisions: {one_line(str(error))}; use a copy of it from before"
+        ) from None
+    if len(rows) != 1 or not all(isinstance(each, str) for each in rows[0]):
+        raise LogError(f"{path}: is damaged, or no log of decisions: it does not say whose it is")
     identifier, study, adjudicator, machine, created = rows[0]
-    entries = tuple(map(_entry, connection.execute(f"{_SELECT} ORDER BY number")))
     return LogContent(identifier, study, adjudicator, machine, created, entries)
 
 

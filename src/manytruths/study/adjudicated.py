@@ -1,8 +1,9 @@
 """What adjudicators decided about a study: entries of logs, and which decision holds for each dispute.
 
 The decision of one adjudicator holds. Of several, two equal ones hold; two different ones are a conflict, until a third
-agrees with one of them. Practice, controls and repeated showings measure the adjudicator and change nothing. A decision
-is stale where pixels of its own lesion have changed since. What comes of it is in
+agrees with one of them or, asked to settle what two differ on, decides otherwise than both. Practice, controls and
+repeated showings measure the adjudicator and change nothing. A decision is stale where pixels of its own lesion have
+changed since. What comes of it is in
 :mod:`manytruths.study.adjudicated_masks`.
 """
 
@@ -19,9 +20,10 @@ import numpy as np
 
 from ..core.boxed_runs import Box, place_runs, runs_from_pairs, runs_to_list, runs_to_pairs, unite
 from ..core.errors import CallError, InputError, StudyError
-from ..core.runs import LabelRuns, divide_runs, read_runs
+from ..core.runs import LabelRuns, divide_runs
 from ..io.decision_log import FOLDER, Entry, LogContent, LogError, read_logs, same_study
-from .disputes import CaseDisputes, Dispute, DisputeRule, choose
+from .disputes import CaseDisputes, Dispute, DisputeRule, choose_runs
+from .logged import check_logs
 
 if TYPE_CHECKING:
     from .study import Study
@@ -76,7 +78,7 @@ def decide_payload(
     if choice not in CHOICES and not choice.startswith("rater:"):
         raise CallError(f"a choice is rater:NAME or one of {', '.join(CHOICES)}; got {choice!r}")
     own = dispute.box
-    union = read_runs(choose(dispute, "union"))
+    union = choose_runs(dispute, "union")
     if choice == "drawn":
         where = own if box is None else tuple((int(a), int(b)) for a, b in box)
         painted = runs_from_pairs(drawn, where)
@@ -85,7 +87,7 @@ def decide_payload(
     elif choice == "not_evaluable":
         painted = union.select(np.zeros(len(union), np.bool_))
     else:
-        painted = read_runs(choose(dispute, choice))
+        painted = choose_runs(dispute, choice)
     if label is not None:
         painted = LabelRuns(painted.shape, painted.starts, painted.stops, np.full(len(painted), int(label))).join()
     domain = unite([union, painted])
@@ -183,7 +185,7 @@ def standings(logs: Iterable[LogContent], found: Mapping[str, CaseDisputes] | No
         if gone:
             stands[key] = Standing(key, case, "stale", None, decided)
             continue
-        holds = _settle(decided, known.get(key), rule)
+        holds = settle(decided, known.get(key), rule)
         if not holds:
             status = "conflict" if len(decided) > 1 else "second"
         else:
@@ -205,8 +207,9 @@ def _keys_of(entry: Entry) -> Sequence[str]:
     return []
 
 
-def _settle(decided: Sequence[Entry], dispute: Dispute | None, rule: DisputeRule) -> Entry | None:
-    """The decision that holds: the one there is, or the earliest of those that most adjudicators agree on."""
+def settle(decided: Sequence[Entry], dispute: Dispute | None, rule: DisputeRule) -> Entry | None:
+    """The decision that holds: the one there is, the earliest of those that most adjudicators agree on, or that of who
+    was asked to settle what others differ on."""
     if len(decided) < 2:
         return decided[0] if decided else None
     camps: list[list[Entry]] = []
@@ -218,7 +221,12 @@ def _settle(decided: Sequence[Entry], dispute: Dispute | None, rule: DisputeRule
             camp.append(entry)
     camps.sort(key=len, reverse=True)
     wins = len(camps[0]) > 1 and (len(camps) == 1 or len(camps[1]) < len(camps[0]))
-    return camps[0][0] if wins else None
+    return camps[0][0] if wins else next((entry for entry in decided if is_third(entry)), None)
+
+
+def is_third(entry: Entry) -> bool:
+    """Whether an adjudicator decided who had been asked to settle what others differ on."""
+    return (entry.payload.get("seen") or {}).get("role") == "third"
 
 
 def same_decision(one: Entry, other: Entry, dispute: Dispute | None, rule: DisputeRule) -> bool:
@@ -251,7 +259,7 @@ def painted_pixels(entry: Entry, dispute: Dispute | None) -> tuple[LabelRuns, Bo
         return runs_from_pairs(entry.payload["pixels"], box), box
     if dispute is None:
         return None
-    return read_runs(choose(dispute, choice_of(entry))), dispute.box
+    return choose_runs(dispute, choice_of(entry)), dispute.box
 
 
 def rule_of(entries: Iterable[Entry]) -> DisputeRule:
@@ -289,7 +297,7 @@ def find_logs(study: Study) -> tuple[LogContent, ...]:
         if not os.path.isdir(FOLDER) or not study.options.masks:
             return ()
         own = study_digest(study)
-        return tuple(log for log in read_logs([FOLDER]) if same_study(log.study, own))
+        return check_logs(log for log in read_logs([FOLDER]) if same_study(log.study, own))
     if not os.path.exists(named):
         raise StudyError(f"decisions: there is no {named}; name a folder of logs, a log (.sqlite) or a pack (.json)")
     logs = read_logs([named])
@@ -299,7 +307,7 @@ def find_logs(study: Study) -> tuple[LogContent, ...]:
             raise LogError(
                 f"{named}: the log of {log.adjudicator} is of another study: none of its cases is in this one"
             )
-    return logs
+    return check_logs(logs)
 
 
 def has_decisions(study: Study) -> bool:

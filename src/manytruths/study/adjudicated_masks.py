@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.boxed_runs import Box, overlay, place_runs, unite, without
+from ..core.boxed_runs import Box, is_inside, overlay, place_runs, unite, without
 from ..core.errors import CallError, InputError
 from ..core.labels import Labels
 from ..core.runs import LabelRuns, divide_runs, read_runs
 from ..fusion.result import BINARY, Consensus, with_mark
-from .adjudicated import METHOD, Standing, choice_of, painted_pixels, standings
+from .adjudicated import METHOD, Standing, choice_of, is_third, painted_pixels, standings
 from .disputes import CaseDisputes, DisputeRule, find_disputes
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class AdjudicatedCase:
             "open": len(disputes) - len(own), "stale": sum(s.status == "stale" for s in every),
             "not_evaluable": sum(s.choice == "not_evaluable" for s in every if s.holds is not None),
             "added": sum(s.holds is not None and s.holds.action == "add" for s in every),
+            "ruled": sum(s.holds is not None and s.holds.action == "rule" for s in own),
+            "third": sum(s.holds is not None and any(map(is_third, s.decisions)) for s in own),
         }  # fmt: skip
 
     @property
@@ -73,8 +75,6 @@ class AdjudicatedCase:
 
 def adjudicate_case(reading: Reading) -> AdjudicatedCase:
     """The base and the decisions of a case, put together as runs."""
-    from .consensus import FirstReadings
-
     case = reading.case
     if case.decisions is None:
         raise InputError(
@@ -83,14 +83,22 @@ def adjudicate_case(reading: Reading) -> AdjudicatedCase:
         )
     reading.need_pixels()
     rule = case.decisions.rule
-    readings = FirstReadings.of(reading)
-    estimated = readings.estimate(rule.below)
-    large = reading.is_large
-    base = readings.paint_runs(estimated) if large else read_runs(np.ascontiguousarray(readings.paint(estimated)[0]))
+    base = base_runs(reading, rule.below)
     found = find_disputes(reading, rule)
     stands = standings(case.decisions.logs, {case.name: found})
     stands = {key: stand for key, stand in stands.items() if stand.case == case.name}
     return _Mask(reading, base, found, stands, rule).made()
+
+
+def base_runs(reading: Reading, method: str) -> LabelRuns:
+    """What a method of consensus makes of a case."""
+    from .consensus import FirstReadings
+
+    readings = FirstReadings.of(reading)
+    estimated = readings.estimate(method)
+    if reading.is_large:
+        return readings.paint_runs(estimated)
+    return read_runs(np.ascontiguousarray(readings.paint(estimated)[0]))
 
 
 @dataclass(eq=False)
@@ -113,10 +121,11 @@ class _Mask:
             assert entry is not None
             try:
                 painted, box = painted_pixels(entry, dispute) or (None, None)
-                if painted is None or box is None or any(b > n for (_, b), n in zip(box, shape, strict=True)):
+                if painted is None or box is None or not is_inside(box, shape):
                     raise CallError("its pixels lie outside of the image")
             except CallError as error:
                 invalid.append(f"{entry.uuid}: {error}")
+                del decided[key]
                 continue
             layers.append(place_runs(painted, box, whole))
             if dispute is not None:
@@ -144,7 +153,8 @@ class _Mask:
         first, *others = [LabelRuns(shape, p.starts, p.stops, p.values.astype(kind)) for p in parts]
         for other in others:
             first = first.join(other)
-        return AdjudicatedCase(first, self.base, void, self.rule, self.found, self.stands, tuple(invalid))
+        stands = {key: stand for key, stand in self.stands.items() if stand.holds is None or key in decided}
+        return AdjudicatedCase(first, self.base, void, self.rule, self.found, stands, tuple(invalid))
 
     def _cleared(self, gone: Mapping[int, list[LabelRuns]], decided: Mapping[str, Standing], whole: Box) -> LabelRuns:
         """Pixels of the base that decided lesions of their label hold, and no other lesion of it."""

@@ -590,6 +590,11 @@ def _meet(one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]) 
 
 
 def choose(dispute: Dispute, choice: str) -> Array:
+    """The pixels of :func:`choose_runs`, as an array of the box."""
+    return choose_runs(dispute, choice)[...]
+
+
+def choose_runs(dispute: Dispute, choice: str) -> LabelRuns:
     """The pixels of a choice in the box: ``rater:NAME``, ``union``, ``intersection``, ``majority`` or ``none``.
 
     Union and intersection are of those who found it. The majority is of all who rated it; a pixel that exactly half of
@@ -599,18 +604,30 @@ def choose(dispute: Dispute, choice: str) -> Array:
     name, _, rater = choice.partition(":")
     kind = np.min_scalar_type(max(dispute.labels, default=1))
     if choice == "none" or (name == "rater" and rater in dispute.raters and rater not in dispute.drawn):
-        return np.zeros(dispute.shape, kind)
+        return _no_runs(dispute.shape, kind)
     if name == "rater":
         if rater not in dispute.drawn:
             raise CallError(f"{rater!r} did not rate this lesion; raters are {', '.join(dispute.raters)}")
-        return dispute.drawn[rater][...].astype(kind)
+        return dispute.drawn[rater].astype(kind).join()
     if choice not in ("union", "intersection", "majority"):
         raise CallError(f"a choice is rater:NAME, union, intersection, majority or none; got {choice!r}")
     if not dispute.drawn:
-        return np.zeros(dispute.shape, kind)
+        return _no_runs(dispute.shape, kind)
     starts, stops, each = divide_runs(list(dispute.drawn.values()))
     values = _decide(dispute, choice, np.stack(each), stops - starts).astype(kind)
-    return LabelRuns(dispute.shape, starts, stops, values).select(values != 0)[...]
+    return LabelRuns(dispute.shape, starts, stops, values).select(values != 0).join()
+
+
+def count_votes(dispute: Dispute) -> LabelRuns:
+    """How many raters marked each pixel of the box."""
+    if not dispute.drawn:
+        return _no_runs(dispute.shape, np.dtype(np.uint8))
+    starts, stops, each = divide_runs(list(dispute.drawn.values()))
+    return LabelRuns(dispute.shape, starts, stops, (np.stack(each) != 0).sum(axis=0)).join()
+
+
+def _no_runs(shape: tuple[int, ...], kind: np.dtype[Any]) -> LabelRuns:
+    return LabelRuns(shape, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, kind))
 
 
 def _decide(dispute: Dispute, choice: str, table: Array, lengths: Integers) -> Array:

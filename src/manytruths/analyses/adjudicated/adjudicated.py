@@ -14,7 +14,7 @@ from ...claims.adjudication import Adjudication, consider_adjudication
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, join_names
-from ...io.decision_log import LogContent
+from ...io.decision_log import LogContent, canonical
 from ...io.result_tables import DataTable, PlainTable
 from ...study import Progress, Study
 from ...study.adjudicated import METHOD, find_logs, rule_of, with_decisions
@@ -210,7 +210,7 @@ def tabulate_adjudicated(
     rule = rule_of(effective_entries(logs))
     tables: list[DataTable] = [
         PlainTable("decisions", HEADER, (decision.record() for decision in record.decisions)),
-        adjudication_table(record, cases, rule, settings.level),
+        adjudication_table(record, cases, rule, settings.level, {case.name: case.subject for case in study}),
     ]
     return Adjudicated(study, settings, record, cases, Tables(tables), tuple(_notes(logs, cases)))
 
@@ -226,9 +226,8 @@ def _notes(logs: tuple[LogContent, ...], cases: Mapping[str, CaseOutcome]) -> It
     versions = sorted({entry.version for log in logs for entry in log.entries})
     if len(versions) > 1:
         yield f"the logs were written by several versions of manytruths: {', '.join(versions)}"
-    units = {(e.payload["rule"].get("unit"), e.payload["rule"].get("below")) for log in logs for e in log.entries
-             if e.action == "open" and e.payload.get("rule")}  # fmt: skip
-    if len(units) > 1:
+    opened = [entry.payload.get("rule") for log in logs for entry in log.entries if entry.action == "open"]
+    if len({canonical(rule) for rule in opened if rule}) > 1:
         yield "the logs were opened with different rules; the last one holds"
 
 
@@ -240,12 +239,13 @@ def adjudication_facts(result: Adjudicated) -> Adjudication:
     raters = {name.casefold() for name in result.study.rater_names}
     seen = {what for d in result.record.counted for what in d.seen}
     last = {log.id: log for log in result.logs}
+    in_mm = [outcome.in_mm for outcome in result.cases.values()]
     decided_by = {d.adjudicator for d in result.record.decisions}
     return Adjudication(
-        adjudicators=tuple(result.record.adjudicators),
+        adjudicators=result.record.who(result.record.counted) or result.record.adjudicators,
         also_raters=tuple(name for name in result.record.adjudicators if name.casefold() in raters),
         rule=rule_of(entries),
-        spacing=all(case.options.spacing is not None for case in result.study),
+        distances="mm" if all(in_mm) else "mm (pixels where the spacing is not known)" if any(in_mm) else "pixels",
         seeds=tuple(dict.fromkeys(int(p["seed"]) for p in opened if isinstance(p.get("seed"), int))),
         orders=tuple(dict.fromkeys(str(s["order"]) for s in settings if s.get("order"))),
         roles=tuple(dict.fromkeys(str(s["role"]) for s in settings if s.get("role"))),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...core.boxed_runs import place_runs, runs_of_list, unite
+from ...core.boxed_runs import is_inside, place_runs, runs_of_list, unite
 from ...core.runs import LabelRuns
 from ...io.decision_log import Entry, LogContent
 from ...study import Case
-from ...study.adjudicated import COUNTED, choice_of, effective, purpose_of, rule_of, same_decision
+from ...study.adjudicated import COUNTED, choice_of, effective, purpose_of, same_decision
 from ...study.adjudicated_masks import AdjudicatedCase, count_changed
-from ...study.disputes import Dispute, DisputeRule
-from ...study.disputes import choose as choose_pixels
+from ...study.disputes import Dispute, choose_runs
 
 HEADER = (
     "case", "label", "kind", "choice", "reason", "comment", "adjudicator", "utc", "seconds", "first_look", "seen",
@@ -43,6 +42,8 @@ class CaseOutcome:
     """Of each dispute that somebody decided about."""
     holds: Mapping[str, str]
     """The uuid of the decision that holds, by dispute."""
+    alike: frozenset[tuple[str, str]]
+    """Key and uuid of decisions that agree with the one that holds."""
     before: Mapping[str, int]
     """Pixels of the base where a decision is about, by its uuid."""
     counts: Mapping[str, int]
@@ -51,6 +52,8 @@ class CaseOutcome:
     """Pixels that are marked in the adjudicated mask."""
     changed: int
     """Pixels in which it differs from the base."""
+    in_mm: bool
+    """Whether distances are in mm; else in pixels."""
     invalid: tuple[str, ...] = ()
     """Decisions that could not be applied, and why."""
 
@@ -64,11 +67,12 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
     """What is kept of an adjudicated case."""
     entries = {entry.uuid: entry for stand in made.standings.values() for entry in stand.decisions}
     before = {}
+    known = {dispute.key: dispute for dispute in made.found}
     whole = tuple((0, n) for n in made.base.shape)
     for uuid, entry in entries.items():
         if entry.action != "rule":
             box = tuple((int(a), int(b)) for a, b in entry.payload["box"])
-            if all(b <= n for (_, b), n in zip(box, made.base.shape, strict=True)):
+            if is_inside(box, made.base.shape):
                 domain = place_runs(runs_of_list(entry.payload["domain"], box), box, whole)
                 before[uuid] = made.base.intersect(domain).items
     return CaseOutcome(
@@ -76,7 +80,14 @@ def outcome_of(made: AdjudicatedCase) -> CaseOutcome:
         tuple(_facts(dispute, made.base) for dispute in made.found.settled),
         {key: stand.status for key, stand in made.standings.items()},
         {key: stand.holds.uuid for key, stand in made.standings.items() if stand.holds is not None},
-        before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made), made.invalid,
+        frozenset(
+            (key, each.uuid)
+            for key, stand in made.standings.items()
+            for each in stand.decisions
+            if stand.holds is not None and same_decision(stand.holds, each, known.get(key), made.rule)
+        ),
+        before, made.counts, made.void, made.runs.hide(made.void).marks().items, count_changed(made),
+        made.found.spacing is not None, made.invalid,
     )  # fmt: skip
 
 
@@ -84,8 +95,8 @@ def _facts(dispute: Dispute, base: LabelRuns) -> DisputeFacts:
     whole = tuple((0, n) for n in base.shape)
     pixels = {}
     if dispute.drawn:
-        union = choose_pixels(dispute, "union")
-        pixels["union"] = int((union != 0).sum())
+        union = choose_runs(dispute, "union")
+        pixels["union"] = union.items
         parts = [place_runs(runs, dispute.box, whole) for runs in dispute.drawn.values()]
         pixels["base"] = base.intersect(unite(parts)).items
     return DisputeFacts(dispute.key, dispute.case, dispute.kind, dispute.label, dispute.size, pixels)
@@ -106,6 +117,9 @@ class Decision:
     """``holds``, ``agrees`` (with the one that holds), ``outvoted``, ``conflict``, ``waiting`` (for a second
     adjudicator), ``replaced`` (by a later one of the same adjudicator), ``undone``, ``stale``, ``not counted``."""
     first_look: str
+    """The answer from the bare image, also where outlines stood beside it."""
+    looked: bool
+    """Whether it was given before the outlines were seen."""
     seconds: float
     seen: tuple[str, ...]
     before: int | None
@@ -155,7 +169,12 @@ class Record:
     @property
     def adjudicators(self) -> tuple[str, ...]:
         """Who decided anything, in order."""
-        return tuple(dict.fromkeys(d.adjudicator for d in sorted(self.decisions, key=lambda d: d.entry.utc)))
+        return self.who(self.decisions)
+
+    @staticmethod
+    def who(decisions: Iterable[Decision]) -> tuple[str, ...]:
+        """Who made some decisions, in order."""
+        return tuple(dict.fromkeys(d.adjudicator for d in sorted(decisions, key=lambda d: d.entry.utc)))
 
     def of_purpose(self, purpose: str) -> list[Decision]:
         """Decisions that were not taken back, for a purpose; of one adjudicator about one lesion, the last."""
@@ -169,7 +188,6 @@ def list_decisions(logs: Sequence[LogContent], cases: Mapping[str, CaseOutcome])
     kept = {entry.uuid for entry in effective(logs)}
     facts = {each.key: each for case in cases.values() for each in (*case.disputes, *case.settled)}
     ordered = sorted(every.values(), key=lambda e: (e.utc, e.adjudicator, e.machine, e.number))
-    rule = rule_of(ordered)
     looks, shows = _before(ordered, "look"), _before(ordered, "show")
     found: list[Decision] = []
     latest: dict[tuple[str, str], str] = {}
@@ -186,7 +204,7 @@ def list_decisions(logs: Sequence[LogContent], cases: Mapping[str, CaseOutcome])
             fact = facts.get(key)
             case = str(entry.payload.get("cases", {}).get(key, "")) or entry.case or (fact.case if fact else "")
             outcome = cases.get(case)
-            status = _status(entry, key, outcome, entry.uuid in kept, latest, every, rule)
+            status = _status(entry, key, outcome, entry.uuid in kept, latest)
             found.append(_decision(entry, key, case, fact, outcome, status, looks, shows))
     order = {name: place for place, name in enumerate(cases)}
     found.sort(key=lambda d: (order.get(d.case, len(order)), d.entry.utc, d.key))
@@ -215,8 +233,6 @@ def _status(
     outcome: CaseOutcome | None,
     kept: bool,
     latest: Mapping[tuple[str, str], str],
-    every: Mapping[str, Entry],
-    rule: DisputeRule,
 ) -> str:
     """What became of a decision."""
     if not kept:
@@ -227,9 +243,8 @@ def _status(
         return "replaced"
     stands = outcome.status.get(key, "stale") if outcome is not None else "stale"
     if stands == "decided" and outcome is not None:
-        held = every[outcome.holds[key]]
-        alike = held.uuid != entry.uuid and same_decision(held, entry, None, rule)
-        return "holds" if held.uuid == entry.uuid else "agrees" if alike else "outvoted"
+        alike = (key, entry.uuid) in outcome.alike
+        return "holds" if outcome.holds[key] == entry.uuid else "agrees" if alike else "outvoted"
     return {"second": "waiting"}.get(stands, stands)
 
 
@@ -257,11 +272,12 @@ def _decision(
     else:
         kind, label = str(payload.get("kind", "")), payload.get("label")
         after = sum(sum(runs[1::2]) for _, runs in payload["pixels"])
+    answer = str(look[0].payload.get("answer", "")) if look else str(given.get("answer", ""))
     seconds = payload.get("seconds")
     total = float(seconds) if isinstance(seconds, int | float) else float("nan")
     return Decision(
         entry, key, case, label if label is not None else (fact.label if fact else None), kind, choice_of(entry),
         "rule" if entry.action == "rule" else purpose, status,
-        str(look[0].payload.get("answer", "")) if look else str(given.get("answer", "")), total,
+        answer, bool(answer) and given.get("first_look") is not False, total,
         tuple(dict.fromkeys(filter(None, seen))), before, after,
     )  # fmt: skip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import median
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from ...core.boxed_runs import place_runs, runs_from_pairs
 from ...core.runs import divide_runs
-from ...inference.quantiles import proportion_interval
+from ...inference.quantiles import clustered_proportion_interval
 from ...io.result_tables import Row, Table
 from ...study.adjudicated import same_decision
 from ...study.disputes import KINDS, DisputeRule
@@ -20,20 +21,27 @@ from .decisions import CaseOutcome, Decision, Record
 
 EXTRA = ("adjudicator", "other", "kind", "choice")
 ALL = ("", "", "", "")
-STATES = ("disputes", "decided", "open", "second", "conflict", "stale", "not_evaluable", "added")
+STATES = ("disputes", "decided", "open", "second", "conflict", "stale", "not_evaluable", "added", "ruled", "third")
 
 
-def adjudication_table(record: Record, cases: Mapping[str, CaseOutcome], rule: DisputeRule, level: float) -> Table:
+Subjects = Mapping[str, str]
+"""The subject of each case: decisions about one patient are not independent."""
+
+
+def adjudication_table(
+    record: Record, cases: Mapping[str, CaseOutcome], rule: DisputeRule, level: float, subjects: Subjects
+) -> Table:
     """The table ``adjudication``."""
+    share = partial(share_of, subjects=subjects, level=level)
     table = Table("adjudication", EXTRA)
     table.add(_states(cases))
     table.add(_kinds(cases))
     table.add(_choices(record))
     table.add(_pace(record))
-    table.add(_controls(record, level))
-    table.add(_first_looks(record, level))
+    table.add(_controls(record, share))
+    table.add(_first_looks(record, share))
     for name, pairs in (("intra", _repeats(record)), ("inter", _doubles(record))):
-        table.add(_agreement(name, pairs, rule, level))
+        table.add(_agreement(name, pairs, rule, share))
     return table
 
 
@@ -42,10 +50,20 @@ def _count(statistic: str, value: float, *extra: str, n: int | None = None, case
     return Row(scope, statistic, float(value), case, extra=(*extra, *ALL[len(extra) :]), n=n)
 
 
-def share(statistic: str, count: int, n: int, level: float, *extra: str) -> Row:
-    """A share with its exact interval."""
-    low, high = proportion_interval(count, n, level)
-    return Row("pooled", statistic, count / n, extra=(*extra, *ALL[len(extra) :]), low=low, high=high, n=n)
+def share_of(
+    statistic: str, answers: Sequence[tuple[Decision, bool]], *extra: str, subjects: Subjects, level: float
+) -> Row:
+    """The share of decisions with the answer yes, with an interval that knows whose decisions are about one subject."""
+    by_subject: dict[str, list[bool]] = {}
+    for decision, answer in answers:
+        by_subject.setdefault(subjects.get(decision.case, decision.case), []).append(answer)
+    counts, sizes = list(map(sum, by_subject.values())), list(map(len, by_subject.values()))
+    low, high = clustered_proportion_interval(counts, sizes, level)
+    n = sum(sizes)
+    return Row("pooled", statistic, sum(counts) / n, extra=(*extra, *ALL[len(extra) :]), low=low, high=high, n=n)
+
+
+Share = Callable[..., Row]
 
 
 def _states(cases: Mapping[str, CaseOutcome]) -> Iterator[Row]:
@@ -103,25 +121,24 @@ def overturned(decision: Decision, record: Record) -> bool:
     return decision.marks if unmarked else not decision.marks
 
 
-def _controls(record: Record, level: float) -> Iterator[Row]:
+def _controls(record: Record, share: Share) -> Iterator[Row]:
     for who in ("", *record.adjudicators):
         own = [d for d in record.of_purpose("control") if who in ("", d.adjudicator)]
         for kind in ("", "unanimous", "unmarked"):
             some = [d for d in own if kind in ("", d.kind)]
             if some:
-                wrong = sum(overturned(d, record) for d in some)
-                yield share("controls_overturned", wrong, len(some), level, who, "", kind)
+                yield share("controls_overturned", [(d, overturned(d, record)) for d in some], who, "", kind)
 
 
-def _first_looks(record: Record, level: float) -> Iterator[Row]:
+def _first_looks(record: Record, share: Share) -> Iterator[Row]:
     """How often the first look came first, and how often it was kept."""
     for who in ("", *record.adjudicators):
         own = [d for d in record.counted if d.purpose != "rule" and d.kind != "added" and who in ("", d.adjudicator)]
-        looked = [d for d in own if d.first_look]
+        looked = [d for d in own if d.looked]
         if own:
-            yield share("first_look", len(looked), len(own), level, who)
+            yield share("first_look", [(d, d.looked) for d in own], who)
         if looked:
-            yield share("first_look_kept", sum(d.first_look == d.presence for d in looked), len(looked), level, who)
+            yield share("first_look_kept", [(d, d.first_look == d.presence) for d in looked], who)
 
 
 Pairs = Sequence[tuple[str, str, Decision, Decision]]
@@ -155,7 +172,7 @@ def _doubles(record: Record) -> Pairs:
     ]
 
 
-def _agreement(name: str, pairs: Pairs, rule: DisputeRule, level: float) -> Iterator[Row]:
+def _agreement(name: str, pairs: Pairs, rule: DisputeRule, share: Share) -> Iterator[Row]:
     """Same decision, lesion or none alike, and the Dice of what both left."""
     whom = dict.fromkeys((a, b) for a, b, *_ in pairs)
     for a, b in (("", ""), *whom):
@@ -163,10 +180,9 @@ def _agreement(name: str, pairs: Pairs, rule: DisputeRule, level: float) -> Iter
         if not own:
             continue
         extra = (a, b)
-        same = sum(same_decision(one.entry, two.entry, None, rule) for *_, one, two in own)
-        yield share(f"{name}_agreement", same, len(own), level, *extra)
-        alike = sum(one.presence == two.presence for *_, one, two in own)
-        yield share(f"{name}_presence", alike, len(own), level, *extra)
+        same = [(one, same_decision(one.entry, two.entry, None, rule)) for *_, one, two in own]
+        yield share(f"{name}_agreement", same, *extra)
+        yield share(f"{name}_presence", [(one, one.presence == two.presence) for *_, one, two in own], *extra)
         dices = [pair_dice(one, two) for *_, one, two in own if one.marks and two.marks]
         if dices:
             yield Row("pooled", f"{name}_dice", float(np.mean(dices)), extra=(*extra, "", ""), n=len(dices))

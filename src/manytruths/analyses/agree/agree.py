@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ...agreement import SMYTH_LIMIT, case_condition
 from ...claims.agreement import AgreementFacts, consider_agreement
+from ...claims.algorithms import EqualMasks
 from ...claims.claim import ClaimLog, Claims
 from ...claims.distances import consider_distances
 from ...claims.groups import GroupFacts, consider_groups
@@ -29,6 +30,7 @@ from ...io.result_tables import Row, Table
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
 from ...study.suspicions import Suspicion, find_suspicions
+from ..adjudicated.references import find_adjudicated_references
 from ..large_maps import LargeMaps, check_large_maps
 from ..many import MOST_PAIR_CASES, SHOWN_PAIRS, many_raters, missing_references, pair_count, reference_notes
 from ..paper_tables.formats import parse_formats
@@ -116,6 +118,8 @@ class Agreement(Result):
     """``pixel``, or ``voxel`` for volumes."""
     groups: GroupFacts | None = None
     """Groups of raters and cases that were compared."""
+    adjudicated_references: Mapping[str, EqualMasks] = field(default_factory=dict)
+    """Given references that adjudicators made of the raters' masks."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -390,9 +394,9 @@ def tabulate_agreement(
     agreement.add(mean_distance_rows(distances, tallies, settings))
     tables = [agreement, curve_table(tallies)]
     suspicions = find_suspicions(study, {name: case.review for name, case in cases.items()})
-    raters = None
+    raters, adjudicated = None, find_adjudicated_references(study)
     if not study.options.exchangeable:
-        raters = _analyse_raters(study, cases, tallies, settings, suspicions)
+        raters = _analyse_raters(study, cases, tallies, settings, suspicions, frozenset(adjudicated))
         pairs = pairs_table(tallies, settings, distances)
         shown = {row.extra for row in pairs.rows if row.scope == "pooled"}
         pairs.add(raters.pair_rows(region_of(tallies), shown))
@@ -441,6 +445,7 @@ def tabulate_agreement(
     return Agreement(
         study, tallies, settings, Tables([*tables, *plain]), raters, notes, suspicions, moved, maps, files,
         find_equal_masks(given), find_votes(given), _pixel_word(cases), None if groups is None else groups[1],
+        adjudicated,
     )  # fmt: skip
 
 
@@ -454,11 +459,12 @@ def _analyse_raters(
     tallies: Tallies,
     settings: Settings,
     suspicions: Sequence[Suspicion],
+    adjudicated: frozenset[str],
 ) -> RaterAnalysis:
     """What is known of the raters, also against given references, with what claims about them must know."""
     given = {name: case.references for name, case in cases.items()}
     against = pool_by_reference(given)
-    own = frozenset(reference for reference, _ in find_equal_masks(given)) | frozenset(find_votes(given))
+    own = adjudicated | {reference for reference, _ in find_equal_masks(given)} | set(find_votes(given))
     found = raters_analysis(tallies, settings, against, own)
     doubted = _counted(study, tallies, suspicions)
     lacking = missing_references(study)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...claims.algorithms import (
     EqualMasks,
+    consider_adjudicated_references,
     consider_equal_references,
     consider_raters_scored,
     consider_voted_references,
@@ -391,10 +392,12 @@ def consider_given_references(log: ClaimLog, result: Agreement) -> None:
     if result.study.exact:
         consider_equal_references(log, result.equal_references)
         consider_voted_references(log, result.voted_references)
+        consider_adjudicated_references(log, result.adjudicated_references)
     index = TableIndex("agree/reference_scores.csv", table)
     raters = [""] if result.study.options.exchangeable else result.study.rater_names
+    found = result.equal_references, result.voted_references, result.adjudicated_references
     subjects, word = len(result.study.subjects), subject_word(result.study)
-    consider_raters_scored(log, index, raters, names, result.equal_references, result.voted_references, subjects, word)
+    consider_raters_scored(log, index, raters, names, *found, subjects, word)
     if "size_agreement" in result.tables:
         sizes = TableIndex("agree/size_agreement.csv", result.tables["size_agreement"])
         consider_reference_sizes(log, sizes, _size_facts(result, names))
@@ -406,6 +409,8 @@ def _size_facts(result: Agreement, references: Sequence[str]) -> ReferenceSizeFa
     vote = Note("raters_own_vote", "it is a vote of these raters: their own marks are in it")
     voted = [name for name in references if name in result.voted_references]
     silent = {(rater, name): vote for name in voted for rater in study.rater_names}
+    made = Note("raters_own_marks", "adjudicators made it of these raters' masks: their own marks are in it")
+    silent |= {(rater, name): made for name in result.adjudicated_references for rater in study.rater_names}
     for (name, rater), same in result.equal_references.items():
         silent[rater, name] = Note("raters_own_mask", f"it is their own mask in {same}")
     names = tuple(labels.names[mark] for mark in labels.marks) if labels.several else ()

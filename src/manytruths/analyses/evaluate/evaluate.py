@@ -13,6 +13,7 @@ import numpy as np
 from ...claims.algorithms import (
     BesideRaters,
     CopiedMasks,
+    consider_adjudicated_references,
     consider_algorithm_failures,
     consider_copies,
     consider_equal_references,
@@ -49,6 +50,7 @@ from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.consensus import default_methods, prepare
 from ...study.options import merged
+from ..adjudicated.references import find_adjudicated_references
 from ..agree.case import Noise, large_notes, name_left_out
 from ..agree.distances import check_tolerance
 from ..agree.references import Equal, find_equal_masks, find_votes
@@ -201,6 +203,7 @@ class Evaluation(Result):
         if self.study.exact:
             consider_equal_references(log, self.equal_references)
             consider_voted_references(log, find_votes(self._beside_references))
+            consider_adjudicated_references(log, find_adjudicated_references(self.study))
         if self.sizes is not None:
             agreed = TableIndex("evaluate/size_agreement.csv", self.table("size_agreement"))
             consider_reference_sizes(log, agreed, self._size_facts)

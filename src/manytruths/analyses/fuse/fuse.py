@@ -27,7 +27,7 @@ from ...agreement import (
     specificity,
     volume_difference,
 )
-from ...claims.algorithms import consider_equal_references, consider_voted_references
+from ...claims.algorithms import consider_adjudicated_references, consider_equal_references, consider_voted_references
 from ...claims.claim import ClaimLog, Claims
 from ...claims.consensus import SameMasks, consider_left_out, consider_same_masks
 from ...claims.numbers import TableIndex
@@ -54,6 +54,7 @@ from ...study.adjudicated import METHOD, find_logs
 from ...study.consensus import default_methods, prepare
 from ...study.crew import is_large_case
 from ...study.outlines import NOT_THERE
+from ..adjudicated.references import find_adjudicated_references
 from ..agree.case import image_notes, large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
 from ..agree.references import find_equal_masks, find_votes, reference_table
@@ -188,6 +189,7 @@ class Fusion(Result):
             equal = find_equal_masks(given, "algorithm" if of == "consensus" else "rater")
             consider_equal_references(log, equal, of=of)
         consider_voted_references(log, find_votes(given))
+        consider_adjudicated_references(log, find_adjudicated_references(self.study))
         return log.settle(primary=self.study.options.primary)
 
     @property

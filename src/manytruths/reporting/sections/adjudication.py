@@ -108,10 +108,10 @@ def _quality(findings: Findings, table: TableIndex) -> Iterator[Block]:
     columns: list[ColumnOf[Row]] = [
         (text_column("Measure"), lambda r: text_cell(MEASURES[r.statistic][0], why=MEASURES[r.statistic][1])),
         (text_column("Adjudicator"), who),
-        (Column("Value", f"Shares with their exact {findings.interval_name}"), value),
+        (Column("Value", f"Shares with their {findings.interval_name}"), value),
         (Column("n", "Decisions, or pairs of decisions"), lambda r: text_cell(r.n)),
     ]
-    note = "Intervals hold for independent decisions; those about one patient are not quite."
+    note = "Intervals know which decisions are about one patient. Where all are, there is none."
     yield make_table("adjudication-quality", "How adjudicators agree", rows, columns, note)
 
 

@@ -76,8 +76,8 @@ def _lead(findings: Findings) -> Iterator[Sentence]:
     given = given_references(findings.study)
     what, they = ("a reference", "it was") if len(given) == 1 else ("references", "they were")
     yield (f"The study gives {what} named {join_names(given)}; the files do not say how {they} made.",)
-    kinds = ("reference.equals_rater", "reference.equals_vote", "reference.raters_scored")
-    yield from findings.agreement.claims.sentences(*kinds)
+    kinds = ("equals_rater", "equals_vote", "equals_adjudicated", "raters_scored")
+    yield from findings.agreement.claims.sentences(*(f"reference.{kind}" for kind in kinds))
     yield from findings.fusion.claims.sentences("reference.equals_consensus")
     yield from findings.agreement.claims.sentences("reference.sizes")
     if findings.evaluation is not None:

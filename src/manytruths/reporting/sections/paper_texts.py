@@ -604,7 +604,8 @@ def results_text(findings: Findings) -> str:
 
 
 GIVEN = (
-    "reference.equals_rater", "reference.equals_consensus", "reference.equals_vote", "reference.raters_scored",
+    "reference.equals_rater", "reference.equals_consensus", "reference.equals_vote", "reference.equals_adjudicated",
+    "reference.raters_scored",
     "reference.sizes", "consensus.left_out",
 )  # fmt: skip
 """Claims about given references and consensus methods."""
