@@ -84,7 +84,10 @@ def compare_with_paper(found, d, factor, printed, limits, errors, t, step):
 
 
 def test_peak_flow_1986():
-    """The paper goes on from rounded numbers: bias −2.1, SD 38.8, limits at 2 SD, standard errors of 9.4 and 16.3."""
+    """The paper goes on from rounded numbers: bias −2.1, SD 38.8, limits at 2 SD, standard errors of 9.4 and 16.3.
+
+    The tests of R's blandr quote all of these digits, and the six ends, from the paper.
+    """
     found = mt.bland_altman(WRIGHT[:, 0], MINI[:, 0], factor=2, interval="approximate")
     assert (round(found.bias.value, 1), round(found.sd, 1), found.n) == (-2.1, 38.8, 17)
     limits = -79.7, 75.5

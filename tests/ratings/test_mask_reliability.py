@@ -16,7 +16,7 @@ from manytruths import RhoStatistic, SigmaStatistic, mask_ratings, rater_accurac
 from manytruths.analyses.reliability.masks import Assumptions, mask_reliability, mask_table
 from manytruths.analyses.tables import Settings
 from panels import VOID, panels
-from study_folders import disc
+from study_folders import disc, write_png, write_study
 
 # -- every pixel by itself -------------------------------------------------------------------------
 
@@ -398,6 +398,19 @@ def test_kappa_of_lesions_that_everybody_found_is_not_said_to_be_low():
     result = mt.reliability(mt.Study.from_arrays({f"c{i}": {r: disc(30) for r in "ABC"} for i in range(3)}))
     assert np.isnan(result.tables["detection"].find("fleiss_kappa", "pooled").value)
     assert "kappa and alpha, if they are defined, are too low" in "\n".join(result.notes)
+
+
+def test_who_could_not_evaluate_a_case_is_not_said_to_lack_it(tmp_path):
+    """There is a mask, which does not count: in the notes of reliability, of evaluate and of fuse."""
+    template = write_study(tmp_path, cases=("p1", "p2", "p3"))
+    for case in ("p1", "p2", "p3"):
+        write_png(tmp_path / "net" / f"{case}.png", disc())
+    (tmp_path / "reads.csv").write_text("case,rater,status\np2,B,not_evaluable\np2,A,done\np2,C,done\n")
+    study = mt.Study.open(template, reads=tmp_path / "reads.csv", predictions=f"{tmp_path}/net/{{case}}.png")
+    told = "rater B has no mask of 1 of 3 cases (p2: not evaluable)"
+    assert told in mt.reliability(study).notes
+    assert told in mt.evaluate(study).notes
+    assert any(n.startswith("rater B has no mask of p2 (not evaluable): they have") for n in mt.fuse(study).notes)
 
 
 def test_who_did_not_read_a_case_is_named():

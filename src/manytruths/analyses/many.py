@@ -12,6 +12,7 @@ from ..core.errors import few
 from ..core.undefined import Note, code
 from ..io.result_tables import Row
 from ..study import Study
+from .agree.flow import name_gaps
 
 MOST_PAIRS = 1000
 """Of raters, up to which every pair has all of its rows: those of 45 raters."""
@@ -57,7 +58,8 @@ def absence_notes(study: Study) -> Iterator[Note]:
         yield Note("absent_rater", text)
         return
     for name, cases in absent.items():
-        yield Note("absent_rater", f"rater {name} has no mask of {len(cases)} of {of} ({few(cases, 3)})")
+        which = few(name_gaps(study, name, cases, "{}: not evaluable"), 3)
+        yield Note("absent_rater", f"rater {name} has no mask of {len(cases)} of {of} ({which})")
 
 
 def missing_references(study: Study) -> dict[str, list[str]]:

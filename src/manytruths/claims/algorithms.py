@@ -510,9 +510,8 @@ def consider_raters_scored(
         for rater, row in known.items():
             n = f" (n = {row.n})" if unequal else ""
             parts.append(compose("{} for {}{}", table.quote(row), Cell(rater) if rater else "the mean of raters", n))
-        n = next((row.n for row in known.values()), None)
-        some = n is not None and n < subjects
-        over = f", over {number_word(n or 0)} of {spell_count(subjects, subject)}" if some else ""
+        judged = next((row.n for row in known.values() if row.n is not None), subjects)
+        over = f", over {number_word(judged)} of {spell_count(subjects, subject)}" if judged < subjects else ""
         text = "Against the given reference {}, the mean Dice {} {}"
         text += "; means with different n are over different cases and not to be compared." if unequal else f"{over}."
         if len(parts) > MOST_NAMED:

@@ -106,6 +106,12 @@ def not_evaluable_cases(study: Study) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def name_gaps(study: Study, rater: str, cases: Iterable[str], shown: str = "{} (not evaluable)") -> list[str]:
+    """Cases of which a rater has no mask that counts, by name; it is said which were not evaluable to the rater."""
+    seen = not_evaluable_cases(study).get(rater, ())
+    return [shown.format(case) if case in seen else case for case in cases]
+
+
 def flow_notes(study: Study) -> Iterator[Note]:
     """How many readings are not evaluable."""
     count = sum(reading.why == "not_evaluable" for reading in study.unused)

@@ -57,6 +57,7 @@ from ...study.outlines import NOT_THERE
 from ..adjudicated.references import find_adjudicated_references
 from ..agree.case import image_notes, large_notes
 from ..agree.distances import DISTANCES, StudyDistances, check_tolerance, mean_of
+from ..agree.flow import name_gaps
 from ..agree.references import find_equal_masks, find_votes, reference_table
 from ..label_rows import macro_rows
 from ..large_maps import LargeMaps, check_large_maps
@@ -799,7 +800,8 @@ def _absences(study: Study, tallies: Tallies, performance: Table) -> Iterator[st
         if 0 < len(gaps) < len(tallies):
             read = f"they have masks of {len(tallies) - len(gaps)} of {counted(len(tallies), 'case')}"
             over = _mean_counts(study, performance, name)
-            yield Note("absent_rater", f"rater {name} has no mask of {join_names(gaps, 3)}: {read}{over}")
+            which = join_names(name_gaps(study, name, gaps), 3)
+            yield Note("absent_rater", f"rater {name} has no mask of {which}: {read}{over}")
 
 
 def _readers(tally: Tally) -> set[str]:
