@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import manytruths as mt
 from manytruths.analyses.fuse import case as case_of_fuse
 from study_folders import MANYTRUTHS, command, disc, files, pixels, run, untidy, write_png, write_study
 
@@ -189,6 +190,23 @@ def test_a_damaged_map_is_made_again(small, name, damage):
     assert redone(small.first, after) == {"p2"}
     assert path.read_bytes() == whole
     assert not path.is_symlink()
+
+
+def test_long_tables_are_packed(tmp_path, monkeypatch):
+    for rater in "ABC":
+        write_png(tmp_path / f"masks/{rater}/p1.png", disc(x="ABC".index(rater)))
+    template = f"{tmp_path}/masks/{{rater}}/{{case}}.png"
+    mt.fuse(template, out=tmp_path / "text")
+    monkeypatch.setattr(case_of_fuse, "LONG_TEXT", 1)
+    first = mt.fuse(template, out=tmp_path / "packed")
+    kept = json.loads((tmp_path / "packed/fuse/cases/p1.json").read_text())["kept"]
+    assert set(kept["tally"]) == {"zlib"}
+    made = (tmp_path / "packed/fuse/consensus/staple/p1.png").stat().st_ino
+    again = mt.fuse(template, out=tmp_path / "packed")
+    assert (tmp_path / "packed/fuse/consensus/staple/p1.png").stat().st_ino == made, "it was not computed again"
+    assert again.tallies["p1"] == first.tallies["p1"]
+    for name in ("performance.csv", "complexity.csv", "convergence.csv"):
+        assert (tmp_path / "packed/fuse" / name).read_bytes() == (tmp_path / "text/fuse" / name).read_bytes()
 
 
 def test_a_number_changed_in_a_ledger_is_not_believed(small):

@@ -178,6 +178,15 @@ def test_commands_without_tiles_refuse(tmp_path, small_tiles):
         mt.export(opened(root, "zarr"), "coco", to=root / "out")
 
 
+@pytest.mark.parametrize("labels", [1, 3])
+def test_sizes_by_tile_equal_those_in_memory(tmp_path, small_tiles, labels):
+    root = write(tmp_path, {f"p{case}": masks_of(case, labels=labels) for case in range(2)})
+    wanted = mt.sizes(opened(root, "png"))
+    small_tiles()
+    for kind in ("zarr", "tif"):
+        assert text(mt.sizes(opened(root, kind)), "sizes") == text(wanted, "sizes")
+
+
 def test_small_stores_are_measured_like_any_mask(tmp_path):
     root = write(tmp_path, {"p0": masks_of(0), "p1": masks_of(1)})
     wanted, found = mt.agree(opened(root, "png")), mt.agree(opened(root, "zarr"))

@@ -129,7 +129,7 @@ def sizes(
 
 
 def _measure_case(case: Case) -> tuple[Tally, CaseSizes | None]:
-    reading = case.read()
+    reading = case.read(by_tile=True)
     table = reading.tally(judged=False)
     return table, measure_sizes(reading, table)
 

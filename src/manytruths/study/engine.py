@@ -245,7 +245,7 @@ def open_engine(engine: str, jobs: int) -> Iterator[Executor | None]:
         try:
             connect: Any = distributed.Client
             client = stack.enter_context(connect(address, timeout=PATIENCE, set_as_default=False))
-            threads = _see_workers(client)
+            threads = _wait_for_threads(client)
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             said = " ".join(str(error).split())[:200]
             if isinstance(error, TypeError) and engine.startswith("tls:"):
@@ -257,12 +257,12 @@ def open_engine(engine: str, jobs: int) -> Iterator[Executor | None]:
             ) from error
         if not threads:
             raise EngineError(f"the Dask scheduler at {engine} has no workers; start some with dask worker {engine}")
-        if engine != "dask" and (several := [worker for worker, count in threads.items() if count > 1]):
+        if engine != "dask" and (several := [where for where, count in threads.items() if count > 1]):
             raise EngineError(f"worker {several[0]} has several threads; start workers with --nthreads 1")
         yield client.get_executor(pure=False)
 
 
-def _see_workers(client: Any) -> dict[str, int]:
+def _wait_for_threads(client: Any) -> dict[str, int]:
     """How many threads each worker has, as soon as there is one: those that were seen before may have ended."""
     until = time.monotonic() + STARTING
     while True:

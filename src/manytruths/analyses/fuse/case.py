@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import math
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -53,6 +55,8 @@ FAINT = 0.05
 
 KEPT_FORMAT = 4
 """Of finished cases; those in an earlier one are computed again."""
+LONG_TEXT = 1 << 20
+"""Characters of a table from which on it is packed."""
 
 Array = NDArray[Any]
 
@@ -423,13 +427,13 @@ def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[
 def to_json(result: CaseFusion) -> dict[str, Any]:
     """The case as JSON: numbers that are undefined as their code and detail."""
     return {
-        "tally": result.tally.to_csv(),
+        "tally": _store_table(result.tally),
         "convergence": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
         "soft": [[m, r, s, _stored(v)] for m, r, s, v in result.soft],
         "regions": [[m, _stored(d), c] for m, d, c in result.regions],
         "complexity": _stored_complexity(result.complexity),
         "complexity_by_label": {name: _stored_complexity(c) for name, c in result.complexity_by_label.items()},
-        "references": {label: table.to_csv() for label, table in result.references.items()},
+        "references": {label: _store_table(table) for label, table in result.references.items()},
         "axes": result.axes,
         "without_image": result.without_image,
         "distances": distances_to_json(result.distances),
@@ -438,6 +442,16 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
             for label, of in result.lesions.items()
         },
     }
+
+
+def _store_table(table: Tally) -> str | dict[str, str]:
+    """A table as its text; of a long one packed, as 200 raters make 10 MB."""
+    text = table.to_csv()
+    return text if len(text) < LONG_TEXT else {"zlib": base64.b64encode(zlib.compress(text.encode(), 1)).decode()}
+
+
+def _restore_table(kept: str | dict[str, str]) -> Tally:
+    return Tally.from_csv(kept if isinstance(kept, str) else zlib.decompress(base64.b64decode(kept["zlib"])).decode())
 
 
 def _names(column: Column) -> list[str]:
@@ -456,14 +470,14 @@ def _stored(value: Any) -> Any:
 def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     """The case back from JSON."""
     return CaseFusion(
-        Tally.from_csv(kept["tally"]),
+        _restore_table(kept["tally"]),
         tuple(map(_restore_convergence, kept["convergence"])),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
         _restore_complexity(kept["complexity"]),
         {name: _restore_complexity(each) for name, each in kept["complexity_by_label"].items()},
         files,
-        {label: Tally.from_csv(text) for label, text in kept["references"].items()},
+        {label: _restore_table(text) for label, text in kept["references"].items()},
         int(kept.get("axes", 2)),
         distances_from_json(kept.get("distances")),
         {
