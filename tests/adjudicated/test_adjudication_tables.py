@@ -13,6 +13,7 @@ from manytruths.claims.sentences import plain_text
 from manytruths.inference.quantiles import clustered_proportion_interval
 from manytruths.io import read_mask, write_map
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
+from manytruths.reporting.sections.formulas import used_formulas
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
 from manytruths.study.adjudicated import study_digest
 from manytruths.study.disputes import DisputeRule
@@ -187,6 +188,10 @@ def test_the_report_has_a_section(many, tmp_path):
     row = value(result, "controls_overturned")
     assert f"20% (95% CI {row.low:.0%} to {row.high:.0%}) were overturned" in results_text(findings)
     assert [str(c) for c in findings.adjudicated.claims] == [str(c) for c in result.claims]
+    # every number that is no count has a formula, and is in the table of them
+    named = {r.statistic for r in result.tables["adjudication"].rows if r.n is not None}
+    assert {f"adjudication.{name}" for name in named} <= set(used_formulas(findings))
+    assert {"intra_dice", "inter_presence", "controls_overturned", "first_look_kept", "median_seconds"} <= named
     without = mt.report(mt.Study.open(study.options.masks), to=tmp_path / "none.html")
     assert without.findings.adjudicated is None
     assert "How were disputes settled?" not in (tmp_path / "none.html").read_text()

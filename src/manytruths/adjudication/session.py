@@ -779,7 +779,7 @@ class Session:
             label = body.get("label")
             if label is not None and label not in self.values():
                 raise Refused(422, "label", f"label {label!r} is none of the study")
-            drawn = runs_to_pairs(runs) if label is None else [[label, runs_to_list(runs.marks())]]
+            drawn: list[Any] = runs_to_pairs(runs) if label is None else [[label, runs_to_list(runs.marks())]]
             payload = add_payload(
                 item_id("added", uuid, item.dispute.case), box, drawn, comment=_text(body, "comment"),
                 seconds=_seconds(body) or 0.0, seen={"beside": item.id},
