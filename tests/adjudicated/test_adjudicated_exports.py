@@ -104,6 +104,21 @@ def test_dicom_segmentations(solid, ct, tmp_path):
     assert np.array_equal(back.structures()["lesion"], expected)
 
 
+@pytest.mark.parametrize("tool", ["cvat", "nnunet"])
+def test_what_is_not_settled_is_said(flat, tmp_path, tool):
+    """An export of part of the work looks like one of all of it."""
+    notes = mt.export(flat, tool, to=tmp_path / "all", consensus="adjudicated").notes
+    assert [note for note in notes if "adjudicated" in note] == [
+        "adjudicated: 1 lesion is not evaluable, with the value 255 (p1)"
+    ]
+    some = mt.Study.open(flat.options.masks, images=flat.options.images, labels={0: "none", 1: "lesion"},
+                         decisions=str(tmp_path / "log"))  # fmt: skip
+    adjudicate(tmp_path / "log", some, lambda d: kind(d) if d.kind == "border" else None)
+    (note,) = (n for n in mt.export(some, tool, to=tmp_path / "some", consensus="adjudicated").notes if "settled" in n)
+    assert note == "adjudicated: 2 disputes are not settled (2 not decided): vote:0.5 stands there (p1)"
+    assert not any("adjudicated" in n for n in mt.export(some, tool, to=tmp_path / "vote", consensus="vote:0.5").notes)
+
+
 def test_training_sets_ignore_what_is_not_evaluable(flat, tmp_path):
     mt.export(flat, "nnunet", to=tmp_path / "out", consensus="adjudicated")
     labels = {path.name.split(".")[0]: path for path in (tmp_path / "out").rglob("labelsTr/*")}

@@ -317,7 +317,14 @@ def test_a_third_who_was_asked_settles_what_two_differ_on(tmp_path):
             seen=asked,
         )  # fmt: skip
         assert standings(read_logs([tmp_path / "log"]), found)[alone.key].status == status
-        text = str(mt.adjudicated(study).claims)
+        result = mt.adjudicated(study)
+        text = str(result.claims)
+        # who is asked only where two differ does not enter how often adjudicators agree
+        pairs = {
+            tuple(r.extra[:2]): r.n for r in result.tables["adjudication"].rows if r.statistic == "inter_agreement"
+        }
+        with_both = {("Ada", "Bo"): 1, ("Ada", "Cy"): 1, ("Bo", "Cy"): 1, ("", ""): 3}
+        assert pairs == ({("Ada", "Bo"): 1, ("", ""): 1} if asked else with_both)
         assert ("settled all 3 disputes, 1 of them by a third adjudicator, as two had differed." in text) == bool(asked)
     assert fused(study, tmp_path / "out")["p1"][44:54, 50:60].sum() == 30
 

@@ -13,6 +13,7 @@ from manytruths.claims.sentences import plain_text
 from manytruths.inference.quantiles import clustered_proportion_interval
 from manytruths.io import read_mask, write_map
 from manytruths.io.decision_log import DecisionLog, log_name, read_logs
+from manytruths.reporting.sections.formulas import used_formulas
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
 from manytruths.study.adjudicated import study_digest
 from manytruths.study.disputes import DisputeRule
@@ -187,6 +188,10 @@ def test_the_report_has_a_section(many, tmp_path):
     row = value(result, "controls_overturned")
     assert f"20% (95% CI {row.low:.0%} to {row.high:.0%}) were overturned" in results_text(findings)
     assert [str(c) for c in findings.adjudicated.claims] == [str(c) for c in result.claims]
+    # every number that is no count has a formula, and is in the table of them
+    named = {r.statistic for r in result.tables["adjudication"].rows if r.n is not None}
+    assert {f"adjudication.{name}" for name in named} <= set(used_formulas(findings))
+    assert {"intra_dice", "inter_presence", "controls_overturned", "first_look_kept", "median_seconds"} <= named
     without = mt.report(mt.Study.open(study.options.masks), to=tmp_path / "none.html")
     assert without.findings.adjudicated is None
     assert "How were disputes settled?" not in (tmp_path / "none.html").read_text()
@@ -362,6 +367,12 @@ def test_practice_alone_settles_nothing_and_nobody_is_named_for_it(tmp_path):
     assert "One adjudicator (Ada) settled 0 of 3 disputes; 3 were not decided: there, a vote" in text
     assert "Disputes were shown" not in text
     assert "By the decisions that hold" not in text
+    with pytest.raises(InputError, match="no dispute is settled"):
+        mt.fuse(study, consensus="adjudicated")
+    with pytest.raises(InputError, match="no dispute is settled"):
+        mt.consensus(study, "adjudicated")
+    with pytest.raises(InputError, match="no dispute is settled"):
+        mt.report(study, to=tmp_path / "r.html", consensus="adjudicated")
     adjudicate(tmp_path / "log", study, lambda d: "union", name="Bo")
     text = str(mt.adjudicated(study).claims)
     assert "One adjudicator (Bo) settled all 3 disputes." in text

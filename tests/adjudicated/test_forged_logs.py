@@ -170,7 +170,7 @@ def test_a_pack_that_is_no_number_or_nested_without_end_is_refused(made, tmp_pat
     assert text not in (nan, deep)
     for wrong in (nan, deep):
         (tmp_path / "p.json").write_text(wrong)
-        with pytest.raises(LogError, match=r"is damaged|is no JSON"):
+        with pytest.raises(LogError, match=r"is damaged|is no JSON|does not fit the digests"):
             mt.adjudicated(study, decisions=tmp_path / "p.json")
 
 

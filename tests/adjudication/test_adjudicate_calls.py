@@ -59,6 +59,19 @@ def test_a_study_without_disputes_says_so_and_is_no_error(folder, capsys):
     assert "there are no disputes" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--only-kind", "label"), "no dispute is of the groups, labels and kinds"),
+        (("--role", "second", "--double", "0"), "no dispute was left to a second adjudicator"),
+        (("--role", "third"), "no two adjudicators differ"),
+    ],
+)
+def test_nothing_for_this_adjudicator_is_said_and_no_error(folder, study, capsys, options, words):
+    assert run(["adjudicate", *study, "--no-open", "--controls", "0", "--practice", "0", *options]) == 0
+    assert words in capsys.readouterr().out
+
+
 def test_a_study_without_images_is_served_and_says_so(folder, study):
     with Server(folder, study[:1], *PLAIN) as server:
         state = server.get("state")

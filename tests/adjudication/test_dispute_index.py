@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -12,13 +13,14 @@ import nibabel
 import numpy as np
 import pytest
 
+import manytruths as mt
 from adjudication_server import Server, painted, wait_until, write_disputed
 from manytruths.adjudication.index import Index, index_case, index_settings, is_current, read_case, signature_of
-from manytruths.adjudication.plan import Settings, make_queue, order_subjects
+from manytruths.adjudication.plan import Settings, make_queue, order_subjects, selected
 from manytruths.cli import status as run
 from manytruths.io.images import read_mask
 from manytruths.study import Study
-from manytruths.study.disputes import DisputeRule, apply_rule
+from manytruths.study.disputes import DisputeRule, apply_rule, find_disputes
 
 RULE = DisputeRule()
 PLAIN = ("--practice", "0", "--controls", "0", "--repeats", "0")
@@ -148,6 +150,28 @@ def test_a_queue_does_not_depend_on_when_cases_were_found(indexed, study):
     )
     weights = [item.dispute.size * item.dispute.doubt for item in by_doubt]
     assert weights == sorted(weights, reverse=True)
+
+
+def test_filters_by_group_label_and_kind():
+    square, masks = np.ones((8, 8), np.uint8), {}
+    for rater, more in (("A", 3), ("B", 0)):
+        mask = np.zeros((60, 60), np.uint8)
+        mask[4:12, 4:12], mask[30:38, 4 : 12 + more] = square, 2
+        mask[30:38, 40:48] = square if rater == "A" else 0
+        masks[rater] = mask
+    study = mt.Study.from_arrays({"p1": masks})
+    found = find_disputes(study["p1"].read(), DisputeRule(min_dice=0.95))
+    found = dataclasses.replace(found, groups=("north",))
+    names = {1: "solid", 2: "cyst"}
+
+    def kinds(**filters):
+        return [each.kind for each in selected(found, Settings(**filters), names)]
+
+    assert sorted(kinds()) == ["border", "missed"]
+    assert kinds(labels=("cyst",)) == kinds(labels=("2",)) == kinds(kinds=("border",)) == ["border"]
+    assert kinds(labels=("solid",)) == kinds(kinds=("missed",)) == ["missed"]
+    assert len(kinds(groups=("north",))) == 2
+    assert kinds(groups=("south",)) == kinds(labels=("solid",), kinds=("border",)) == []
 
 
 @pytest.mark.parametrize("labels", [False, True])

@@ -19,7 +19,7 @@ from adjudication_server import Server, write_disputed
 from manytruths.io.decision_log import read_logs
 
 pytestmark = pytest.mark.slow
-KILLS = int(os.environ.get("MANYTRUTHS_KILLS", "5"))
+KILLS = int(os.environ.get("MANYTRUTHS_KILLS", "50"))
 """How often the server is killed."""
 PLAIN = ("--practice", "0", "--controls", "0", "--repeats", "0", "--double", "0")
 

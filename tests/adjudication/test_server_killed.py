@@ -36,7 +36,7 @@ def send(server: Server, path: str, body: dict, got: list) -> None:
         got.append(json.loads(body))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_nothing_is_lost_and_nothing_doubled(tmp_path, kills):
     study = write_disputed(tmp_path / "study")
     chance, acknowledged, sent = random.Random(kills), set(), []

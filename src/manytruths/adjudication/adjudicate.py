@@ -36,6 +36,12 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 FIRST_WAIT = 20.0
 """Seconds to index before the page opens, where a dispute is known already."""
 INDEX = "index"
+NOTHING = {
+    "first": "there is nothing to settle: no dispute is of the groups, labels and kinds that were chosen",
+    "second": "there is nothing to settle: no dispute was left to a second adjudicator, by --double or by the first",
+    "third": "there is nothing to settle: no two adjudicators differ on a dispute",
+}
+"""What is said where disputes are there, and none of them is for this adjudicator."""
 LONGEST_NAME = 80
 
 
@@ -422,6 +428,8 @@ def _serve(
     with closing(bound), opening(address=here) as log:
         session = Session(study, index, log, settings, scratch=index.folder, others=others)
         session.begin()
+        if not index.left and not session.queue():
+            return AdjudicationRun(run.counts, run.disputes, written=(path,), notes=(NOTHING[settings.role],))
         address = f"{here}/#token={token}"
         with _browser_file(folder, address) as file:
 

@@ -34,7 +34,7 @@ from ..study import Case, Study
 from ..study.adjudicated import Standing, add_payload, decide_payload, settle, standings
 from ..study.adjudicated_masks import base_runs
 from ..study.disputes import SECONDS_EACH, CaseDisputes, Dispute, apply_rule, choose_runs, count_votes
-from ..study.logged import check_entries
+from ..study.logged import check_entries, check_payload
 from .blocks import (
     FLAT_SIDE,
     LAYOUT,
@@ -222,12 +222,18 @@ class Session:
         own |= {"made": self.made} if self.made else {}
         known = uuid in self._by_uuid
         name = case or ("" if item is None else item.dispute.case)
-        entry = self.log.append(
-            action, uuid=uuid, item="" if item is None else item.id, case=name, payload={**own, **(payload or {})}
-        )
+        entry = self._write(action, uuid, "" if item is None else item.id, name, {**own, **(payload or {})})
         if not known:
             self._take(entry)
         return entry
+
+    def _write(self, action: str, uuid: str, item: str, case: str, payload: Mapping[str, Any]) -> Entry:
+        """Append an entry; nothing is written that would be refused when the log is read again."""
+        try:
+            check_payload(action, payload)
+        except ValueError as error:
+            raise Refused(422, "meaning", one_line(str(error))) from None
+        return self.log.append(action, uuid=uuid, item=item, case=case, payload=payload)
 
     def _take(self, entry: Entry) -> None:
         self._entries.append(entry)
@@ -756,7 +762,7 @@ class Session:
             if target is None or target not in undoable:
                 raise Refused(409, "nothing_to_undo", "there is nothing to undo")
             payload = {"of": target.uuid, "reason": _text(body, "reason"), "key": target.payload.get("key", "")}
-            entry = self.log.append("undo", uuid=uuid, item=target.item, case=target.case, payload=payload)
+            entry = self._write("undo", uuid, target.item, target.case, payload)
             self._take(entry)
         target = self._by_uuid[str(entry.payload["of"])]
         back = target.item if target.item in self._by_id else None
@@ -779,13 +785,13 @@ class Session:
             label = body.get("label")
             if label is not None and label not in self.values():
                 raise Refused(422, "label", f"label {label!r} is none of the study")
-            drawn = runs_to_pairs(runs) if label is None else [[label, runs_to_list(runs.marks())]]
+            drawn: list[Any] = runs_to_pairs(runs) if label is None else [[label, runs_to_list(runs.marks())]]
             payload = add_payload(
                 item_id("added", uuid, item.dispute.case), box, drawn, comment=_text(body, "comment"),
                 seconds=_seconds(body) or 0.0, seen={"beside": item.id},
             )  # fmt: skip
             payload |= {"made": self.made} if self.made else {}
-            entry = self.log.append("add", uuid=uuid, item=item.id, case=item.dispute.case, payload=payload)
+            entry = self._write("add", uuid, item.id, item.dispute.case, payload)
             self._take(entry)
         return self._saved(entry, item)
 

@@ -250,7 +250,7 @@ def _with_decisions(study: Study, methods: Sequence[str], codes: bool) -> Study:
         if codes:
             raise CallError("codes (--codes) replace names by which decisions are found; leave out one of them")
         decided = study.tallied is None and has_decisions(study)
-        study = with_decisions(study) if decided else prepare(study, methods)
+        study = prepare(with_decisions(study) if decided else study, methods)
         if METHOD in methods:
             refuse_shown_algorithms(study)
     return study

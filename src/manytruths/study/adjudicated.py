@@ -334,6 +334,17 @@ def refuse_shown_algorithms(study: Study) -> None:
         )
 
 
+def refuse_unsettled(study: Study) -> None:
+    """Refuse to call a consensus adjudicated where nothing that counts was decided."""
+    entries = effective(find_logs(study))
+    if not any(entry.action in ("add", "rule") or (entry.action == "decide" and purpose_of(entry) in COUNTED)
+               for entry in entries):  # fmt: skip
+        raise InputError(
+            f"consensus adjudicated: no dispute is settled (practice, controls and second showings do not count), so "
+            f"that it would be {rule_of(entries).below}; decide with manytruths adjudicate, or name that method"
+        )
+
+
 def with_decisions(study: Study, logs: Sequence[LogContent] | None = None) -> Study:
     """The study with the decisions of logs beside its cases."""
     if study.coded:

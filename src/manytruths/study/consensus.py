@@ -29,7 +29,7 @@ from ..core.tiles import Band, Where, is_lazy, load, sample, tile_slices
 from ..fusion.registry import estimate, estimator, options_of
 from ..fusion.result import Consensus, first_readings
 from ..shape.grid import times
-from .adjudicated import METHOD, with_decisions
+from .adjudicated import METHOD, refuse_unsettled, with_decisions
 from .adjudicated_masks import AdjudicatedMap, adjudicated_consensus
 from .case import Case, Reading
 from .lesions import lesion_mask
@@ -55,7 +55,11 @@ def default_methods(study: Study) -> tuple[str, ...]:
 
 def prepare(study: Study, methods: Sequence[str]) -> Study:
     """The study as methods of consensus need it: with the decisions of adjudicators for ``adjudicated``."""
-    return with_decisions(study) if METHOD in methods and not any(case.decisions for case in study) else study
+    if METHOD not in methods:
+        return study
+    decided = study if any(case.decisions for case in study) else with_decisions(study)
+    refuse_unsettled(decided)
+    return decided
 
 
 def has_several_labels(study: Study) -> bool:
@@ -157,8 +161,8 @@ def consensus(
         if label is not None:
             raise CallError("label= is for a study or a case; of a tally take tally.only(label) or tally.foreground()")
         return estimate(source, method, **options)
-    if estimator(method)[0].name == METHOD and isinstance(source, Study):
-        source = with_decisions(source)
+    if isinstance(source, Study):
+        source = prepare(source, [estimator(method)[0].name])
     if isinstance(source, Case):
         return _case_consensus(source, method, label, options)[0]
     work = partial(_case_consensus, method=method, label=label, options=options)

@@ -171,15 +171,26 @@ def check_entries(entries: Iterable[Entry], source: str, axes: dict[str, int] | 
             ) from None
 
 
-def _check(entry: Entry, axes: dict[str, int]) -> None:
-    kind = PAYLOADS.get(entry.action)
+def check_payload(action: str, payload: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` for what would be refused when the log is read again."""
+    _read(action, payload)
+
+
+def _read(action: str, said: Mapping[str, Any]) -> Any:
+    kind = PAYLOADS.get(action)
     if kind is None:
         raise ValueError("nothing is known of this action")
-    payload: Any = msgspec.convert(entry.payload, kind, strict=True)
+    # as it comes back from a log
+    payload: Any = msgspec.convert(msgspec.to_builtins(said), kind, strict=True)
     if isinstance(payload, Decided):
-        if axes.setdefault(entry.case, len(payload.box)) != len(payload.box):
-            raise ValueError("its box has other axes than the one of another entry about the case")
         _check_pixels(payload)
+    return payload
+
+
+def _check(entry: Entry, axes: dict[str, int]) -> None:
+    payload = _read(entry.action, entry.payload)
+    if isinstance(payload, Decided) and axes.setdefault(entry.case, len(payload.box)) != len(payload.box):
+        raise ValueError("its box has other axes than the one of another entry about the case")
     rules = [payload.rule] if isinstance(payload, Opened | Decided) and payload.rule is not None else []
     if isinstance(payload, Opened) and payload.settings is not None:
         rules.append(payload.settings.rule)

@@ -15,7 +15,7 @@ from ...core.boxed_runs import place_runs, runs_from_pairs
 from ...core.runs import divide_runs
 from ...inference.quantiles import clustered_proportion_interval
 from ...io.result_tables import Row, Table
-from ...study.adjudicated import same_decision
+from ...study.adjudicated import is_third, same_decision
 from ...study.disputes import KINDS, DisputeRule
 from .decisions import CaseOutcome, Decision, Record
 
@@ -159,10 +159,15 @@ def _stays(decision: Decision) -> bool:
 
 
 def _doubles(record: Record) -> Pairs:
-    """Decisions of two adjudicators about a lesion."""
+    """Decisions of two adjudicators about a lesion; who was asked only where two differ says nothing of how often."""
     by_key: dict[str, list[Decision]] = {}
     for decision in record.decisions:
-        if decision.purpose in ("dispute", "double") and _stays(decision) and decision.kind != "added":
+        if (
+            decision.purpose in ("dispute", "double")
+            and _stays(decision)
+            and decision.kind != "added"
+            and not (is_third(decision.entry))
+        ):
             by_key.setdefault(decision.key, []).append(decision)
     return [
         (*sorted((a.adjudicator, b.adjudicator)), a, b)  # type: ignore[misc]

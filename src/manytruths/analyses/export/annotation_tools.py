@@ -20,7 +20,7 @@ from ...io.tables import read_table
 from ...study import Case, Progress, Study
 from ..importing.layout import IMAGES
 from ..result import Tables
-from .result import Export, check_folder, resampled_notes
+from .result import Export, adjudication_notes, check_folder, resampled_notes
 from .targets import Numbering, targets_of
 
 DISPUTED = "disputed"
@@ -48,7 +48,8 @@ def export_annotations(
     names, raters = list(filter(None, (*numbering.names, disputed))), list(study.rater_names)
     details = {"reference": consensus, "cases": len(study), "structures": names, "raters": raters}
     lines = (f"{len(study)} cases: {consensus} of {len(raters)} raters, as {', '.join(names)}",)
-    result = Export(study, tool, folder, (), Tables([]), tuple(resampled_notes(study)), details, lines, ())
+    notes = (*adjudication_notes(study, consensus, jobs), *resampled_notes(study))
+    result = Export(study, tool, folder, (), Tables([]), notes, details, lines, ())
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, tool)
         _write_files(stage, tool, readings, series)

@@ -21,7 +21,7 @@ from ...study.grids import is_resampled
 from ..result import Tables, need_pixels, open_study
 from ..tables import marked_rows
 from .annotation_tools import export_annotations
-from .result import Export, check_folder, resampled_notes
+from .result import Export, adjudication_notes, check_folder, resampled_notes
 from .targets import check_consensus
 from .training_formats import write_monai_case, write_monai_lists, write_nnunet_case, write_nnunet_lists
 from .training_set import CaseCounts, Disputed, TrainingOptions, TrainingSet, plan_training_set, survey_study
@@ -247,6 +247,7 @@ def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCount
 def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> Iterator[str]:
     if plan.folds == 1:
         yield "there is one subject, so that nothing can be held back: train on all (fold all)"
+    yield from adjudication_notes(study, plan.options.consensus)
     yield from resampled_notes(study)
     alone = [name for name, case in counts.items() if len(case.raters) == 1]
     if alone:

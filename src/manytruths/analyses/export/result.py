@@ -9,11 +9,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.errors import CallError, InputError, few
+from ...core.errors import CallError, InputError, few, name_cases
+from ...fusion.registry import estimator
 from ...io.result_tables import PlainTable
 from ...io.results import SUMMARY
 from ...io.writing import PART
-from ...study import Study
+from ...study import Case, Study
+from ...study.adjudicated import METHOD
+from ...study.adjudicated_masks import notes_of
 from ...study.grids import is_resampled
 from ..result import Result, Tables, console_or_stdout, summary_of
 
@@ -94,6 +97,21 @@ def _format_of(path: Path) -> str:
         return ""
     ours = isinstance(summary, dict) and summary.get("command") == "export"
     return str(summary.get("target", "")) if ours else ""
+
+
+def adjudication_notes(study: Study, method: str, jobs: int = 1) -> Iterator[str]:
+    """What of an adjudicated reference standard is not settled, or not evaluable, and how adjudicators differ."""
+    if estimator(method)[0].name != METHOD:
+        return
+    applies: dict[str, list[str]] = {}
+    for case, notes in study.map(_read_notes, jobs=jobs):
+        for note in notes:
+            applies.setdefault(note, []).append(case.name)
+    yield from (name_cases(f"{METHOD}: {note}", cases) for note, cases in applies.items())
+
+
+def _read_notes(case: Case) -> tuple[str, ...]:
+    return notes_of(case.read(by_tile=True).adjudicated)
 
 
 def resampled_notes(study: Study) -> Iterator[str]:
