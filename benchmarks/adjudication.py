@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import statistics
 import subprocess
@@ -152,10 +151,25 @@ def volume() -> Iterator[Result]:
     """One case of 512³ with ten raters: indexed, and the next dispute."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _write_volume(root)
-        study = ["masks/{rater}/{case}.nii.gz", "--images", "images/{case}.nii.gz"]
+        random = np.random.default_rng(0)
+        places = random.integers(40, VOLUME - 40, (25, 3))
+        reach = np.mgrid[-30:31, -30:31, -30:31]
+        (root / "images").mkdir()
+        plane = random.normal(0, 200, (VOLUME, VOLUME)).astype(np.int16)
+        image = np.broadcast_to(plane[:, :, None], (VOLUME,) * 3) + np.arange(VOLUME, dtype=np.int16)
+        _save(image.astype(np.int16), root / "images/v.nii.gz")
+        for rater in range(READERS):
+            mask = np.zeros((VOLUME,) * 3, np.uint8)
+            for number, (x, y, z) in enumerate(places):
+                if (number + rater) % 7:
+                    radius = 10 + number % 18 + random.integers(-2, 3)
+                    part = mask[x - 30 : x + 31, y - 30 : y + 31, z - 30 : z + 31]
+                    part |= (reach**2).sum(axis=0) <= radius**2
+            (root / "masks" / f"r{rater}").mkdir(parents=True)
+            _save(mask, root / "masks" / f"r{rater}" / "v.nii.gz")
+        del image, mask
         start = time.perf_counter()
-        server = Server(root, study)
+        server = Server(root, ["masks/{rater}/{case}.nii.gz", "--images", "images/{case}.nii.gz"])
         items = json.loads(server.ask("queue"))["items"]
         found = time.perf_counter() - start
         server.show(items[0]["id"])
@@ -172,65 +186,6 @@ def volume() -> Iterator[Result]:
         middle = 1000 * statistics.median(nexts)
         yield at_most("next dispute fetched, 512³ × 10 raters", "", middle, 1000, times, "ms")
         yield at_most("memory of server and indexer, 512³ × 10 raters", "", server.memory, 1000, unit="MB")
-        server = Server(root, study)
-        shown = list(_keys_to_pictures(f"http://127.0.0.1:{server.port}/#token={server.token}"))
-        server.stop()
-        assert len(shown) > 20, "too few disputes were shown"
-        middle = f"of {len(shown)}: longest {max(shown):.0f} ms, without a graphics card"
-        name = "from Enter to the next dispute in the browser, 512³ × 10 raters"
-        yield at_most(name, "", statistics.median(shown), 150, middle, "ms")
-
-
-def _write_volume(root: Path) -> None:
-    random = np.random.default_rng(0)
-    places = random.integers(40, VOLUME - 40, (25, 3))
-    reach = np.mgrid[-30:31, -30:31, -30:31]
-    (root / "images").mkdir()
-    plane = random.normal(0, 200, (VOLUME, VOLUME)).astype(np.int16)
-    image = np.broadcast_to(plane[:, :, None], (VOLUME,) * 3) + np.arange(VOLUME, dtype=np.int16)
-    _save(image.astype(np.int16), root / "images/v.nii.gz")
-    for rater in range(READERS):
-        mask = np.zeros((VOLUME,) * 3, np.uint8)
-        for number, (x, y, z) in enumerate(places):
-            if (number + rater) % 7:
-                radius = 10 + number % 18 + random.integers(-2, 3)
-                part = mask[x - 30 : x + 31, y - 30 : y + 31, z - 30 : z + 31]
-                part |= (reach**2).sum(axis=0) <= radius**2
-        (root / "masks" / f"r{rater}").mkdir(parents=True)
-        _save(mask, root / "masks" / f"r{rater}" / "v.nii.gz")
-
-
-PAINTED = """() => new Promise((done) => {
-  const before = manytruthsAdjudication.state();
-  document.addEventListener("keydown", (event) => {
-    const look = () => {
-      const { opened, step } = manytruthsAdjudication.state();
-      if (opened === before.opened || step !== "outlines") return requestAnimationFrame(look);
-      requestAnimationFrame(() => setTimeout(() => done(performance.now() - event.timeStamp)));
-    };
-    requestAnimationFrame(look);
-  }, { once: true, capture: true });
-})"""
-"""Milliseconds from the next key to the frame after the one that shows another dispute with its outlines."""
-PACE = 2000
-"""Milliseconds of looking at a dispute, in which the page asks for the next ones."""
-
-
-def _keys_to_pictures(address: str) -> Iterator[float]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        tab = browser.new_page(viewport={"width": 1440, "height": 900})
-        tab.goto(address)
-        tab.wait_for_function("window.manytruthsAdjudication?.state().step === 'outlines'", timeout=60_000)
-        while len(tab.evaluate("manytruthsAdjudication.state().statuses.filter((each) => each === 'open')")) > 1:
-            tab.wait_for_timeout(PACE)
-            tab.keyboard.press("u")
-            tab.evaluate(f"window.shown = ({PAINTED})(), null")
-            tab.keyboard.press("Enter")
-            yield tab.evaluate("window.shown")
-        browser.close()
 
 
 def _save(array: np.ndarray, path: Path) -> None:
