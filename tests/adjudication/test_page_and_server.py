@@ -85,7 +85,7 @@ def test_what_is_shown_when_asked_for_is_logged(browser, flat_study, tmp_path):
     with Server(tmp_path, flat_study, *PLAIN, "--show", "votes") as server, desk(browser, address(server)) as shown:
         shown.look()
         assert entries(tmp_path, "show") == []
-        shown.page.get_by_role("button", name="Show how many marked it").click()
+        shown.page.get_by_role("button", name="Show votes").click()
         expect(shown.page.locator(".message")).to_contain_text("is recorded")
     (entry,) = entries(tmp_path, "show")
     assert entry.payload["what"] == "votes"

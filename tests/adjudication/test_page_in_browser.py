@@ -118,6 +118,43 @@ def test_outlines_differ_by_colour_and_by_dash(flat):
         assert len({line.get_attribute(name) for line in lines}) == len(lines)
 
 
+PAINTED = """(colour) => {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const canvas = document.querySelector(".main-pane canvas");
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const { data } = context.getImageData(0, 0, copy.width, copy.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (Math.abs(data[at] - red) + Math.abs(data[at + 1] - green) + Math.abs(data[at + 2] - blue) < 12) count++;
+  }
+  return count;
+}"""
+"""Pixels of the picture that have the colour of an outline."""
+
+
+def test_outlines_that_coincide_lie_beside_each_other(flat):
+    """Two raters drew the same disc, which the third one missed: neither outline hides the other."""
+    state = flat.look()
+    while len(state["letters"]) < 3 or flat.page.locator(".letters li").count() != 2:
+        flat.press("u", "Enter")
+        state = flat.look()
+    colours = flat.page.locator(".letters line").evaluate_all(
+        "lines => lines.map((each) => each.getAttribute('stroke'))"
+    )
+    both = [flat.page.evaluate(PAINTED, colour) for colour in colours]
+    flat.press("2")
+    flat.page.wait_for_timeout(100)
+    first = flat.page.evaluate(PAINTED, colours[0])
+    flat.press("1", "2")
+    flat.page.wait_for_timeout(100)
+    second = flat.page.evaluate(PAINTED, colours[1])
+    assert min(both) > 100
+    assert both[0] > 0.95 * first
+    assert both[1] > 0.95 * second
+
+
 def test_outlines_are_switched_off_and_space_shows_the_bare_image(flat):
     letters = flat.look()["letters"]
     picture = flat.page.locator(".main-pane canvas")
@@ -279,12 +316,25 @@ def test_the_last_decision_is_undone(flat):
     assert flat.at("look")["statuses"][0] == "done"
 
 
+def test_what_was_drawn_and_written_is_there_again_after_undo(flat):
+    flat.look()
+    flat.press("p", "0")
+    drawn = flat.drag((20, 20), (40, 20))["drawn"]
+    flat.page.get_by_label("Comment").fill("see the prior")
+    flat.press("Escape", "Enter")
+    flat.at("look")
+    flat.press("z", "Enter")
+    assert flat.at("draw")["drawn"] == drawn
+    expect(flat.page.get_by_label("Comment")).to_have_value("see the prior")
+
+
 def test_a_decision_is_looked_at_again(flat):
     flat.decide("u")
     flat.press("ArrowLeft")
     assert flat.at("done")["choice"] == "union"
-    flat.press("n", "Enter")
-    assert flat.state["choice"] == "union", "it cannot be changed without undoing it"
+    assert flat.press("n")["choice"] == "union", "it cannot be changed without undoing it"
+    flat.press("Enter")
+    assert flat.at("look")["number"] == 2
 
 
 def test_the_list_leads_to_any_dispute(flat):

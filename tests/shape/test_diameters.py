@@ -272,6 +272,14 @@ def test_slices_lie_across_the_coarsest_axis():
     assert slice_axis((64, 64)) is None
 
 
+def test_thin_slices_lie_across_the_axis_whose_spacing_is_its_own():
+    """CT of the chest, whose slices are thinner than their pixels are wide."""
+    assert slice_axis((512, 512, 600), (0.7, 0.7, 0.625)) == 2
+    assert slice_axis((600, 512, 512), (0.625, 0.7, 0.7)) == 0
+    assert slice_axis((512, 512, 300), (0.7, 0.71, 1.25)) == 2, "no two are alike: the coarsest"
+    assert slice_axis((180, 200, 160), (1.0, 1.0, 1.0)) == 2, "all are alike: the fewest slices"
+
+
 @given(arrays.arrays(bool, st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 9))))
 @settings(max_examples=60, deadline=None)
 def test_components_of_runs_are_those_of_pixels(mask):

@@ -11,7 +11,8 @@ an axis belongs to one piece of one lesion in one slice, and never leaves it for
 - Of several long axes of the same length the one with the longest short axis counts, so that flipping or turning a mask
   changes nothing.
 
-The slices of a volume lie across its most coarsely sampled axis (:func:`manytruths.shape.grid.slice_axis`).
+The slices of a volume lie across the axis that is sampled otherwise than the others
+(:func:`manytruths.shape.grid.slice_axis`).
 
 Farthest points are vertices of the convex hull, which is found for all pieces at once from the first and last pixel of
 each row.

@@ -199,8 +199,8 @@ def as_spacing(spacing: object, axes: int) -> tuple[float, ...]:
 def slice_axis(shape: Sequence[int], spacing: Sequence[float] | None = None) -> int | None:
     """The axis across which the slices of a volume lie; None of an image of two axes.
 
-    By the spacing where that is known: the one that is sampled otherwise than the two others, or else most coarsely. Then
-    the one with the fewest slices; the last where that leaves a choice.
+    By the spacing where that is known: the one that is sampled otherwise than the two others, or else most coarsely.
+    Then the one with the fewest slices; the last where that leaves a choice.
 
     >>> slice_axis((512, 512, 40)), slice_axis((40, 512, 512)), slice_axis((512, 40, 512), (0.7, 0.7, 5.0))
     (2, 0, 2)

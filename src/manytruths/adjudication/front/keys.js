@@ -52,7 +52,7 @@ const STAGE_KEYS = {
     Enter: ["save"],
     Backspace: ["corner"],
   },
-  done: {},
+  done: { Enter: ["onwards"] },
 };
 // Brighter, darker, narrower, wider.
 const TUNE_KEYS = { PageUp: [0, -20], PageDown: [0, 20], Home: [-20, 0], End: [20, 0] };

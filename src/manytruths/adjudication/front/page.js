@@ -219,7 +219,7 @@ class AdjudicationPage {
   }
 
   tellWarnings(warnings) {
-    if (warnings?.length) this.session.tell(warnings.join(" · "), true);
+    if (warnings?.length) this.session.tell(warnings.map((words) => `${words[0].toUpperCase()}${words.slice(1)}.`).join(" "), true);
   }
 
   listen() {

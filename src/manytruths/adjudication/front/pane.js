@@ -9,7 +9,7 @@ const TAG_DISTANCE = 15;
 const OVERVIEW_SIDE = 112;
 const EDGE = 12;
 // Of the tools that lie on the main pane.
-const TOOLS_WIDTH = 54;
+const TOOLS_WIDTH = matchMedia("(pointer: coarse)").matches ? 64 : 54;
 // From this size on screen on, pixels are shown as such where outlines are drawn.
 const PIXEL_SIDE = 8;
 

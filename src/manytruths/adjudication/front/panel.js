@@ -197,7 +197,7 @@ function donePart(session, act) {
     reason ? pageNode("p", {}, hasWords(`reason.${reason}`) ? say(`reason.${reason}`) : reason) : null,
     comment ? pageNode("p", { class: "pale" }, comment) : null,
     session.settings.finished ? null : keyButton(say("done.undo"), "Z", () => act("undo"), { class: "choice" }),
-    keyButton(say("done.onwards"), "→", () => act("onwards"), { class: "primary" }),
+    keyButton(say("done.onwards"), "Enter", () => act("onwards"), { class: "primary" }),
   ];
 }
 
@@ -228,5 +228,5 @@ function emptyPart(session) {
 }
 
 function failedPart(session, act) {
-  return [...question(say("failed.question")), keyButton(say("done.onwards"), "→", () => act("onwards"), { class: "primary" })];
+  return [...question(say("failed.question")), keyButton(say("done.onwards"), "Enter", () => act("onwards"), { class: "primary" })];
 }

@@ -137,8 +137,11 @@ export class Session {
     const part = [rows, columns].some((axis) => item.shape[axis] < item.full[axis]);
     const images = item.series.map((_, number) => this.backend.image(`/api/items/${id}/image${number ? `?series=${number}` : ""}`));
     const small = part ? this.backend.image(`/api/items/${id}/overview`).catch(() => null) : null;
-    const blocks = (await Promise.all(images)).map((buffer) => buffer && liftSeries(readBlock(buffer)));
-    return { item, blocks: blocks.filter((block, number) => block || number === 0), overview: overviewOf(await small, item.planes[0]) };
+    // without a first look, or after it, outlines are no secret
+    const known = item.stage === "look" ? null : this.backend.get(`/api/items/${id}/outlines`);
+    const [buffers, outlines] = await Promise.all([Promise.all(images), known]);
+    const blocks = buffers.map((buffer) => buffer && liftSeries(readBlock(buffer)));
+    return { item, blocks: blocks.filter((block, number) => block || number === 0), overview: overviewOf(await small, item.planes[0]), outlines };
   }
 
   async open(id) {
@@ -146,7 +149,7 @@ export class Session {
     this.opening = id;
     if (id === null) return this.showEnd();
     this.keepDraft();
-    const { item, blocks, overview } = await this.patiently(() => this.load(id)).catch((error) => this.fail(error));
+    const { item, blocks, overview, outlines } = await this.patiently(() => this.load(id)).catch((error) => this.fail(error));
     if (this.opening !== id) return;
     this.clear();
     Object.assign(this, { item, step: item.stage === "look" ? "look" : "loading", tool: "pan" });
@@ -156,7 +159,7 @@ export class Session {
     this.shownAfter = performance.now() - begun;
     this.clock.restart();
     this.savePlace();
-    if (item.stage !== "look") await this.showOutlines();
+    if (item.stage !== "look") await this.showOutlines(outlines);
     this.changed();
     this.opened++;
     this.fetchAhead();
@@ -215,10 +218,10 @@ export class Session {
   }
 
   // Who saw no lesion confirms that by one key.
-  async showOutlines() {
+  async showOutlines(known = null) {
     const { item } = this;
     const preset = { no_lesion: "none", not_evaluable: "not_evaluable" }[item.answer] ?? null;
-    const outlines = await this.patiently(() => this.backend.get(`/api/items/${item.id}/outlines`)).catch((error) => this.fail(error));
+    const outlines = known ?? (await this.patiently(() => this.backend.get(`/api/items/${item.id}/outlines`)).catch((error) => this.fail(error)));
     if (this.item !== item) return;
     this.outlines = this.readOutlines(outlines);
     this.label = item.decision?.label ?? outlines.label ?? item.label ?? null;
@@ -534,6 +537,7 @@ export class Session {
     const answer = await this.post("/api/undo", { uuid: crypto.randomUUID(), of: wanted.uuid, reason }, { number: wanted.number });
     if (!answer) return;
     if (wanted.what !== "decision") {
+      this.loaded.clear();
       await this.refresh();
       if (!this.item) await this.open(this.firstOpen());
       return this.tell(say("undo.undone"));
@@ -580,6 +584,7 @@ export class Session {
     const answer = await this.post("/api/rule", { uuid, ...body }, {});
     if (!answer) return null;
     this.remember("rule", uuid);
+    this.loaded.clear();
     await this.refresh();
     await this.open(this.firstOpen());
     return answer;
