@@ -82,6 +82,7 @@ def test_the_parts_of_brier_add_up(p, masks, reference, bins, equal_mass):
 
 
 @given(MAP, arrays(np.uint8, SIZE, elements=st.integers(0, 1)))
+@settings(max_examples=50)
 def test_it_is_scikit_learn(p, mask):
     if 0 < mask.sum() < SIZE:
         assert mt.brier(p, [mask]) == pytest.approx(brier_score_loss(mask, p), abs=1e-12)
@@ -105,6 +106,7 @@ def test_equal_masses_of_many_values_are_those_of_scikit_learn():
 
 
 @given(MAP, MASKS)
+@settings(max_examples=50)
 def test_against_raters_it_is_that_against_the_share_and_what_nobody_can_avoid(p, masks):
     share = masks.mean(axis=0)
     gap = mt.brier(p, masks) - mt.brier(p, masks, reference="share")
@@ -124,6 +126,7 @@ def test_the_share_is_the_best_forecast_of_a_rater_picked_at_random(p, masks):
 
 
 @given(MAP, MASKS)
+@settings(max_examples=50)
 def test_maps_tallies_and_counts_are_one_door(p, masks):
     raters = dict(zip("abcd", masks, strict=False))
     responses = mt.count_responses(p, raters)
