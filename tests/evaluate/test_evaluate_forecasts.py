@@ -114,9 +114,7 @@ def test_what_the_raters_reach_is_against_the_same_rater() -> None:
 
 
 def test_calibration_tells_of_every_bin_what_was_said_and_what_was_marked() -> None:
-    rows = [
-        r for r in evaluation().tables["calibration"].rows if (r["against"], r.region) == ("vote share", "whole")
-    ]
+    rows = [r for r in evaluation().tables["calibration"].rows if (r["against"], r.region) == ("vote share", "whole")]
     p = np.stack([maps()[name]["net"] for name in NAMES])
     share = np.stack([np.mean(list(masks()[name].values()), axis=0) for name in NAMES])
     inside = (p > 12 / 15) & (p <= 13 / 15)
@@ -166,7 +164,8 @@ def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> No
     more = {name: {"net": by["net"], "few": by["net"][:2]} for name, by in drawn().items()}
     result = mt.evaluate(mt.Study.from_arrays(masks(), samples=more), lesions=False)
     (note,) = [note for note in result.notes if code_of(note) == "numbers_of_samples"]
-    assert "2 to 4 samples" in note and "2 draws" in note
+    assert "2 to 4 samples" in note
+    assert "2 draws" in note
 
 
 def test_rankings_know_that_lower_is_better() -> None:
@@ -236,7 +235,8 @@ def test_responses_without_a_scale_have_curves_and_no_calibration() -> None:
     result = mt.evaluate(study, lesions=False)
     (note,) = [note for note in result.notes if code_of(note) == "no_probabilities"]
     assert "--limits 0,255" in note
-    assert by_case("pbar_area", "A", result) and not by_case("brier", "A", result)
+    assert by_case("pbar_area", "A", result)
+    assert not by_case("brier", "A", result)
     assert "calibration" not in result.tables
     scaled = mt.evaluate(
         mt.Study.from_arrays(masks(), predictions=grey, probability=True, limits=(0.0, 255.0)), lesions=False
@@ -275,7 +275,7 @@ def test_channels_that_fit_no_labels_are_refused() -> None:
 
 def test_a_sample_that_is_no_mask_is_refused() -> None:
     wrong = {name: {"net": [(by["net"] * 255).astype(np.uint8)]} for name, by in maps().items()}
-    with pytest.raises(mt.LabelError, match="case p00, sample 1 of net: holds .* values: it is no mask"):
+    with pytest.raises(mt.LabelError, match=r"case p00, sample 1 of net: holds .* values: it is no mask"):
         mt.evaluate(mt.Study.from_arrays(masks(), samples=wrong), lesions=False)
 
 
@@ -305,14 +305,16 @@ def test_maps_of_labels_may_be_files_of_their_own(capsys: Any, tmp_path: Path) -
     for case in NAMES[:2]:
         for value, label in LABELS.items():
             write_npy(tmp_path / f"pred/net/{label}/{case}.npy", label_maps()[case][value])
+    predictions = f"{tmp_path}/pred/{{algorithm}}/{{label}}/{{case}}.npy"
     call = ("evaluate", f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--probability", "--labels", "1=core,2=rim",
-            "--predictions", f"{tmp_path}/pred/{{algorithm}}/{{label}}/{{case}}.npy", "--out", tmp_path / "out")  # fmt: skip
+            "--predictions", predictions, "--out", tmp_path / "out")  # fmt: skip
     assert run(capsys, *call).status == 0
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["label"] for r in rows if r["statistic"] == "brier"} == {"macro mean", "core", "rim"}
     (tmp_path / "pred/net/rim/p00.npy").unlink()
     done = run(capsys, *call)
-    assert done.status == 1 and "there is no map of label rim" in done.err
+    assert done.status == 1
+    assert "there is no map of label rim" in done.err
 
 
 def test_check_lists_what_is_wrong_with_samples(capsys: Any, tmp_path: Path) -> None:

@@ -359,6 +359,7 @@ def evaluate(
     length_penalty: float = 2.0,
     threshold: float | None = None,
     skew: tuple[float, float] | None = None,
+    recalibrate: Literal["temperature", "isotonic"] | None = None,
     distances: bool = True,
     surfaces: Literal["elements", "pixels"] = "elements",
     tolerance: float | None = None,
@@ -419,6 +420,9 @@ def evaluate(
         Cut probability maps here, and score them as masks too.
     skew : tuple of float, optional
         Range of prevalences over which P̄ averages precision; by default mean ± 3 SD of the study's own.
+    recalibrate : {"temperature", "isotonic"}, optional
+        Recalibrate probability maps on a part of the subjects, and measure what that changes on the others: those with
+        ``calibration`` and ``test`` in the column ``split`` of ``cases.csv``, or a random half (``seed``).
     distances : bool
         Whether to measure Hausdorff and surface distances.
     surfaces : {"elements", "pixels"}
@@ -468,8 +472,8 @@ def evaluate(
     level : float
         Confidence level of intervals.
     seed : int
-        Seed of the test that permutes raters to find who differs from the others, and of the cases, order and codes of
-        the grading sheet.
+        Seed of the test that permutes raters to find who differs from the others, of the subjects for recalibration,
+        and of the cases, order and codes of the grading sheet.
     pictures : bool
         Whether to draw charts and pictures of second-look places.
     tables : str or sequence of str
@@ -511,7 +515,7 @@ def evaluate(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
-        lesions=lesions, margin=margin, sizes=sizes,
+        lesions=lesions, margin=margin, sizes=sizes, recalibrate=recalibrate,
     )  # fmt: skip
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
@@ -589,6 +593,7 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
     if threshold is not None and threshold != threshold:
         raise CallError("threshold is a number at which probability maps are cut; got nan")
     given = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
+    given["--recalibrate"] = plan.recalibrate
     for option, value in given.items():
         if value is not None and not study.options.probability:
             raise CallError(f"{option} is for probability maps; say --probability, or leave it out")
@@ -763,7 +768,7 @@ def tabulate_evaluation(
         orders |= forecasts.orders
         region = region_of(forecasts.parts[0].tallies)
         rankings.add(_ranking_rows("mean", forecasts.orders, region))
-        tables += [table for table in (forecasts.reach, forecasts.calibration) if table.rows]
+        tables += forecasts.tables
     free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
     froc = froc_table(study, free, settings) if free and len(free) == len(cases) else None
     tables += [froc] if froc is not None and froc.rows else []

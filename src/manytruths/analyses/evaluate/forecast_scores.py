@@ -52,6 +52,7 @@ from .case_scores import EVERYBODY, Key, Values
 from .forecasts import ANOTHER, MOST_HELD_OUT, OTHER_MASKS, OTHERS, SHARE, CaseForecasts, LabelForecasts
 from .marks import EvaluatePlan
 from .mask_scores import MEAN, LabelScores, mean_over_labels, rank_labels, score_rows, with_units
+from .recalibration import Recalibration, tabulate_recalibration
 
 REACH = (OTHERS, ANOTHER, OTHER_MASKS)
 
@@ -127,6 +128,13 @@ class ForecastScores:
     samples: Mapping[str, Mapping[str, Mapping[Column, SampleDistances]]] = field(default_factory=dict)
     """By label and case, of algorithms."""
     notes: tuple[str, ...] = ()
+    recalibration: Recalibration | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        """Those that have files of their own."""
+        every = [self.reach, self.calibration, *([self.recalibration.table] if self.recalibration else [])]
+        return [table for table in every if table.rows]
 
     @cached_property
     def forecasts(self) -> list[ForecastFacts]:
@@ -184,9 +192,12 @@ def tabulate_forecasts(
     calibration.add(_calibration_rows(study, bins, region, settings))
     scores.add(_pooled_errors(bins, region))
     samples = {label: {c: f.distances for c, f in here.items()} for label, here in by_label.items()}
+    recalibrated = None
+    if plan.recalibrate is not None:
+        recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
-    notes = tuple(_notes(study, cases, refused))
-    return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes)
+    notes = (*_notes(study, cases, refused), *(recalibrated.notes if recalibrated else ()))
+    return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated)
 
 
 # -- scores by case --------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ...evaluation.responses import Responses
 from ...study.mask_values import about
 from ...study.probabilities import scale_to_probability, why_no_probability
 from .case_scores import ABSENT, EVERYBODY, Key, Values, rater_columns
-from .marks import Array, CaseMarks, LabelMarks
+from .marks import Array, CaseMarks, LabelMarks, pack
 from .probability_maps import CountedMaps, count_maps, on_disk
 
 SHARE = Column("vote share", "reference")
@@ -70,6 +70,8 @@ class LabelForecasts:
     """Algorithms whose values are all 0 and 1 of larger limits."""
     axes: int = 2
     """Of the image."""
+    packed: bytes | None = None
+    """The probabilities by pattern of every algorithm, where they are to be recalibrated."""
 
 
 CaseForecasts = Mapping[str, LabelForecasts]
@@ -123,9 +125,10 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
     scores: dict[Key, Values] = {}
     diagrams: dict[tuple[Column, Column, Region], ReliabilityDiagram] = {}
     for column, responses in forecasts.maps.items():
-        for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
-            scores[column, reference] = _map_scores(column, responses, reference, diagrams)
-        scores[column, SHARE] |= {"soft_dice": soft_dice(responses), "continuous_dice": continuous_dice(responses)}
+        own: dict[tuple[Column, Region], ReliabilityDiagram] = {}
+        for (reference, name), value in score_map(responses, joint, own).items():
+            scores.setdefault((column, reference), {})[name] = value
+        diagrams |= {(column, *key): diagram for key, diagram in own.items()}
     distances = {c: _compare_samples(label, c) for c in case.samples} if _has_samples(label) else {}
     sampled = {column: _volumes_of_samples(label, column) for column in distances}
     mapped = {c: _volumes_of_map(r, joint) for c, r in forecasts.maps.items() if c not in sampled}
@@ -135,7 +138,8 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
     _add(scores, _reach(joint, forecasts.maps, distances))
     _add(scores, _missing_scores(label, scores))
     axes = len(whole.reading.grid.shape)
-    return LabelForecasts(joint, scores, diagrams, distances, forecasts.refused, forecasts.only_bytes, axes)
+    packed = pack(dict(forecasts.maps)) if forecasts.maps and whole.plan.recalibrate else None
+    return LabelForecasts(joint, scores, diagrams, distances, forecasts.refused, forecasts.only_bytes, axes, packed)
 
 
 def _add(scores: dict[Key, Values], more: Iterable[tuple[Key, Values]]) -> None:
@@ -146,18 +150,26 @@ def _add(scores: dict[Key, Values], more: Iterable[tuple[Key, Values]]) -> None:
 # -- maps ----------------------------------------------------------------------------------------------
 
 
+def score_map(
+    responses: Responses, joint: Tally, diagrams: dict[tuple[Column, Region], ReliabilityDiagram] | None = None
+) -> dict[tuple[Column, str], float]:
+    """The scores of a map by reference standard and statistic, without volumes; diagrams are added to those given."""
+    found = {}
+    for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
+        values = _map_scores(responses, reference, {} if diagrams is None else diagrams)
+        found |= {(reference, name): value for name, value in values.items()}
+    return found | {(SHARE, "soft_dice"): soft_dice(responses), (SHARE, "continuous_dice"): continuous_dice(responses)}
+
+
 def _map_scores(
-    column: Column,
-    responses: Responses,
-    reference: Column,
-    diagrams: dict[tuple[Column, Column, Region], ReliabilityDiagram],
+    responses: Responses, reference: Column, diagrams: dict[tuple[Column, Region], ReliabilityDiagram]
 ) -> Values:
     """The scores of a map against one reference standard; where it is absent, why there are none."""
     values: Values = {}
     for region in REGIONS:
         held = "share" if reference == SHARE else reference
         diagram = reliability_diagram(count_forecasts(responses, reference=held, region=region))
-        diagrams[column, reference, region] = diagram
+        diagrams[reference, region] = diagram
         end = "" if region == "image" else f"_{region}"
         values[f"brier{end}"] = diagram.brier
         values[f"expected_calibration_error{end}"] = diagram.expected_calibration_error

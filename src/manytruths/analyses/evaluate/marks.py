@@ -85,6 +85,8 @@ class EvaluatePlan:
     """Whether to match lesions."""
     sizes: bool = True
     """Whether to compare sizes with those of given references."""
+    recalibrate: Literal["temperature", "isotonic"] | None = None
+    """How to recalibrate probability maps on a part of the subjects."""
     margin: float | None = None
     """Largest difference of Dice distances that does not matter; without it there is no verdict on algorithms."""
 
