@@ -329,3 +329,71 @@ def test_check_lists_what_is_wrong_with_samples(capsys: Any, tmp_path: Path) -> 
     messages = [r["message"] for r in table(tmp_path / "out/check/problems.csv")]
     assert any("case p1: there is one sample of net" in m for m in messages)
     assert any("20×20" in m and "case p2" in m for m in messages)
+
+
+# -- recalibration -------------------------------------------------------------------------------------
+
+
+def sharp_maps() -> dict[str, dict[str, np.ndarray]]:
+    """Too sure of themselves: logits are four times what they should be."""
+    found = {}
+    for name, by in maps().items():
+        p = np.clip(by["net"], 1e-6, 1 - 1e-6)
+        found[name] = {"net": 1 / (1 + ((1 - p) / p) ** 4)}
+    return found
+
+
+@pytest.mark.parametrize("way", ["temperature", "isotonic"])
+def test_what_was_learnt_on_some_subjects_is_measured_on_the_others(way: Any) -> None:
+    groups = {name: f"split={'calibration' if i % 2 else 'test'}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=sharp_maps(), probability=True, groups=groups)
+    rows = mt.evaluate(study, lesions=False, recalibrate=way).tables["recalibration"].rows
+    found = {(r.statistic, r["when"]): r for r in rows if r["against"] == "vote share"}
+    test = NAMES[::2]
+    learn = [(sharp_maps()[n]["net"], masks()[n]) for n in NAMES[1::2]]
+    counts = sum((mt.count_forecasts(p, m) for p, m in learn[1:]), start=mt.count_forecasts(*learn[0]))
+    learnt = (mt.fit_temperature if way == "temperature" else mt.fit_isotonic)(counts)
+    shares = {n: np.mean(list(masks()[n].values()), axis=0) for n in test}
+    before = np.mean([brier(sharp_maps()[n]["net"], shares[n]) for n in test])
+    after = np.mean([brier(learnt.apply(sharp_maps()[n]["net"]), shares[n]) for n in test])
+    assert found["brier", "before"].value == pytest.approx(before, rel=1e-9)
+    assert found["brier", "after"].value == pytest.approx(after, rel=1e-6)
+    assert found["brier", "change"].value == pytest.approx(after - before, rel=1e-6)
+    assert after < before
+    assert found["brier", "change"].n == len(test)
+
+
+def test_a_random_half_is_by_subject_and_the_same_for_a_seed() -> None:
+    subjects = {name: f"s{i // 2}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=maps(), probability=True, subjects=subjects)
+    first, again = (mt.evaluate(study, lesions=False, recalibrate="temperature", seed=3) for _ in range(2))
+    assert first.forecast_scores is not None
+    assert again.forecast_scores is not None
+    assert first.forecast_scores.recalibration is not None
+    split = first.forecast_scores.recalibration.split
+    assert again.forecast_scores.recalibration is not None
+    assert again.forecast_scores.recalibration.split == split
+    assert not {subjects[n] for n in split["calibration"]} & {subjects[n] for n in split["test"]}
+
+
+@pytest.mark.parametrize(
+    ("split", "said"),
+    [
+        (lambda i: "test", "there is no case for calibration"),
+        (lambda i: "calibration", "there is no case for test"),
+        (lambda i: "calibration" if i % 2 else "test", "s0, s1, s2, s3 and 2 more has cases in both parts"),
+    ],
+)
+def test_a_split_that_cannot_be_used_is_refused(split: Any, said: str) -> None:
+    groups = {name: f"split={split(i)}" for i, name in enumerate(NAMES)}
+    subjects = {name: f"s{i // 2}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=maps(), probability=True, groups=groups, subjects=subjects)
+    with pytest.raises(mt.InputError, match=said):
+        mt.evaluate(study, lesions=False, recalibrate="isotonic")
+
+
+def test_a_constant_map_has_nothing_to_learn() -> None:
+    constant = {name: {"net": np.full((24, 24), 0.5)} for name in NAMES}
+    study = mt.Study.from_arrays(masks(), predictions=constant, probability=True)
+    with pytest.raises(mt.InputError, match="--recalibrate isotonic, net, on .*: the map is 0.5 everywhere"):
+        mt.evaluate(study, lesions=False, recalibrate="isotonic")
