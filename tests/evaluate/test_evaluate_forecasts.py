@@ -395,5 +395,5 @@ def test_a_split_that_cannot_be_used_is_refused(split: Any, said: str) -> None:
 def test_a_constant_map_has_nothing_to_learn() -> None:
     constant = {name: {"net": np.full((24, 24), 0.5)} for name in NAMES}
     study = mt.Study.from_arrays(masks(), predictions=constant, probability=True)
-    with pytest.raises(mt.InputError, match="--recalibrate isotonic, net, on .*: the map is 0.5 everywhere"):
+    with pytest.raises(mt.InputError, match=r"--recalibrate isotonic, net, on .*: the map is 0.5 everywhere"):
         mt.evaluate(study, lesions=False, recalibrate="isotonic")
