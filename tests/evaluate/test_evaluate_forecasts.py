@@ -397,3 +397,58 @@ def test_a_constant_map_has_nothing_to_learn() -> None:
     study = mt.Study.from_arrays(masks(), predictions=constant, probability=True)
     with pytest.raises(mt.InputError, match=r"--recalibrate isotonic, net, on .*: the map is 0.5 everywhere"):
         mt.evaluate(study, lesions=False, recalibrate="isotonic")
+
+
+# -- bands ---------------------------------------------------------------------------------------------
+
+
+def coverage(result: mt.Evaluation, against: str) -> dict[str, Any]:
+    return {r.statistic: r for r in result.tables["bands"].rows if r["against"] == against}
+
+
+def half() -> dict[str, str]:
+    return {name: f"split={'calibration' if i % 2 else 'test'}" for i, name in enumerate(MANY)}
+
+
+MANY = [f"q{i:02}" for i in range(24)]
+
+
+@cache
+def many() -> dict[str, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(5)
+    return {name: {r: disc(size=40, radius=9 + rng.normal()) for r in RATERS} for name in MANY}
+
+
+def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
+    predictions = {name: {"net": disc(size=40, radius=9)} for name in MANY}
+    study = mt.Study.from_arrays(many(), predictions=predictions, groups=half())
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.9)
+    rows = coverage(result, "vote:0.5")
+    margins = {
+        n: mt.smallest_margin(disc(size=40, radius=9), np.mean(list(many()[n].values()), axis=0) >= 0.5) for n in MANY
+    }
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.9)
+    assert rows["band_margin"].value == pytest.approx(learnt.margin)
+    assert (rows["band_margin"].n, rows["band_margin"].unit) == (12, "pixels")
+    held = [margins[n] <= learnt.margin for n in MANY[::2]]
+    assert rows["band_coverage"].value == pytest.approx(np.mean(held))
+    assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
+
+
+def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
+    rows, columns = np.mgrid[:40, :40] - 20
+    p = 1 / (1 + np.exp(np.hypot(rows, columns) - 9))
+    study = mt.Study.from_arrays(
+        many(), predictions={n: {"net": p} for n in MANY}, groups=half(), probability=True
+    )  # fmt: skip
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
+    masks = {n: np.mean(list(many()[n].values()), axis=0) >= 0.5 for n in MANY}
+    margins = {n: mt.smallest_margin(p, masks[n], band="probability") for n in MANY}
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.8, band="probability")
+    assert coverage(result, "vote:0.5")["band_margin"].value == pytest.approx(learnt.margin)
+
+
+def test_too_few_calibration_subjects_are_refused() -> None:
+    study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY}, groups=half())
+    with pytest.raises(mt.InputError, match=r"a coverage of 0.95 needs at least 19 calibration subjects .* are 12"):
+        mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.95)

@@ -80,6 +80,17 @@ CaseForecasts = Mapping[str, LabelForecasts]
 
 def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseForecasts:
     """The forecasts of a case; of several labels, each where there are maps of each, or samples."""
+    return {name: _score_label(label, forecasts) for name, label, forecasts in _forecasts_by_label(whole, counted)}
+
+
+def case_forecasts(whole: CaseMarks, counted: CountedMaps) -> dict[str, Mapping[Column, Responses]]:
+    """The probabilities of every algorithm by pattern, by label."""
+    return {name: forecasts.maps for name, _, forecasts in _forecasts_by_label(whole, counted)}
+
+
+def _forecasts_by_label(
+    whole: CaseMarks, counted: CountedMaps | None
+) -> Iterator[tuple[str, LabelMarks, _Forecasts]]:  # fmt: skip
     whole = whole.without_predictions()
     labels, options = whole.table.labels, whole.case.options
     reading = on_disk(whole.reading)
@@ -90,15 +101,14 @@ def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseF
         label = whole.together if counted is None else counted.label
         maps = {} if counted is None else counted.judged
         raw = {c: output.response for c, output in outputs.items()}
-        return {"": _score_label(label, _as_forecasts(whole, maps, raw))}
-    found = {}
+        yield "", label, _as_forecasts(whole, maps, raw)
+        return
     for code in labels.marks:
         value = labels.values[code]
         label = LabelMarks(whole, value)
         nowhere = np.zeros(reading.grid.shape)
         own = {column: maps.get(value, nowhere) for column, maps in by_label.items()}
-        found[labels.names[code]] = _score_label(label, _Forecasts(count_maps(label, own).judged))
-    return found
+        yield labels.names[code], label, _Forecasts(count_maps(label, own).judged)
 
 
 @dataclass(frozen=True)
