@@ -599,7 +599,7 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
         raise CallError(f"band is a coverage between 0 and 1, as 0.9; got {plan.band:g}")
     if threshold is not None and threshold != threshold:
         raise CallError("threshold is a number at which probability maps are cut; got nan")
-    given = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
+    given: dict[str, object] = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
     given["--recalibrate"] = plan.recalibrate
     for option, value in given.items():
         if value is not None and not study.options.probability:

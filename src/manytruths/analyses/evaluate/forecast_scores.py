@@ -25,7 +25,7 @@ from ...core.columns import Column
 from ...core.errors import few, name_cases
 from ...core.labels import MACRO
 from ...core.undefined import Note, Undefined, divide
-from ...evaluation.probabilistic.calibration import ReliabilityDiagram
+from ...evaluation.probabilistic.binning import ReliabilityDiagram
 from ...evaluation.probabilistic.forecasts import REGIONS, Region
 from ...evaluation.probabilistic.samples import (
     SampleDistances,

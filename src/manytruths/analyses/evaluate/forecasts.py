@@ -17,12 +17,8 @@ from ...core.columns import Column
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...evaluation.probabilistic.calibration import (
-    ReliabilityDiagram,
-    brier,
-    expected_calibration_error,
-    reliability_diagram,
-)
+from ...evaluation.probabilistic.binning import ReliabilityDiagram
+from ...evaluation.probabilistic.calibration import brier, expected_calibration_error, reliability_diagram
 from ...evaluation.probabilistic.forecasts import REGIONS, Region, count_forecasts
 from ...evaluation.probabilistic.held_out import compare_held_out
 from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
@@ -164,7 +160,7 @@ def score_map(
     responses: Responses, joint: Tally, diagrams: dict[tuple[Column, Region], ReliabilityDiagram] | None = None
 ) -> dict[tuple[Column, str], float]:
     """The scores of a map by reference standard and statistic, without volumes; diagrams are added to those given."""
-    found = {}
+    found: dict[tuple[Column, str], float] = {}
     for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
         values = _map_scores(responses, reference, {} if diagrams is None else diagrams)
         found |= {(reference, name): value for name, value in values.items()}
