@@ -17,9 +17,9 @@ from ...core.columns import Column
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...evaluation.probabilistic.binning import ReliabilityDiagram
-from ...evaluation.probabilistic.calibration import brier, expected_calibration_error, reliability_diagram
-from ...evaluation.probabilistic.forecasts import REGIONS, Region, count_forecasts
+from ...evaluation.probabilistic.binning import BinnedForecasts, ReliabilityDiagram
+from ...evaluation.probabilistic.calibration import brier, expected_calibration_error
+from ...evaluation.probabilistic.forecasts import REGIONS, Region, as_responses
 from ...evaluation.probabilistic.held_out import compare_held_out
 from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
 from ...evaluation.probabilistic.soft_overlap import continuous_dice, soft_dice
@@ -161,25 +161,25 @@ def score_map(
 ) -> dict[tuple[Column, str], float]:
     """The scores of a map by reference standard and statistic, without volumes; diagrams are added to those given."""
     found: dict[tuple[Column, str], float] = {}
+    binned = BinnedForecasts.of_responses(responses)
     for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
-        values = _map_scores(responses, reference, {} if diagrams is None else diagrams)
+        values = _map_scores(binned, reference, {} if diagrams is None else diagrams)
         found |= {(reference, name): value for name, value in values.items()}
     return found | {(SHARE, "soft_dice"): soft_dice(responses), (SHARE, "continuous_dice"): continuous_dice(responses)}
 
 
 def _map_scores(
-    responses: Responses, reference: Column, diagrams: dict[tuple[Column, Region], ReliabilityDiagram]
+    binned: BinnedForecasts, reference: Column, diagrams: dict[tuple[Column, Region], ReliabilityDiagram]
 ) -> Values:
     """The scores of a map against one reference standard; where it is absent, why there are none."""
     values: Values = {}
     for region in REGIONS:
-        held = "share" if reference == SHARE else reference
-        diagram = reliability_diagram(count_forecasts(responses, reference=held, region=region))
+        diagram = binned.against("share" if reference == SHARE else reference, region)
         diagrams[reference, region] = diagram
         end = "" if region == "image" else f"_{region}"
         values[f"brier{end}"] = diagram.brier
         values[f"expected_calibration_error{end}"] = diagram.expected_calibration_error
-    if reference != SHARE and not _is_there(responses.tally, reference):
+    if reference != SHARE and not _is_there(binned.tally, reference):
         return dict.fromkeys(values, Undefined(ABSENT[reference.role]))
     return values
 
@@ -271,12 +271,13 @@ def _reach(
     raters = {c.name: c for c in there}
     found: dict[str, Any] = {}
     if maps:
-        first = next(iter(maps.values()))
+        # what raters reach does not depend on the map beside them
+        nothing = as_responses(np.zeros(len(joint.counts)), joint)
         for region in REGIONS:
             end = "" if region == "image" else f"_{region}"
-            found[f"brier{end}"] = compare_held_out(brier, first, region=region)
+            found[f"brier{end}"] = compare_held_out(brier, nothing, region=region)
             found[f"expected_calibration_error{end}"] = compare_held_out(
-                expected_calibration_error, first, region=region
+                expected_calibration_error, nothing, region=region
             )
     if maps or distances:
         volumes = Volumes.of_masks(joint, there, item=_item(joint))
