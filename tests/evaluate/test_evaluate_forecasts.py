@@ -452,3 +452,20 @@ def test_too_few_calibration_subjects_are_refused() -> None:
     study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY}, groups=half())
     with pytest.raises(mt.InputError, match=r"a coverage of 0.95 needs at least 19 calibration subjects .* are 12"):
         mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.95)
+
+
+# -- challenges ----------------------------------------------------------------------------------------
+
+
+def test_scores_of_challenges_are_named_with_what_is_odd_about_them() -> None:
+    study = mt.Study.from_arrays(masks(), predictions=maps(), probability=True)
+    result = mt.evaluate(study, lesions=False, like="curvas")
+    (note,) = [note for note in result.notes if code_of(note) == "like_curvas"]
+    assert "saturates" in note
+    for name in NAMES:
+        raters = mt.Volumes([m.sum() for m in masks()[name].values()])
+        wanted = mt.curvas_crps(float(maps()[name]["net"].sum()), raters)
+        assert by_case("curvas_crps", "all raters", result)[name] == pytest.approx(wanted, rel=1e-6)
+    assert not by_case("curvas_crps", "all raters")
+    (note,) = [note for note in mt.evaluate(study, lesions=False, like="qubiq").notes if code_of(note) == "like_qubiq"]
+    assert "soft_dice" in note

@@ -310,6 +310,7 @@ def evaluate(
     skew: Annotated[str | None, in_method] = None,
     recalibrate: Annotated[Literal["temperature", "isotonic"] | None, in_method] = None,
     band: Annotated[float | None, in_method] = None,
+    like: Annotated[Literal["qubiq", "curvas"] | None, in_method] = None,
     distances: Distances = True,
     surfaces: Annotated[Literal["elements", "pixels"], in_method] = "elements",
     tolerance: Tolerance = None,
@@ -343,6 +344,9 @@ def evaluate(
     band
         Learn how wide a band around predictions must be to hold the whole reference standard of a new subject with this
         probability (0.9), on the same subjects, and count how often it does on the others.
+    like
+        Name the score of a challenge, with what is odd about it: soft_dice of QUBIQ, or curvas_crps, the truncated
+        score of volumes of CURVAS.
     surfaces
         Surfaces are elements between pixels, weighted by their area, or border pixels.
     boundaries
@@ -362,7 +366,7 @@ def evaluate(
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
-            recalibrate=recalibrate, band=band, distances=distances, surfaces=surfaces, tolerance=tolerance,
+            recalibrate=recalibrate, band=band, like=like, distances=distances, surfaces=surfaces, tolerance=tolerance,
             margin=margin, lesions=lesions, sizes=sizes, error_ratio=error_ratio,
             boundaries=boundaries, boundary_share=boundary_share, missing=missing, level=level, seed=seed,
             pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,

@@ -362,6 +362,7 @@ def evaluate(
     skew: tuple[float, float] | None = None,
     recalibrate: Literal["temperature", "isotonic"] | None = None,
     band: float | None = None,
+    like: Literal["qubiq", "curvas"] | None = None,
     distances: bool = True,
     surfaces: Literal["elements", "pixels"] = "elements",
     tolerance: float | None = None,
@@ -428,6 +429,9 @@ def evaluate(
     band : float, optional
         Learn how wide a band around predictions must be to hold the whole reference standard of a new subject with
         this probability, such as 0.9, on the same part of the subjects, and count how often it does on the others.
+    like : {"qubiq", "curvas"}, optional
+        Name the score of a challenge, with what is odd about it: QUBIQ's is ``soft_dice``; CURVAS's truncated score of
+        volumes is added as ``curvas_crps``.
     distances : bool
         Whether to measure Hausdorff and surface distances.
     surfaces : {"elements", "pixels"}
@@ -520,7 +524,7 @@ def evaluate(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
-        lesions=lesions, margin=margin, sizes=sizes, recalibrate=recalibrate, band=band,
+        lesions=lesions, margin=margin, sizes=sizes, recalibrate=recalibrate, band=band, like=like,
     )  # fmt: skip
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
@@ -600,7 +604,7 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
     if threshold is not None and threshold != threshold:
         raise CallError("threshold is a number at which probability maps are cut; got nan")
     given: dict[str, object] = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
-    given["--recalibrate"] = plan.recalibrate
+    given |= {"--recalibrate": plan.recalibrate, "--like": plan.like}
     for option, value in given.items():
         if value is not None and not study.options.probability:
             raise CallError(f"{option} is for probability maps; say --probability, or leave it out")

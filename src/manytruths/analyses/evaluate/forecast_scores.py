@@ -196,7 +196,7 @@ def tabulate_forecasts(
     if plan.recalibrate is not None:
         recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
-    notes = (*_notes(study, cases, refused), *(recalibrated.notes if recalibrated else ()))
+    notes = (*_notes(study, cases, refused), *_challenge_notes(plan), *(recalibrated.notes if recalibrated else ()))
     return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated)
 
 
@@ -213,7 +213,7 @@ def _label_scores(
         mine = {(who, whom): _without_maps(values) if who.name in refused else values
                 for (who, whom), values in own.items()}  # fmt: skip
         for column, distances in found.distances.items():
-            mine[column, EVERYBODY] = _sample_scores(distances, draws)
+            mine[column, EVERYBODY] = mine.get((column, EVERYBODY), {}) | _sample_scores(distances, draws)
         scores[case] = {key: values for key, values in mine.items() if values}
     judged = tuple(dict.fromkeys(who for by in scores.values() for who, _ in by))
     return LabelScores(
@@ -406,6 +406,21 @@ def _notes(study: Study, cases: Mapping[str, CaseForecasts], refused: Mapping[st
     raters = max((len(f.tally.raters) for found in cases.values() for f in found.values()), default=0)
     if raters > MOST_HELD_OUT:
         yield Note("many_raters", f"{raters} raters: what they reach themselves against each other is not measured")
+
+
+QUIRKS = {
+    "qubiq": "soft_dice is QUBIQ's score: shares of few raters lie on its thresholds, so that many maps score alike, and "
+    "a threshold that nothing reaches counts as 1; continuous_dice and the Brier score beside it have no thresholds",
+    "curvas": "curvas_crps is CURVAS's score of volumes: it saturates at three standard deviations of the raters' "
+    "volumes, so that a prediction just beyond scores as one far beyond, and it rewards no right spread; crps_volume "
+    "beside it does",
+}
+
+
+def _challenge_notes(plan: EvaluatePlan) -> Iterator[str]:
+    """What to know about the score of a challenge."""
+    if plan.like is not None:
+        yield Note(f"like_{plan.like}", QUIRKS[plan.like])
 
 
 def _sample_notes(study: Study, cases: Mapping[str, CaseForecasts]) -> Iterator[str]:

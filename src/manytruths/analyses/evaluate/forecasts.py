@@ -23,7 +23,7 @@ from ...evaluation.probabilistic.forecasts import REGIONS, Region, as_responses
 from ...evaluation.probabilistic.held_out import compare_held_out
 from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
 from ...evaluation.probabilistic.soft_overlap import continuous_dice, soft_dice
-from ...evaluation.probabilistic.volumes import Volumes, crps_volume
+from ...evaluation.probabilistic.volumes import Volumes, crps_volume, curvas_crps
 from ...evaluation.responses import Responses
 from ...study.mask_values import about
 from ...study.probabilities import scale_to_probability, why_no_probability
@@ -45,7 +45,7 @@ SAMPLE_SCORES = (
     "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased", "matched_iou", "d_max",
     "sample_diversity", "rater_diversity",
 )  # fmt: skip
-VOLUME = "crps_volume"
+VOLUME, CURVAS = "crps_volume", "curvas_crps"
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,9 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
     mapped = {c: _volumes_of_map(r, joint) for c, r in forecasts.maps.items() if c not in sampled}
     mapped = {c: volumes for c, volumes in mapped.items() if c not in case.missing_samples}
     _add(scores, _volume_scores({**mapped, **sampled}, joint))
+    if whole.plan.like == "curvas":
+        of_maps = {column: _volumes_of_map(r, joint) for column, r in forecasts.maps.items()}
+        _add(scores, _curvas_scores({**sampled, **of_maps}, joint))
     _add(scores, _sample_scores(distances))
     _add(scores, _reach(joint, forecasts.maps, distances))
     _add(scores, _missing_scores(label, scores))
@@ -258,6 +261,13 @@ def _volume_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterato
             yield (column, rater), {VOLUME: crps_volume(volumes, own)}
 
 
+def _curvas_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterator[tuple[Key, Values]]:
+    """The challenge's score takes the mean of the forecast, Σ p of a map, against the volumes of all raters."""
+    raters = Volumes.of_masks(joint, [c for c in rater_columns(joint) if _is_there(joint, c)], item=_item(joint))
+    for column, volumes in forecasts.items():
+        yield (column, EVERYBODY), {CURVAS: curvas_crps(volumes, raters)}
+
+
 # -- what the raters reach -------------------------------------------------------------------------------
 
 
@@ -310,6 +320,8 @@ def _missing_scores(label: LabelMarks, scores: Mapping[Key, Values]) -> Iterator
             absent = reference != SHARE and not _is_there(joint, reference)
             gone = Undefined(ABSENT[reference.role]) if absent else none
             yield (column, reference), dict.fromkeys((*MAP_SCORES, *own), gone)
+        if label.whole.plan.like == "curvas":
+            yield (column, EVERYBODY), {CURVAS: none}
     for column in case.missing_samples:
         yield (column, EVERYBODY), dict.fromkeys(SAMPLE_SCORES, none)
         for rater in rater_columns(joint):
