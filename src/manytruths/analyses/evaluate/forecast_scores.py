@@ -410,7 +410,7 @@ def _notes(study: Study, cases: Mapping[str, CaseForecasts], refused: Mapping[st
 
 QUIRKS = {
     "qubiq": "soft_dice is QUBIQ's score: shares of few raters lie on its thresholds, so that many maps score alike, "
-    "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score beside it have no thresholds",
+    "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score have no thresholds",
     "curvas": "curvas_crps is CURVAS's score of volumes: it saturates at three standard deviations of the raters' "
     "volumes, so that a prediction just beyond scores as one far beyond, and it rewards no right spread; crps_volume "
     "beside it does",
