@@ -198,8 +198,8 @@ class BinnedForecasts:
         p = responses.levels[responses.level]
         place = responses.pattern * width + np.searchsorted(edges[1:-1], p)
         n = responses.counts.astype(np.float64)
-        sums = [np.bincount(place, x, patterns * width).reshape(patterns, width) for x in (n, n * p, n * p**2)]
-        return cls(responses.tally, edges, *sums)
+        sums = [np.bincount(place, x, patterns * width).astype(np.float64) for x in (n, n * p, n * p**2)]
+        return cls(responses.tally, edges, *(part.reshape(patterns, width) for part in sums))
 
     def against(
         self,
