@@ -31,6 +31,8 @@ GREY = {
     "curves": ["algorithm", "against", "threshold"],
     "froc": ["algorithm", "against", "threshold"],
     "correlations": ["algorithm"],
+    "reach": ["forecast", "against"],
+    "calibration": ["algorithm", "against", "from", "to"],
 }
 CASES = [f"p{i}" for i in range(1, 7)]
 ALGORITHMS = ("unet", "atlas", "level set")
@@ -42,8 +44,10 @@ WORDS = {
     "inner_outer_ratio", "dice_failed_cases", "dice_failures", "dice_without_failures", "size_difference",
     "log_size_ratio",
 }  # fmt: skip
-WITH_UNITS = ("scores", "human", "beside_raters")
-"""Tables with distances, whose last column is their unit."""
+WITH_UNITS = {"hard": ("scores", "human", "beside_raters"), "grey": ("scores", "reach")}
+"""Tables with distances or sizes, whose last column is their unit."""
+FORECASTS = {"brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union", "crps_volume"}
+"""Against raters."""
 LIMITS = (("hard", HARD), ("grey", GREY))
 
 
@@ -101,7 +105,7 @@ def test_every_table_has_its_columns(everything, kind, tables):
     assert not (set(HARD) | set(GREY)) - set(tables) & set(found)
     for name, extra in tables.items():
         with open(found[name], newline="", encoding="utf-8") as stream:
-            unit = ["unit"] * (kind == "hard" and name in WITH_UNITS)
+            unit = ["unit"] * (name in WITH_UNITS[kind])
             assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL, *unit]
     assert found["orders"].read_text().splitlines()[0] == "label,metric,ranking,order,truths"
     assert not untidy(everything / f"{kind}1")
@@ -121,7 +125,7 @@ def test_rows(everything, kind, tables):
             assert (row["reason"] != "") >= math.isnan(float(row["value"])), row
             assert row["reason"] != "undefined", row
             # where a value is defined, the reason is that of its interval
-            with_interval = row["scope"] == "mean" or name == "froc"
+            with_interval = row["scope"] == "mean" or name in ("froc", "calibration")
             assert not row["reason"] or with_interval or math.isnan(float(row["value"])), row
 
 
@@ -154,15 +158,27 @@ def test_promised_rows_of_grey_predictions(everything):
     out = everything / "grey1/evaluate"
     rows = table(out / "scores.csv")
     named = ["A", "B", "C", "gold", "vote:any", "vote:0.5", "vote:0.75", "staple"]
-    assert list(dict.fromkeys(row["against"] for row in rows)) == [*named, *(f"votes>={k}" for k in (1, 2, 3))]
-    assert {row["statistic"] for row in rows} == {"pbar_area", "pr_area", "roc_area"}
+    others = [*(f"votes>={k}" for k in (1, 2, 3)), "vote share", "mean of raters"]
+    assert list(dict.fromkeys(row["against"] for row in rows)) == [*named, *others]
+    areas, of_shares = {"pbar_area", "pr_area", "roc_area"}, {"soft_dice", "continuous_dice"}
+    assert {row["statistic"] for row in rows} == areas | FORECASTS | of_shares
+    assert {row["statistic"] for row in rows if row["against"] == "vote share"} == FORECASTS - {
+        "crps_volume"
+    } | of_shares
+    reach = table(out / "reach.csv")
+    assert {row["forecast"] for row in reach} == {"vote share of the others", "another rater"}
+    assert {row["against"] for row in reach} == {*"ABC", "mean of raters"}
+    assert {row["statistic"] for row in reach} == FORECASTS
+    bins = table(out / "calibration.csv")
+    assert {row["region"] for row in bins} == {"whole", "union"}
+    assert {row["against"] for row in bins} == {*named, "vote share"}
     assert {row["scope"] for row in rows} == {"case", "subject", "mean", "std", "pooled"}
     curves = table(out / "curves.csv")
     assert {row["statistic"] for row in curves} == {"recall", "fall_out", "precision", "pbar"}
     most = Counter((r["algorithm"], r["against"]) for r in curves if r["statistic"] == "recall")
     assert max(most.values()) <= 102
     assert {row["statistic"] for row in table(out / "correlations.csv")} == {"cco", "cci", "cco_p_value", "cci_p_value"}
-    assert {row["against"] for row in table(out / "rankings.csv")} == set(named)
+    assert {row["against"] for row in table(out / "rankings.csv")} == {*named, "vote share"}
 
 
 @pytest.mark.parametrize(("kind", "tables"), LIMITS)
@@ -172,7 +188,7 @@ def test_the_summary_holds_the_same_numbers(everything, kind, tables):
     assert (summary["schema_version"], summary["command"], summary["missing"]) == (1, "evaluate", "worst")
     assert (summary["cases"], summary["subjects"], summary["raters"]) == (6, 3, ["A", "B", "C"])
     assert sorted(summary["algorithms"]) == sorted(ALGORITHMS)
-    assert set(tables) - {"curves", "froc"} <= set(summary["tables"])
+    assert set(tables) - {"curves", "froc", "calibration"} <= set(summary["tables"])
     assert not {"curves", "froc"} & set(summary["tables"])
     for name, rows in summary["tables"].items():
         written = table(out / f"{name}.csv")

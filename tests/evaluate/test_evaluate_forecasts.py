@@ -114,9 +114,7 @@ def test_what_the_raters_reach_is_against_the_same_rater() -> None:
 
 
 def test_calibration_tells_of_every_bin_what_was_said_and_what_was_marked() -> None:
-    rows = [
-        r for r in evaluation().tables["calibration"].rows if (r["against"], r.region) == ("vote share", "whole")
-    ]
+    rows = [r for r in evaluation().tables["calibration"].rows if (r["against"], r.region) == ("vote share", "whole")]
     p = np.stack([maps()[name]["net"] for name in NAMES])
     share = np.stack([np.mean(list(masks()[name].values()), axis=0) for name in NAMES])
     inside = (p > 12 / 15) & (p <= 13 / 15)
@@ -166,7 +164,8 @@ def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> No
     more = {name: {"net": by["net"], "few": by["net"][:2]} for name, by in drawn().items()}
     result = mt.evaluate(mt.Study.from_arrays(masks(), samples=more), lesions=False)
     (note,) = [note for note in result.notes if code_of(note) == "numbers_of_samples"]
-    assert "2 to 4 samples" in note and "2 draws" in note
+    assert "2 to 4 samples" in note
+    assert "2 draws" in note
 
 
 def test_rankings_know_that_lower_is_better() -> None:
@@ -236,7 +235,8 @@ def test_responses_without_a_scale_have_curves_and_no_calibration() -> None:
     result = mt.evaluate(study, lesions=False)
     (note,) = [note for note in result.notes if code_of(note) == "no_probabilities"]
     assert "--limits 0,255" in note
-    assert by_case("pbar_area", "A", result) and not by_case("brier", "A", result)
+    assert by_case("pbar_area", "A", result)
+    assert not by_case("brier", "A", result)
     assert "calibration" not in result.tables
     scaled = mt.evaluate(
         mt.Study.from_arrays(masks(), predictions=grey, probability=True, limits=(0.0, 255.0)), lesions=False
@@ -275,7 +275,7 @@ def test_channels_that_fit_no_labels_are_refused() -> None:
 
 def test_a_sample_that_is_no_mask_is_refused() -> None:
     wrong = {name: {"net": [(by["net"] * 255).astype(np.uint8)]} for name, by in maps().items()}
-    with pytest.raises(mt.LabelError, match="case p00, sample 1 of net: holds .* values: it is no mask"):
+    with pytest.raises(mt.LabelError, match=r"case p00, sample 1 of net: holds .* values: it is no mask"):
         mt.evaluate(mt.Study.from_arrays(masks(), samples=wrong), lesions=False)
 
 
@@ -305,14 +305,16 @@ def test_maps_of_labels_may_be_files_of_their_own(capsys: Any, tmp_path: Path) -
     for case in NAMES[:2]:
         for value, label in LABELS.items():
             write_npy(tmp_path / f"pred/net/{label}/{case}.npy", label_maps()[case][value])
+    predictions = f"{tmp_path}/pred/{{algorithm}}/{{label}}/{{case}}.npy"
     call = ("evaluate", f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--probability", "--labels", "1=core,2=rim",
-            "--predictions", f"{tmp_path}/pred/{{algorithm}}/{{label}}/{{case}}.npy", "--out", tmp_path / "out")  # fmt: skip
+            "--predictions", predictions, "--out", tmp_path / "out")  # fmt: skip
     assert run(capsys, *call).status == 0
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["label"] for r in rows if r["statistic"] == "brier"} == {"macro mean", "core", "rim"}
     (tmp_path / "pred/net/rim/p00.npy").unlink()
     done = run(capsys, *call)
-    assert done.status == 1 and "there is no map of label rim" in done.err
+    assert done.status == 1
+    assert "there is no map of label rim" in done.err
 
 
 def test_check_lists_what_is_wrong_with_samples(capsys: Any, tmp_path: Path) -> None:
@@ -327,3 +329,143 @@ def test_check_lists_what_is_wrong_with_samples(capsys: Any, tmp_path: Path) -> 
     messages = [r["message"] for r in table(tmp_path / "out/check/problems.csv")]
     assert any("case p1: there is one sample of net" in m for m in messages)
     assert any("20×20" in m and "case p2" in m for m in messages)
+
+
+# -- recalibration -------------------------------------------------------------------------------------
+
+
+def sharp_maps() -> dict[str, dict[str, np.ndarray]]:
+    """Too sure of themselves: logits are four times what they should be."""
+    found = {}
+    for name, by in maps().items():
+        p = np.clip(by["net"], 1e-6, 1 - 1e-6)
+        found[name] = {"net": 1 / (1 + ((1 - p) / p) ** 4)}
+    return found
+
+
+@pytest.mark.parametrize("way", ["temperature", "isotonic"])
+def test_what_was_learnt_on_some_subjects_is_measured_on_the_others(way: Any) -> None:
+    groups = {name: f"split={'calibration' if i % 2 else 'test'}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=sharp_maps(), probability=True, groups=groups)
+    rows = mt.evaluate(study, lesions=False, recalibrate=way).tables["recalibration"].rows
+    found = {(r.statistic, r["when"]): r for r in rows if r["against"] == "vote share"}
+    test = NAMES[::2]
+    learn = [(sharp_maps()[n]["net"], masks()[n]) for n in NAMES[1::2]]
+    counts = sum((mt.count_forecasts(p, m) for p, m in learn[1:]), start=mt.count_forecasts(*learn[0]))
+    learnt = (mt.fit_temperature if way == "temperature" else mt.fit_isotonic)(counts)
+    shares = {n: np.mean(list(masks()[n].values()), axis=0) for n in test}
+    before = np.mean([brier(sharp_maps()[n]["net"], shares[n]) for n in test])
+    after = np.mean([brier(learnt.apply(sharp_maps()[n]["net"]), shares[n]) for n in test])
+    assert found["brier", "before"].value == pytest.approx(before, rel=1e-9)
+    assert found["brier", "after"].value == pytest.approx(after, rel=1e-6)
+    assert found["brier", "change"].value == pytest.approx(after - before, rel=1e-6)
+    assert after < before
+    assert found["brier", "change"].n == len(test)
+
+
+def test_a_random_half_is_by_subject_and_the_same_for_a_seed() -> None:
+    subjects = {name: f"s{i // 2}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=maps(), probability=True, subjects=subjects)
+    first, again = (mt.evaluate(study, lesions=False, recalibrate="temperature", seed=3) for _ in range(2))
+    assert first.forecast_scores is not None
+    assert again.forecast_scores is not None
+    assert first.forecast_scores.recalibration is not None
+    split = first.forecast_scores.recalibration.split
+    assert again.forecast_scores.recalibration is not None
+    assert again.forecast_scores.recalibration.split == split
+    assert not {subjects[n] for n in split["calibration"]} & {subjects[n] for n in split["test"]}
+
+
+@pytest.mark.parametrize(
+    ("split", "said"),
+    [
+        (lambda i: "test", "there is no case for calibration"),
+        (lambda i: "calibration", "there is no case for test"),
+        (lambda i: "calibration" if i % 2 else "test", "s0, s1, s2, s3 and 2 more has cases in both parts"),
+    ],
+)
+def test_a_split_that_cannot_be_used_is_refused(split: Any, said: str) -> None:
+    groups = {name: f"split={split(i)}" for i, name in enumerate(NAMES)}
+    subjects = {name: f"s{i // 2}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=maps(), probability=True, groups=groups, subjects=subjects)
+    with pytest.raises(mt.InputError, match=said):
+        mt.evaluate(study, lesions=False, recalibrate="isotonic")
+
+
+def test_a_constant_map_has_nothing_to_learn() -> None:
+    constant = {name: {"net": np.full((24, 24), 0.5)} for name in NAMES}
+    study = mt.Study.from_arrays(masks(), predictions=constant, probability=True)
+    with pytest.raises(mt.InputError, match=r"--recalibrate isotonic, net, on .*: the map is 0.5 everywhere"):
+        mt.evaluate(study, lesions=False, recalibrate="isotonic")
+
+
+# -- bands ---------------------------------------------------------------------------------------------
+
+
+def coverage(result: mt.Evaluation, against: str) -> dict[str, Any]:
+    return {r.statistic: r for r in result.tables["bands"].rows if r["against"] == against}
+
+
+def half() -> dict[str, str]:
+    return {name: f"split={'calibration' if i % 2 else 'test'}" for i, name in enumerate(MANY)}
+
+
+MANY = [f"q{i:02}" for i in range(24)]
+
+
+@cache
+def many() -> dict[str, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(5)
+    return {name: {r: disc(size=40, radius=9 + rng.normal()) for r in RATERS} for name in MANY}
+
+
+def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
+    predictions = {name: {"net": disc(size=40, radius=9)} for name in MANY}
+    study = mt.Study.from_arrays(many(), predictions=predictions, groups=half())
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.9)
+    rows = coverage(result, "vote:0.5")
+    margins = {
+        n: mt.smallest_margin(disc(size=40, radius=9), np.mean(list(many()[n].values()), axis=0) >= 0.5) for n in MANY
+    }
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.9)
+    assert rows["band_margin"].value == pytest.approx(learnt.margin)
+    assert (rows["band_margin"].n, rows["band_margin"].unit) == (12, "pixels")
+    held = [margins[n] <= learnt.margin for n in MANY[::2]]
+    assert rows["band_coverage"].value == pytest.approx(np.mean(held))
+    assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
+
+
+def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
+    rows, columns = np.mgrid[:40, :40] - 20
+    p = 1 / (1 + np.exp(np.hypot(rows, columns) - 9))
+    study = mt.Study.from_arrays(
+        many(), predictions={n: {"net": p} for n in MANY}, groups=half(), probability=True
+    )  # fmt: skip
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
+    masks = {n: np.mean(list(many()[n].values()), axis=0) >= 0.5 for n in MANY}
+    margins = {n: mt.smallest_margin(p, masks[n], band="probability") for n in MANY}
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.8, band="probability")
+    assert coverage(result, "vote:0.5")["band_margin"].value == pytest.approx(learnt.margin)
+
+
+def test_too_few_calibration_subjects_are_refused() -> None:
+    study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY}, groups=half())
+    with pytest.raises(mt.InputError, match=r"a coverage of 0.95 needs at least 19 calibration subjects .* are 12"):
+        mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.95)
+
+
+# -- challenges ----------------------------------------------------------------------------------------
+
+
+def test_scores_of_challenges_are_named_with_what_is_odd_about_them() -> None:
+    study = mt.Study.from_arrays(masks(), predictions=maps(), probability=True)
+    result = mt.evaluate(study, lesions=False, like="curvas")
+    (note,) = [note for note in result.notes if code_of(note) == "like_curvas"]
+    assert "saturates" in note
+    for name in NAMES:
+        raters = mt.Volumes([m.sum() for m in masks()[name].values()])
+        wanted = mt.curvas_crps(float(maps()[name]["net"].sum()), raters)
+        assert by_case("curvas_crps", "all raters", result)[name] == pytest.approx(wanted, rel=1e-6)
+    assert not by_case("curvas_crps", "all raters")
+    (note,) = [note for note in mt.evaluate(study, lesions=False, like="qubiq").notes if code_of(note) == "like_qubiq"]
+    assert "soft_dice" in note

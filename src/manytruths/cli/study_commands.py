@@ -308,6 +308,9 @@ def evaluate(
     estimation: EstimationOptions | None = None,
     threshold: Threshold = None,
     skew: Annotated[str | None, in_method] = None,
+    recalibrate: Annotated[Literal["temperature", "isotonic"] | None, in_method] = None,
+    band: Annotated[float | None, in_method] = None,
+    like: Annotated[Literal["qubiq", "curvas"] | None, in_method] = None,
     distances: Distances = True,
     surfaces: Annotated[Literal["elements", "pixels"], in_method] = "elements",
     tolerance: Tolerance = None,
@@ -335,6 +338,15 @@ def evaluate(
         and with --probability vote:any,vote:0.5,vote:0.75,staple.
     skew
         Prevalences over which P̄ averages precision: 0.1,0.5; by default mean ± 3 SD of the study's own.
+    recalibrate
+        Recalibrate probability maps on some subjects, and measure the change on the others: calibration and test in the
+        column split of cases.csv, or a random half.
+    band
+        Learn how wide a band around predictions must be to hold the whole reference standard of a new subject with this
+        probability (0.9), on the same subjects, and count how often it does on the others.
+    like
+        Name the score of a challenge, with what is odd about it: soft_dice of QUBIQ, or curvas_crps, the truncated
+        score of volumes of CURVAS.
     surfaces
         Surfaces are elements between pixels, weighted by their area, or border pixels.
     boundaries
@@ -342,8 +354,8 @@ def evaluate(
     boundary_share
         Largest distance between matched boundary pixels, as a share of the image's diagonal.
     seed
-        Seed of the test that permutes raters to find who differs from the others, and of the cases, order and codes of
-        the grading sheet.
+        Seed of the test that permutes raters to find who differs from the others, of the subjects for recalibration and
+        bands, and of the cases, order and codes of the grading sheet.
     """
     import manytruths as mt
 
@@ -354,8 +366,8 @@ def evaluate(
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
-            distances=distances, surfaces=surfaces, tolerance=tolerance, margin=margin, lesions=lesions,
-            sizes=sizes, error_ratio=error_ratio,
+            recalibrate=recalibrate, band=band, like=like, distances=distances, surfaces=surfaces, tolerance=tolerance,
+            margin=margin, lesions=lesions, sizes=sizes, error_ratio=error_ratio,
             boundaries=boundaries, boundary_share=boundary_share, missing=missing, level=level, seed=seed,
             pictures=pictures, tables=tables or (), jobs=output.jobs, progress=bar,
             **(estimation or EstimationOptions()).keywords(), **further.keywords(),

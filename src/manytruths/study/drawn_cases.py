@@ -75,11 +75,10 @@ def _place(case: Case, options: Options, named: bool) -> Case:
 
 
 def _sources_beside(case: Case) -> list[Any]:
-    drawn = {name: source for by_sample in case.samples.values() for name, source in by_sample.items()}
-    groups = [case.predictions, case.references, case.training, drawn]
+    groups: list[Mapping[Any, Any]] = [case.predictions, case.references, case.training, *case.samples.values()]
     found = [part for group in groups for source in group.values() for part in _parts(source)]
     return [*found, *([] if case.roi is None else [case.roi])]
 
 
 def _parts(source: Any) -> list[Any]:
-    return list(source.values()) if isinstance(source, Mapping) else [source]
+    return [part for each in source.values() for part in _parts(each)] if isinstance(source, Mapping) else [source]

@@ -52,7 +52,9 @@ def with_sample_arrays(
     for name, by_name in samples.items():
         other = [who for who in by_name if judged and who not in judged]
         if other:
-            raise CallError(f"samples are given of {other[0]!r}, which has no prediction; there are {few(judged)}")
+            raise CallError(
+                f"samples are given of {other[0]!r}, which has no prediction; there are {few(sorted(judged))}"
+            )
         by_case[name] = {Column(str(who), "algorithm"): _numbered(stack) for who, stack in by_name.items()}
     return with_samples(cases, by_case)
 

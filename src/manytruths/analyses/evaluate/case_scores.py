@@ -45,9 +45,8 @@ EVERYBODY = Column("all raters", "reference")
 STATISTICS = (
     *(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES,
     "brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union", "soft_dice",
-    "continuous_dice", "crps_volume", "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased",
-    "matched_iou", "d_max", "sample_diversity", "rater_diversity",
-    "diversity_difference",
+    "continuous_dice", "crps_volume", "curvas_crps", "energy_distance", "energy_distance_unbiased_samples",
+    "energy_distance_unbiased", "matched_iou", "d_max", "sample_diversity", "rater_diversity", "diversity_difference",
 )  # fmt: skip
 """In the order in which they are written."""
 NAMES = {
@@ -85,6 +84,7 @@ NAMES = {
     "soft_dice": "soft Dice",
     "continuous_dice": "continuous Dice",
     "crps_volume": "CRPS of the volume",
+    "curvas_crps": "CURVAS's score of the volume",
     "energy_distance": "energy distance",
     "energy_distance_unbiased_samples": "energy distance, unbiased in the samples",
     "energy_distance_unbiased": "energy distance, unbiased in samples and raters",

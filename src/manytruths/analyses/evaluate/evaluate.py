@@ -57,6 +57,7 @@ from ..agree.references import Equal, find_equal_masks, find_votes
 from ..paper_tables.formats import parse_formats
 from ..result import Result, StudySource, Tables, console_or_stdout, need_pixels, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Settings, mark_resampled, marked_rows, region_of, subject_word
+from .bands import CaseMargins, measure_margins, tabulate_bands
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import NAMES, LabelCounts, count_labels
 from .forecast_scores import ForecastScores, calibration_charts, tabulate_forecasts
@@ -362,6 +363,9 @@ def evaluate(
     length_penalty: float = 2.0,
     threshold: float | None = None,
     skew: tuple[float, float] | None = None,
+    recalibrate: Literal["temperature", "isotonic"] | None = None,
+    band: float | None = None,
+    like: Literal["qubiq", "curvas"] | None = None,
     distances: bool = True,
     surfaces: Literal["elements", "pixels"] = "elements",
     tolerance: float | None = None,
@@ -422,6 +426,15 @@ def evaluate(
         Cut probability maps here, and score them as masks too.
     skew : tuple of float, optional
         Range of prevalences over which P̄ averages precision; by default mean ± 3 SD of the study's own.
+    recalibrate : {"temperature", "isotonic"}, optional
+        Recalibrate probability maps on a part of the subjects, and measure what that changes on the others: those with
+        ``calibration`` and ``test`` in the column ``split`` of ``cases.csv``, or a random half (``seed``).
+    band : float, optional
+        Learn how wide a band around predictions must be to hold the whole reference standard of a new subject with
+        this probability, such as 0.9, on the same part of the subjects, and count how often it does on the others.
+    like : {"qubiq", "curvas"}, optional
+        Name the score of a challenge, with what is odd about it: QUBIQ's is ``soft_dice``; CURVAS's truncated score of
+        volumes is added as ``curvas_crps``.
     distances : bool
         Whether to measure Hausdorff and surface distances.
     surfaces : {"elements", "pixels"}
@@ -471,8 +484,8 @@ def evaluate(
     level : float
         Confidence level of intervals.
     seed : int
-        Seed of the test that permutes raters to find who differs from the others, and of the cases, order and codes of
-        the grading sheet.
+        Seed of the test that permutes raters to find who differs from the others, of the subjects for recalibration and
+        bands, and of the cases, order and codes of the grading sheet.
     pictures : bool
         Whether to draw charts and pictures of second-look places.
     tables : str or sequence of str
@@ -514,7 +527,7 @@ def evaluate(
         methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
-        lesions=lesions, margin=margin, sizes=sizes,
+        lesions=lesions, margin=margin, sizes=sizes, recalibrate=recalibrate, band=band, like=like,
     )  # fmt: skip
     need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
     plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
@@ -578,7 +591,7 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
 
 def _without_pixels(study: Study, plan: EvaluatePlan) -> EvaluatePlan:
     """What can be counted; what cannot, and was asked for, is refused."""
-    for name in ("boundaries", "intensity_curves"):
+    for name in ("boundaries", "intensity_curves", "band"):
         if getattr(plan, name):
             need_pixels(study, f"--{name.replace('_', '-')}")
     return replace(plan, distances=False, lesions=False, second_look=False)
@@ -589,9 +602,12 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
     check_tolerance(plan.tolerance)
     if skew is not None and not 0 <= skew[0] < skew[1] <= 1:
         raise CallError(f"skew is a range of prevalences within 0 to 1, as in 0.1,0.5; got {skew[0]:g},{skew[1]:g}")
+    if plan.band is not None and not 0 < plan.band < 1:
+        raise CallError(f"band is a coverage between 0 and 1, as 0.9; got {plan.band:g}")
     if threshold is not None and threshold != threshold:
         raise CallError("threshold is a number at which probability maps are cut; got nan")
-    given = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
+    given: dict[str, object] = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
+    given |= {"--recalibrate": plan.recalibrate, "--like": plan.like}
     for option, value in given.items():
         if value is not None and not study.options.probability:
             raise CallError(f"{option} is for probability maps; say --probability, or leave it out")
@@ -650,6 +666,8 @@ class CaseEvaluation:
     """What was not measured because the case is too large."""
     forecasts: CaseForecasts | None = None
     """Of probability maps and samples."""
+    margins: CaseMargins | None = None
+    """Of conformal bands."""
 
 
 def analyse_case(case: Case, plan: EvaluatePlan) -> CaseEvaluation:
@@ -669,21 +687,23 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     responses = None if counted is None else PackedResponses.of(whole, counted)
     if counted is not None or case.samples or case.missing_samples:
         forecasts = score_case_forecasts(whole, counted)
+    margins = measure_margins(whole, counted) if plan.band is not None else None
     free = case.options.probability and plan.lesions
     froc = count_free_responses(whole) if free else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:
         return CaseEvaluation(
-            responses=responses, boundaries=boundaries, free_responses=froc, forecasts=forecasts, left_out=left_out
-        )
+            responses=responses, boundaries=boundaries, free_responses=froc, forecasts=forecasts, margins=margins,
+            left_out=left_out,
+        )  # fmt: skip
     without_image = draw_case_sheet(whole)
     look = find_case_places(whole) if plan.second_look else None
     image = reading.picture[0] if plan.intensity_curves else None
     intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
     sizes = measure_predictions(whole) if plan.sizes else None
     return CaseEvaluation(
-        masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out, forecasts
+        masks, responses, boundaries, look, intensity, froc, sizes, without_image, left_out, forecasts, margins
     )  # fmt: skip
 
 
@@ -699,10 +719,15 @@ def plan_large(reading: Reading, plan: EvaluatePlan) -> tuple[str, EvaluatePlan]
         "distances": plan.distances, "lesions": plan.lesions, "diameters": plan.sizes and bool(reading.case.references),
         "second look": plan.second_look, "free-response curves": options.probability and plan.lesions,
     }.items() if wanted and not near]  # fmt: skip
-    others = name_left_out({"boundaries": plan.boundaries is not None, "intensity curves": plan.intensity_curves})
+    masks = not options.probability
+    others = name_left_out(
+        {"boundaries": plan.boundaries is not None, "intensity curves": plan.intensity_curves,
+         "bands": plan.band is not None and masks, "samples": bool(reading.case.samples)}
+    )  # fmt: skip
     less = replace(
         plan, distances=plan.distances and near, lesions=plan.lesions and near, boundaries=None,
         second_look=plan.second_look and near, intensity_curves=False,
+        band=None if masks else plan.band,
     )  # fmt: skip
     return noise.describe(others), less
 
@@ -766,7 +791,12 @@ def tabulate_evaluation(
         orders |= forecasts.orders
         region = region_of(forecasts.parts[0].tallies)
         rankings.add(_ranking_rows("mean", forecasts.orders, region))
-        tables += [table for table in (forecasts.reach, forecasts.calibration) if table.rows]
+        tables += forecasts.tables
+    margins = {name: case.margins for name, case in cases.items() if case.margins is not None}
+    bands, band_notes = None, tuple[str, ...]()
+    if margins and plan.band is not None:
+        bands, band_notes = tabulate_bands(study, margins, plan.band, settings)
+        tables += [bands] if bands.rows else []
     free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
     froc = froc_table(study, free, settings) if free and len(free) == len(cases) else None
     tables += [froc] if froc is not None and froc.rows else []
@@ -784,7 +814,7 @@ def tabulate_evaluation(
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
         *session_notes(study), *moved.notes, *notes(study, plan, masks, probabilities),
-        *(forecasts.notes if forecasts else ()), *(looks.notes if looks else ()),
+        *(forecasts.notes if forecasts else ()), *band_notes, *(looks.notes if looks else ()),
         *(curves.notes if curves else ()), *(graded.notes if graded else ()),
         *sheet_notes(study, plan, without_image), *tallied_notes(study, NEED_PIXELS),
         *large_notes({name: case.left_out for name, case in cases.items()}),

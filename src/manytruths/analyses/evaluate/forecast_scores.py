@@ -25,7 +25,7 @@ from ...core.columns import Column
 from ...core.errors import few, name_cases
 from ...core.labels import MACRO
 from ...core.undefined import Note, Undefined, divide
-from ...evaluation.probabilistic.calibration import ReliabilityDiagram
+from ...evaluation.probabilistic.binning import ReliabilityDiagram
 from ...evaluation.probabilistic.forecasts import REGIONS, Region
 from ...evaluation.probabilistic.samples import (
     SampleDistances,
@@ -52,6 +52,7 @@ from .case_scores import EVERYBODY, Key, Values
 from .forecasts import ANOTHER, MOST_HELD_OUT, OTHER_MASKS, OTHERS, SHARE, CaseForecasts, LabelForecasts
 from .marks import EvaluatePlan
 from .mask_scores import MEAN, LabelScores, mean_over_labels, rank_labels, score_rows, with_units
+from .recalibration import Recalibration, tabulate_recalibration
 
 REACH = (OTHERS, ANOTHER, OTHER_MASKS)
 
@@ -127,6 +128,13 @@ class ForecastScores:
     samples: Mapping[str, Mapping[str, Mapping[Column, SampleDistances]]] = field(default_factory=dict)
     """By label and case, of algorithms."""
     notes: tuple[str, ...] = ()
+    recalibration: Recalibration | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        """Those that have files of their own."""
+        every = [self.reach, self.calibration, *([self.recalibration.table] if self.recalibration else [])]
+        return [table for table in every if table.rows]
 
     @cached_property
     def forecasts(self) -> list[ForecastFacts]:
@@ -184,9 +192,12 @@ def tabulate_forecasts(
     calibration.add(_calibration_rows(study, bins, region, settings))
     scores.add(_pooled_errors(bins, region))
     samples = {label: {c: f.distances for c, f in here.items()} for label, here in by_label.items()}
+    recalibrated = None
+    if plan.recalibrate is not None:
+        recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
-    notes = tuple(_notes(study, cases, refused))
-    return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes)
+    notes = (*_notes(study, cases, refused), *_challenge_notes(plan), *(recalibrated.notes if recalibrated else ()))
+    return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated)
 
 
 # -- scores by case --------------------------------------------------------------------------------------
@@ -202,7 +213,7 @@ def _label_scores(
         mine = {(who, whom): _without_maps(values) if who.name in refused else values
                 for (who, whom), values in own.items()}  # fmt: skip
         for column, distances in found.distances.items():
-            mine[column, EVERYBODY] = _sample_scores(distances, draws)
+            mine[column, EVERYBODY] = mine.get((column, EVERYBODY), {}) | _sample_scores(distances, draws)
         scores[case] = {key: values for key, values in mine.items() if values}
     judged = tuple(dict.fromkeys(who for by in scores.values() for who, _ in by))
     return LabelScores(
@@ -395,6 +406,21 @@ def _notes(study: Study, cases: Mapping[str, CaseForecasts], refused: Mapping[st
     raters = max((len(f.tally.raters) for found in cases.values() for f in found.values()), default=0)
     if raters > MOST_HELD_OUT:
         yield Note("many_raters", f"{raters} raters: what they reach themselves against each other is not measured")
+
+
+QUIRKS = {
+    "qubiq": "soft_dice is QUBIQ's score: shares of few raters lie on its thresholds, so that many maps score alike, "
+    "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score have no thresholds",
+    "curvas": "curvas_crps is CURVAS's score of volumes: it saturates at three standard deviations of the raters' "
+    "volumes, so that a prediction just beyond scores as one far beyond, and it rewards no right spread; crps_volume "
+    "beside it does",
+}
+
+
+def _challenge_notes(plan: EvaluatePlan) -> Iterator[str]:
+    """What to know about the score of a challenge."""
+    if plan.like is not None:
+        yield Note(f"like_{plan.like}", QUIRKS[plan.like])
 
 
 def _sample_notes(study: Study, cases: Mapping[str, CaseForecasts]) -> Iterator[str]:

@@ -17,22 +17,18 @@ from ...core.columns import Column
 from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...evaluation.probabilistic.calibration import (
-    ReliabilityDiagram,
-    brier,
-    expected_calibration_error,
-    reliability_diagram,
-)
-from ...evaluation.probabilistic.forecasts import REGIONS, Region, count_forecasts
+from ...evaluation.probabilistic.binning import BinnedForecasts, ReliabilityDiagram
+from ...evaluation.probabilistic.calibration import brier, expected_calibration_error
+from ...evaluation.probabilistic.forecasts import REGIONS, Region, as_responses
 from ...evaluation.probabilistic.held_out import compare_held_out
 from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
 from ...evaluation.probabilistic.soft_overlap import continuous_dice, soft_dice
-from ...evaluation.probabilistic.volumes import Volumes, crps_volume
+from ...evaluation.probabilistic.volumes import Volumes, crps_volume, curvas_crps
 from ...evaluation.responses import Responses
 from ...study.mask_values import about
 from ...study.probabilities import scale_to_probability, why_no_probability
 from .case_scores import ABSENT, EVERYBODY, Key, Values, rater_columns
-from .marks import Array, CaseMarks, LabelMarks
+from .marks import Array, CaseMarks, LabelMarks, pack
 from .probability_maps import CountedMaps, count_maps, on_disk
 
 SHARE = Column("vote share", "reference")
@@ -49,7 +45,7 @@ SAMPLE_SCORES = (
     "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased", "matched_iou", "d_max",
     "sample_diversity", "rater_diversity",
 )  # fmt: skip
-VOLUME = "crps_volume"
+VOLUME, CURVAS = "crps_volume", "curvas_crps"
 
 
 @dataclass(frozen=True)
@@ -70,6 +66,8 @@ class LabelForecasts:
     """Algorithms whose values are all 0 and 1 of larger limits."""
     axes: int = 2
     """Of the image."""
+    packed: bytes | None = None
+    """The probabilities by pattern of every algorithm, where they are to be recalibrated."""
 
 
 CaseForecasts = Mapping[str, LabelForecasts]
@@ -78,6 +76,17 @@ CaseForecasts = Mapping[str, LabelForecasts]
 
 def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseForecasts:
     """The forecasts of a case; of several labels, each where there are maps of each, or samples."""
+    return {name: _score_label(label, forecasts) for name, label, forecasts in _forecasts_by_label(whole, counted)}
+
+
+def case_forecasts(whole: CaseMarks, counted: CountedMaps) -> dict[str, Mapping[Column, Responses]]:
+    """The probabilities of every algorithm by pattern, by label."""
+    return {name: forecasts.maps for name, _, forecasts in _forecasts_by_label(whole, counted)}
+
+
+def _forecasts_by_label(
+    whole: CaseMarks, counted: CountedMaps | None
+) -> Iterator[tuple[str, LabelMarks, _Forecasts]]:  # fmt: skip
     whole = whole.without_predictions()
     labels, options = whole.table.labels, whole.case.options
     reading = on_disk(whole.reading)
@@ -88,15 +97,14 @@ def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseF
         label = whole.together if counted is None else counted.label
         maps = {} if counted is None else counted.judged
         raw = {c: output.response for c, output in outputs.items()}
-        return {"": _score_label(label, _as_forecasts(whole, maps, raw))}
-    found = {}
+        yield "", label, _as_forecasts(whole, maps, raw)
+        return
     for code in labels.marks:
         value = labels.values[code]
         label = LabelMarks(whole, value)
         nowhere = np.zeros(reading.grid.shape)
         own = {column: maps.get(value, nowhere) for column, maps in by_label.items()}
-        found[labels.names[code]] = _score_label(label, _Forecasts(count_maps(label, own).judged))
-    return found
+        yield labels.names[code], label, _Forecasts(count_maps(label, own).judged)
 
 
 @dataclass(frozen=True)
@@ -123,19 +131,24 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
     scores: dict[Key, Values] = {}
     diagrams: dict[tuple[Column, Column, Region], ReliabilityDiagram] = {}
     for column, responses in forecasts.maps.items():
-        for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
-            scores[column, reference] = _map_scores(column, responses, reference, diagrams)
-        scores[column, SHARE] |= {"soft_dice": soft_dice(responses), "continuous_dice": continuous_dice(responses)}
+        own: dict[tuple[Column, Region], ReliabilityDiagram] = {}
+        for (reference, name), value in score_map(responses, joint, own).items():
+            scores.setdefault((column, reference), {})[name] = value
+        diagrams |= {(column, *key): diagram for key, diagram in own.items()}
     distances = {c: _compare_samples(label, c) for c in case.samples} if _has_samples(label) else {}
     sampled = {column: _volumes_of_samples(label, column) for column in distances}
     mapped = {c: _volumes_of_map(r, joint) for c, r in forecasts.maps.items() if c not in sampled}
     mapped = {c: volumes for c, volumes in mapped.items() if c not in case.missing_samples}
     _add(scores, _volume_scores({**mapped, **sampled}, joint))
+    if whole.plan.like == "curvas":
+        of_maps = {column: _volumes_of_map(r, joint) for column, r in forecasts.maps.items()}
+        _add(scores, _curvas_scores({**sampled, **of_maps}, joint))
     _add(scores, _sample_scores(distances))
     _add(scores, _reach(joint, forecasts.maps, distances))
     _add(scores, _missing_scores(label, scores))
     axes = len(whole.reading.grid.shape)
-    return LabelForecasts(joint, scores, diagrams, distances, forecasts.refused, forecasts.only_bytes, axes)
+    packed = pack(dict(forecasts.maps)) if forecasts.maps and whole.plan.recalibrate else None
+    return LabelForecasts(joint, scores, diagrams, distances, forecasts.refused, forecasts.only_bytes, axes, packed)
 
 
 def _add(scores: dict[Key, Values], more: Iterable[tuple[Key, Values]]) -> None:
@@ -146,22 +159,30 @@ def _add(scores: dict[Key, Values], more: Iterable[tuple[Key, Values]]) -> None:
 # -- maps ----------------------------------------------------------------------------------------------
 
 
+def score_map(
+    responses: Responses, joint: Tally, diagrams: dict[tuple[Column, Region], ReliabilityDiagram] | None = None
+) -> dict[tuple[Column, str], float]:
+    """The scores of a map by reference standard and statistic, without volumes; diagrams are added to those given."""
+    found: dict[tuple[Column, str], float] = {}
+    binned = BinnedForecasts.of_responses(responses)
+    for reference in [*rater_columns(joint), SHARE, *joint.role("reference")]:
+        values = _map_scores(binned, reference, {} if diagrams is None else diagrams)
+        found |= {(reference, name): value for name, value in values.items()}
+    return found | {(SHARE, "soft_dice"): soft_dice(responses), (SHARE, "continuous_dice"): continuous_dice(responses)}
+
+
 def _map_scores(
-    column: Column,
-    responses: Responses,
-    reference: Column,
-    diagrams: dict[tuple[Column, Column, Region], ReliabilityDiagram],
+    binned: BinnedForecasts, reference: Column, diagrams: dict[tuple[Column, Region], ReliabilityDiagram]
 ) -> Values:
     """The scores of a map against one reference standard; where it is absent, why there are none."""
     values: Values = {}
     for region in REGIONS:
-        held = "share" if reference == SHARE else reference
-        diagram = reliability_diagram(count_forecasts(responses, reference=held, region=region))
-        diagrams[column, reference, region] = diagram
+        diagram = binned.against("share" if reference == SHARE else reference, region)
+        diagrams[reference, region] = diagram
         end = "" if region == "image" else f"_{region}"
         values[f"brier{end}"] = diagram.brier
         values[f"expected_calibration_error{end}"] = diagram.expected_calibration_error
-    if reference != SHARE and not _is_there(responses.tally, reference):
+    if reference != SHARE and not _is_there(binned.tally, reference):
         return dict.fromkeys(values, Undefined(ABSENT[reference.role]))
     return values
 
@@ -240,6 +261,13 @@ def _volume_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterato
             yield (column, rater), {VOLUME: crps_volume(volumes, own)}
 
 
+def _curvas_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterator[tuple[Key, Values]]:
+    """The challenge's score takes the mean of the forecast, Σ p of a map, against the volumes of all raters."""
+    raters = Volumes.of_masks(joint, [c for c in rater_columns(joint) if _is_there(joint, c)], item=_item(joint))
+    for column, volumes in forecasts.items():
+        yield (column, EVERYBODY), {CURVAS: curvas_crps(volumes, raters)}
+
+
 # -- what the raters reach -------------------------------------------------------------------------------
 
 
@@ -253,12 +281,13 @@ def _reach(
     raters = {c.name: c for c in there}
     found: dict[str, Any] = {}
     if maps:
-        first = next(iter(maps.values()))
+        # what raters reach does not depend on the map beside them
+        nothing = as_responses(np.zeros(len(joint.counts)), joint)
         for region in REGIONS:
             end = "" if region == "image" else f"_{region}"
-            found[f"brier{end}"] = compare_held_out(brier, first, region=region)
+            found[f"brier{end}"] = compare_held_out(brier, nothing, region=region)
             found[f"expected_calibration_error{end}"] = compare_held_out(
-                expected_calibration_error, first, region=region
+                expected_calibration_error, nothing, region=region
             )
     if maps or distances:
         volumes = Volumes.of_masks(joint, there, item=_item(joint))
@@ -291,6 +320,8 @@ def _missing_scores(label: LabelMarks, scores: Mapping[Key, Values]) -> Iterator
             absent = reference != SHARE and not _is_there(joint, reference)
             gone = Undefined(ABSENT[reference.role]) if absent else none
             yield (column, reference), dict.fromkeys((*MAP_SCORES, *own), gone)
+        if label.whole.plan.like == "curvas":
+            yield (column, EVERYBODY), {CURVAS: none}
     for column in case.missing_samples:
         yield (column, EVERYBODY), dict.fromkeys(SAMPLE_SCORES, none)
         for rater in rater_columns(joint):

@@ -85,6 +85,12 @@ class EvaluatePlan:
     """Whether to match lesions."""
     sizes: bool = True
     """Whether to compare sizes with those of given references."""
+    recalibrate: Literal["temperature", "isotonic"] | None = None
+    """How to recalibrate probability maps on a part of the subjects."""
+    like: Literal["qubiq", "curvas"] | None = None
+    """The challenge whose score is added under its name."""
+    band: float | None = None
+    """Coverage of conformal bands around predictions; None for no bands."""
     margin: float | None = None
     """Largest difference of Dice distances that does not matter; without it there is no verdict on algorithms."""
 

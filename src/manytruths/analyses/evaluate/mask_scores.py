@@ -69,7 +69,7 @@ MEAN = Column("mean of raters", "reference")
 """Against each of the raters, on average."""
 OTHERS = "raters"
 """What a rater is against in the human range: each of the other raters, on average."""
-IN_SIZES = (SIZE_DIFFERENCE, "crps_volume")
+IN_SIZES = (SIZE_DIFFERENCE, "crps_volume", "curvas_crps")
 """What has the unit of a size."""
 DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
 """What is drawn beside the human range; all of it is in ``differences.csv``."""

@@ -22,6 +22,7 @@ from ...core.tally import Tally
 from ...core.undefined import Note
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.interchangeability import LEAST_RATERS
+from ...evaluation.probabilistic.recalibration import Temperature
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction, is_distance
 from ...io.result_tables import Row, Table
@@ -36,6 +37,7 @@ from .interchangeability import GAMMA, SMALLEST, InterchangeabilityResult
 from .marks import EvaluatePlan
 from .mask_scores import MEAN, OTHERS, LabelScores, MaskScores
 from .probability_maps import ProbabilityScores
+from .recalibration import Recalibration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -387,6 +389,25 @@ def _forecast_grids(result: Evaluation) -> Iterator[Any]:
         title = "As forecasts of what each rater marks, mean over raters, beside what the raters reach"
         if cells:
             yield grid(part.title(title), header, cells)
+    if found.recalibration is not None:
+        yield _recalibration_grid(found.recalibration)
+
+
+def _recalibration_grid(found: Recalibration) -> Any:
+    """The Brier score against the vote share before and after, of the subjects it was not learnt on."""
+    rows = {
+        (r.label, str(r["algorithm"]), str(r["when"])): r
+        for r in found.table.rows
+        if (r.statistic, r["against"]) == ("brier", SHARE.name)
+    }
+    cells = []
+    for label, name in dict.fromkeys((label, name) for label, name, _ in rows):
+        learnt = found.learnt[label, name]
+        how = f"{learnt.temperature:.3g}" if isinstance(learnt, Temperature) else "isotonic"
+        values = [with_interval(rows[label, name, when]) for when in ("before", "after", "change")]
+        cells.append([f"{name}, {label}" if label else name, how, *values])
+    header = ["", "temperature", "before", "after", "change"]
+    return grid("Brier score against the vote share, recalibrated on other subjects", header, cells)
 
 
 def _shown_orders(result: Evaluation) -> Iterator[tuple[str, str, ReferenceRankings]]:

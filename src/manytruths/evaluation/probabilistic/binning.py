@@ -22,7 +22,7 @@ from ...core.errors import CallError, GridError
 from ...core.mask_arrays import Masks, flat_blocks, format_shape
 from ...core.tally import Tally
 from ...core.undefined import Undefined, divide
-from ..responses import IndexedMasks, index_masks
+from ..responses import IndexedMasks, Responses, index_masks
 from .forecasts import Region, Values, check_probability, check_region, observe
 
 BINS = 15
@@ -168,6 +168,38 @@ class BinnedForecasts:
 
     def __repr__(self) -> str:
         return f"<BinnedForecasts of {self.counts.sum():,.0f} pixels in {len(self.edges) - 1} bins>"
+
+    @classmethod
+    def of_responses(cls, responses: Responses, bins: int | NDArray[np.float64] = BINS) -> BinnedForecasts:
+        """The same from probabilities that are counted by pattern and value.
+
+        Parameters
+        ----------
+        responses : Responses
+            Of a probability map.
+        bins : int or numpy.ndarray
+            Number of equally wide bins, or their edges from 0 to 1.
+
+        Returns
+        -------
+        BinnedForecasts
+            Sums by pattern and bin.
+
+        Examples
+        --------
+        >>> from manytruths import count_responses
+        >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}
+        >>> responses = count_responses([0.9, 0.6, 0.2, 0.2], masks)
+        >>> BinnedForecasts.of_responses(responses, bins=2).against("B").observed_share
+        array([0. , 0.5])
+        """
+        edges = find_edges(bins)
+        patterns, width = len(responses.tally.counts), len(edges) - 1
+        p = responses.levels[responses.level]
+        place = responses.pattern * width + np.searchsorted(edges[1:-1], p)
+        n = responses.counts.astype(np.float64)
+        sums = [np.bincount(place, x, patterns * width).astype(np.float64) for x in (n, n * p, n * p**2)]
+        return cls(responses.tally, edges, *(part.reshape(patterns, width) for part in sums))
 
     def against(
         self,

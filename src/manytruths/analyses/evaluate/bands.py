@@ -1,0 +1,147 @@
+"""Conformal bands: how wide a band around a prediction must be to hold the whole reference standard of a new subject.
+
+Of masks the band is a distance on both sides of the outline, of probability maps a range of probabilities around one
+half. The margin is learnt on a part of the subjects, and the coverage that it reaches is counted on the others. Cases
+without a prediction, or without the reference standard, take no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...claims.sentences import counted
+from ...core.columns import Column
+from ...core.errors import InputError
+from ...core.labels import VOID
+from ...core.undefined import Note
+from ...evaluation.probabilistic.conformal import Band, conformal_margin, smallest_margin
+from ...evaluation.responses import Responses
+from ...inference.intervals import proportion
+from ...io.result_tables import Row, Table
+from ...raters.broken_masks import pixel_name
+from ...study import Study
+from ...study.mask_values import about
+from ..tables import Settings
+from .forecasts import case_forecasts
+from .marks import CaseMarks, LabelMarks
+from .probability_maps import CountedMaps
+from .recalibration import CALIBRATION, TEST, split_subjects
+
+Key = tuple[str, Column, Column]
+"""Label, algorithm, reference standard."""
+
+
+@dataclass(frozen=True)
+class CaseMargins:
+    """The smallest margins at which the bands of a case hold its reference standards."""
+
+    margins: Mapping[Key, float]
+    band: Band
+    unit: str
+    """Of distances: mm, or pixels."""
+
+
+def measure_margins(whole: CaseMarks, counted: CountedMaps | None) -> CaseMargins:
+    """Of every algorithm against every given reference and consensus; of several labels, of each."""
+    if counted is not None:
+        found = {
+            (label, column, reference): margin
+            for label, maps in case_forecasts(whole, counted).items()
+            for column, responses in maps.items()
+            for reference in responses.tally.role("reference")
+            if (margin := _margin_of_map(responses, reference)) is not None
+        }
+        return CaseMargins(found, "probability", "")
+    grid = whole.reading.grid
+    unit = "mm" if grid.spacing is not None else f"{pixel_name(len(grid.shape))}s"
+    with about(f"case {whole.case.name}, --band"):
+        found = {(name, *key): margin for name, label in _labels(whole) for key, margin in _margins_of_masks(label)}
+    return CaseMargins(found, "distance", unit)
+
+
+def _labels(whole: CaseMarks) -> Iterator[tuple[str, LabelMarks]]:
+    labels, options = whole.table.labels, whole.case.options
+    if len(labels.marks) < 2 or options.foreground:
+        yield "", whole.together
+        return
+    for code in labels.marks:
+        yield labels.names[code], LabelMarks(whole, labels.values[code])
+
+
+def _margins_of_masks(label: LabelMarks) -> Iterator[tuple[tuple[Column, Column], float]]:
+    whole = label.whole
+    maps: dict[Column, Any] = {**label.maps, **label.consensus_maps()}
+    references = {c: label.marks[c] for c in whole.reading.references} | {
+        c: mask for c, mask in maps.items() if not c.left_out
+    }
+    for column in whole.predictions:
+        mask = np.ma.filled(label.marks[column], False)
+        for reference, marked in references.items():
+            truth = np.ma.filled(marked, False)
+            yield (column, reference), smallest_margin(mask, truth, spacing=whole.reading.grid.spacing)
+
+
+def _margin_of_map(responses: Responses, reference: Column) -> float | None:
+    """From the lowest probability inside the reference standard, and the highest outside."""
+    codes = responses.tally.patterns[responses.pattern, responses.tally.position(reference)]
+    inside, outside = (responses.levels[responses.level[codes == code]] for code in (1, 0))
+    if not (codes != VOID).any():
+        return None
+    ends = [float(inside.min(initial=1.0)), float(outside.max(initial=0.0))]
+    return smallest_margin(ends, [1, 0], band="probability")
+
+
+def tabulate_bands(
+    study: Study, cases: Mapping[str, CaseMargins], level: float, settings: Settings
+) -> tuple[Table, tuple[str, ...]]:
+    """The margin of every algorithm and reference standard, and the coverage reached on the other subjects."""
+    split = split_subjects(study, settings.seed, f"--band {level:g}")
+    table = Table("bands", ("algorithm", "against", "band"))
+    keys = sorted({key for found in cases.values() for key in found.margins}, key=lambda k: (k[0], k[1].order))
+    units = {found.unit for found in cases.values()}
+    if len(units) > 1:
+        raise InputError("--band: the pixel size of some cases is not known; give it with --spacing")
+    unit = units.pop() if units else ""
+    for label, column, reference in keys:
+        parts = {part: _by_subject(study, cases, (label, column, reference), names) for part, names in split.items()}
+        where = f"--band {level:g}, {column} against {reference}{f', label {label}' if label else ''}"
+        with about(where):
+            kind = next(iter(cases.values())).band
+            found = conformal_margin(margins=list(parts[CALIBRATION].values()), level=level, band=kind)
+        held = [margin <= found.margin for margin in parts[TEST].values()]
+        extra = (column.name, reference.name, kind)
+        low, high = found.expected_coverage
+        row = Row("pooled", "band_margin", found.margin, "", "", label, "whole", extra, n=found.subjects)
+        row.unit = unit
+        table.append(row)
+        table.append(Row("pooled", "band_expected_coverage", level, "", "", label, "whole", extra, low, high))
+        if held:
+            share = proportion(sum(held), len(held), settings.level)
+            ends = (share.low, share.high)
+            table.append(Row("pooled", "band_coverage", share.value, "", "", label, "whole", extra, *ends, len(held)))
+    return table, (_describe(study, split, level),)
+
+
+def _by_subject(
+    study: Study, cases: Mapping[str, CaseMargins], key: Key, names: Any
+) -> dict[str, float]:  # fmt: skip
+    """The largest margin over the cases of each subject: the event is that all of them are held."""
+    largest: dict[str, float] = {}
+    for name in names:
+        margin = cases[name].margins.get(key) if name in cases else None
+        if margin is not None:
+            subject = study[name].subject
+            largest[subject] = max(largest.get(subject, 0.0), margin)
+    return largest
+
+
+def _describe(study: Study, split: Mapping[str, Any], level: float) -> Note:
+    subjects = {part: len({study[name].subject for name in names}) for part, names in split.items()}
+    learnt = counted(subjects[CALIBRATION], "subject")
+    return Note(
+        "bands", f"bands for a coverage of {level:g} were learnt on {learnt}, and counted on {subjects[TEST]} others"
+    )
