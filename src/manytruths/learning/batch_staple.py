@@ -6,14 +6,11 @@ or one more for pixels they did not rate. Raters who are absent from whole image
 are few possible codes, all are counted; otherwise only those that occur. EM itself works on some hundreds of numbers,
 for which a GPU would spend its time launching kernels; so it runs in one kernel of its own, or on the CPU, with one
 small copy each way (``EM``). Its steps are those of :mod:`manytruths.fusion.em`, for many small tables at once.
+:mod:`.staple_kernels` has the kernels, which also count and look up.
 
 **Step by step.** Tables are columns over the patterns that they share, so that each step is one small matrix product.
 The rates of several iterations are stored before convergence is checked: each table ends at its own iteration, as if it
 were alone, but the device is synchronised only once in a while.
-
-**In one kernel**, on a GPU: one program for each image, which ends when its own rates converge. Step by step, every
-iteration is several kernel launches, each of which takes longer than its computation; here there is one launch. Needs
-Triton, which comes with PyTorch for GPUs.
 
 Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med Imaging
 2004;23:903–921. doi:10.1109/TMI.2004.828354
@@ -22,12 +19,10 @@ Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimati
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from shutil import which
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -35,16 +30,11 @@ from torch import Tensor
 from ..core.errors import CallError
 from ..fusion.staple import TIE
 from .annotations import check_annotations, check_labels, expand_presence
-
-try:
-    import triton  # type: ignore[import-not-found, unused-ignore]
-    import triton.language as tl  # type: ignore[import-not-found, unused-ignore]
-except ImportError:
-    triton = None
+from .staple_kernels import PRIORS, KernelFit, fit_in_kernels, fits
 
 EM: Literal["cpu", "kernel", "device"] = "kernel"
-"""Where EM runs for pixels on a GPU: in one kernel if the tables fit, otherwise on the CPU; always on the CPU; or step
-by step on the GPU. 16 images of 512² and 5 raters took 2.9, 12 and 21 ms on an H200."""
+"""Where EM runs for pixels on a GPU: in a kernel if the tables fit, otherwise on the CPU; always on the CPU; or step by
+step on the GPU."""
 
 Prior = Literal["prevalence", "marked", "estimated"] | float | Sequence[float]
 
@@ -117,32 +107,30 @@ def staple(
     if max_iter < 1:
         raise CallError(f"max_iter must be 1 or more; got {max_iter!r}")
     check_labels(annotations, present, labels)
+    first = _check_prior(prior, labels)
+    if EM == "kernel" and fits(annotations, present, labels):
+        fit = fit_in_kernels(annotations, present, labels, first, float(tol), max_iter)
+        if prior == "marked":
+            _check_marked(fit.marked)
+        return _kernel_result(fit)
     table = code_pixels(annotations, present, labels)
     heard = present if present is not None and present.ndim == 2 else None
-    how = (prior, tol, max_iter)
-    if annotations.is_cuda and EM == "kernel" and kernel_fits(len(table.rows), annotations.shape[1], labels):
-        fit = _fit(fit_in_kernel, Tables.of(table.rows, table.counts, heard, labels), *how)
-    else:
-        fit = _fit_occurring(table, heard, labels, *how)
-    return _result(annotations, present, table, fit)
+    return _result(annotations, present, table, _fit(table, heard, labels, first, tol, max_iter))
 
 
-def _fit_occurring(
-    table: Patterns, heard: Tensor | None, labels: int, prior: Prior, tol: float, max_iter: int
+def _fit(
+    table: Patterns, heard: Tensor | None, labels: int, prior: str | Tensor, tol: float, max_iter: int
 ) -> TableFit:
     """EM over the patterns that occur, on the CPU or step by step on the device."""
     device = table.rows.device if EM == "device" else torch.device("cpu")
     rows, counts = table.rows.to(device), table.counts.to(device)
     used = counts.any(dim=0).nonzero()[:, 0]
     tables = Tables.of(rows[used], counts[:, used], None if heard is None else heard.to(device), labels)
-    fit = _fit(fit_step_by_step, tables, prior, tol, max_iter)
+    found = fit_step_by_step(tables, _first_prior(tables, prior), prior == "estimated", tol, max_iter)
+    fit = _settle(tables, found)
     weight = fit.weight.new_zeros(len(rows), labels, counts.shape[0])
     weight[used] = fit.weight
     return replace(fit, weight=weight)
-
-
-def _fit(run: Callable[..., TableFit], tables: Tables, prior: Prior, tol: float, max_iter: int) -> TableFit:
-    return _settle(tables, run(tables, _first_prior(tables, prior), prior == "estimated", tol, max_iter))
 
 
 def staple_hard(annotations: Tensor, present: Tensor | None = None, labels: int = 2) -> Tensor:
@@ -170,40 +158,49 @@ def staple_mask(annotations: Tensor, present: Tensor | None = None, labels: int 
     return mask
 
 
-def _first_prior(tables: Tables, prior: Prior) -> Tensor:
-    """(labels, N): the prior of the first step."""
-    if not isinstance(prior, str):
-        return _given_prior(tables, prior)
-    if prior not in ("prevalence", "marked", "estimated"):
+def _check_prior(prior: Prior, labels: int) -> str | Tensor:
+    """A known name, or a number for each label, on the CPU."""
+    if isinstance(prior, str):
+        if prior not in PRIORS:
+            raise CallError(
+                "prior must be 'prevalence', 'marked', 'estimated', a number, or one number for each label; "
+                f"got {prior!r}"
+            )
+        return prior
+    each = torch.as_tensor(prior, dtype=torch.float64).cpu().reshape(-1)
+    if len(each) == 1 and labels == 2:
+        each = torch.stack([1 - each[0], each[0]])
+    if len(each) != labels or not bool((each > 0).all()) or abs(float(each.sum()) - 1) > 1e-6:
         raise CallError(
-            f"prior must be 'prevalence', 'marked', 'estimated', a number, or one number for each label; got {prior!r}"
+            f"prior must have one number for each of {labels} labels, all above 0, with the sum 1; got {prior!r}"
         )
+    return each
+
+
+def _first_prior(tables: Tables, prior: str | Tensor) -> Tensor:
+    """(labels, N): the prior of the first step."""
+    if isinstance(prior, Tensor):
+        return prior.to(tables.counts.device)[:, None].expand(-1, tables.counts.shape[1])
     mean = tables.given(tables.share) / tables.counts.sum(dim=0)
     return _marked_prior(tables, mean) if prior == "marked" else mean
-
-
-def _given_prior(tables: Tables, prior: float | Sequence[float]) -> Tensor:
-    each = torch.as_tensor(prior, dtype=torch.float64, device=tables.counts.device).reshape(-1)
-    if len(each) == 1 and tables.labels == 2:
-        each = torch.stack([1 - each[0], each[0]])
-    if len(each) != tables.labels or not bool((each > 0).all()) or abs(float(each.sum()) - 1) > 1e-6:
-        raise CallError(
-            f"prior must have one number for each of {tables.labels} labels, all above 0, with the sum 1; got {prior!r}"
-        )
-    return each[:, None].expand(-1, tables.counts.shape[1])
 
 
 def _marked_prior(tables: Tables, mean: Tensor) -> Tensor:
     """Background gets the share of unmarked pixels; the other labels share the rest in proportion to their votes."""
     anybody = (tables.share[:, 1:] > 0).any(dim=1).double()
     share = (tables.counts * anybody).sum(dim=0) / tables.counts.sum(dim=0)
-    if bool((share == 1).any()):
-        image = int((share == 1).nonzero()[0])
+    _check_marked(share == 1)
+    marks = mean[1:]
+    return torch.cat([(1 - share)[None], share * marks / marks.sum(dim=0)])
+
+
+def _check_marked(everywhere: Tensor) -> None:
+    """Raise where every pixel of an image (N) is marked."""
+    if bool(everywhere.any()):
+        image = int(everywhere.nonzero()[0])
         raise CallError(
             f"image {image}: every pixel is marked by at least one rater, so the prior 'marked' would be 1; use another"
         )
-    marks = mean[1:]
-    return torch.cat([(1 - share)[None], share * marks / marks.sum(dim=0)])
 
 
 def _settle(tables: Tables, fit: TableFit) -> TableFit:
@@ -229,15 +226,26 @@ def _result(target: Tensor, present: Tensor | None, table: Patterns, fit: TableF
     if present is not None:
         hard = torch.where(expand_presence(present, target).any(dim=1), hard, 0).to(hard.dtype)
     probability = [_look_up(weight[:, k].float(), table, target) for k in ([1] if labels == 2 else range(labels))]
-    diagonal = fit.confusion.diagonal(dim1=2, dim2=3)
     return BatchStaple(
         probability=probability[0] if labels == 2 else torch.stack(probability, dim=1),
         hard=hard,
         confusion=fit.confusion.to(device),
-        sensitivity=(diagonal[..., 1] if labels == 2 else diagonal).to(device),
+        sensitivity=_sensitivity(fit).to(device),
         specificity=_specificity(fit).to(device),
         iterations=fit.iterations.to(device),
         converged=fit.converged.to(device),
+    )
+
+
+def _kernel_result(fit: KernelFit) -> BatchStaple:
+    return BatchStaple(
+        fit.probability,
+        fit.hard,
+        fit.confusion,
+        _sensitivity(fit),
+        _specificity(fit),
+        fit.iterations,
+        fit.converged,
     )
 
 
@@ -247,7 +255,13 @@ def _look_up(values: Tensor, table: Patterns, target: Tensor) -> Tensor:
     return flat.index_select(0, table.place).view(target.shape[0], *target.shape[2:])
 
 
-def _specificity(fit: TableFit) -> Tensor:
+def _sensitivity(fit: TableFit | KernelFit) -> Tensor:
+    """(N, R), or (N, R, labels): the rate at which a rater gives a label to pixels of that label."""
+    diagonal = fit.confusion.diagonal(dim1=2, dim2=3)
+    return diagonal[..., 1] if len(fit.prior) == 2 else diagonal
+
+
+def _specificity(fit: TableFit | KernelFit) -> Tensor:
     """(N, R), or (N, R, labels): the rate at which a rater does not give a label to pixels of other labels."""
     labels = len(fit.prior)
     if labels == 2:
@@ -491,106 +505,3 @@ def _largest_change(values: Tensor, others: tuple[int, ...]) -> Tensor:
 def _pick(values: Tensor, step: Tensor) -> Tensor:
     """One step of each table; tables are along the last axis."""
     return values.gather(0, step.expand(1, *values.shape[1:]))[0]
-
-
-# -- in one kernel ----------------------------------------------------------------------------------
-
-MAX_CELLS = 1 << 13
-"""Largest patterns × decisions × labels of one program."""
-
-
-def kernel_fits(patterns: int, raters: int, labels: int) -> bool:
-    """Whether the kernel can be built and takes tables of this size."""
-    return _can_build() and _cells(*_powers_of_two(patterns, raters, labels)) <= MAX_CELLS
-
-
-@cache
-def _can_build() -> bool:
-    """Whether Triton and the C compiler that it needs are installed."""
-    return triton is not None and any(which(name) for name in (os.environ.get("CC", "cc"), "gcc", "clang"))
-
-
-def _powers_of_two(*sizes: int) -> tuple[int, ...]:
-    """The next powers of two, as Triton requires."""
-    return tuple(1 << (size - 1).bit_length() for size in sizes)
-
-
-def _cells(patterns: int, raters: int, labels: int) -> int:
-    return patterns * raters * labels**2
-
-
-def fit_in_kernel(tables: Tables, prior: Tensor, estimate: bool, tol: float, max_iter: int) -> TableFit:
-    """As :func:`fit_step_by_step`."""
-    images = prior.shape[1]
-    patterns, raters, labels = _powers_of_two(len(tables.chosen), tables.raters, tables.labels)
-    given = (
-        _pad(tables.chosen.view(-1, tables.raters, tables.labels), (patterns, raters, labels)),
-        _pad(tables.heard.view(tables.raters, -1).T, (images, raters)),
-        _pad(tables.counts.T, (images, patterns)),
-        _pad(tables.share.permute(2, 0, 1), (images, patterns, labels)),
-        _pad(prior.T, (images, labels)),
-        prior.new_tensor([tol, -math.log(tables.labels)]),
-    )
-    rates, last = prior.new_empty(images, raters, labels, labels), prior.new_empty(images, labels)
-    moved, steps = prior.new_empty(images), prior.new_empty(images, dtype=torch.int32)
-    warps = max(1, min(8, _cells(patterns, raters, labels) // 1024))
-    sizes = {"ESTIMATE": estimate, "NEVER": NEVER, "P": patterns, "R": raters, "L": labels, "num_warps": warps}
-    _kernel[(images,)](*given, rates, last, moved, steps, max_iter, **sizes)
-    estimated = rates[:, : tables.raters, : tables.labels, : tables.labels].permute(1, 2, 3, 0).contiguous()
-    at = last[:, : tables.labels].T.contiguous()
-    return TableFit(e_step(tables, estimated, at), estimated.permute(3, 0, 2, 1), at, steps.long(), moved <= tol)
-
-
-def _pad(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Pad with zeros at the end of each axis."""
-    if values.shape == sizes:
-        return values.contiguous()
-    room = values.new_zeros(sizes)
-    room[tuple(slice(size) for size in values.shape)] = values
-    return room
-
-
-def _em(  # type: ignore[no-untyped-def]
-    chosen_at, heard_at, counts_at, share_at, first_at, limits_at, rates_at, last_at, moved_at, steps_at, max_iter,
-    ESTIMATE: tl.constexpr, NEVER: tl.constexpr, P: tl.constexpr, R: tl.constexpr, L: tl.constexpr,
-):  # fmt: skip
-    """One image; rates are [rater and given label, true label]."""
-    image = tl.program_id(0)
-    p, d, k = tl.arange(0, P), tl.arange(0, R * L), tl.arange(0, L)
-    chosen = tl.load(chosen_at + p[:, None] * (R * L) + d[None, :])
-    heard = tl.load(heard_at + image * R + d // L)
-    counts = tl.load(counts_at + image * P + p)
-    weight = tl.load(share_at + (image * P + p[:, None]) * L + k[None, :])
-    prior = tl.load(first_at + image * L + k)
-    limit, guess = tl.load(limits_at), tl.load(limits_at + 1)
-    items = tl.sum(counts, axis=0)
-    rates = tl.full([R * L, L], float("inf"), tl.float64)
-    known = rates > 0
-    moved = tl.max(tl.max(rates, axis=1), axis=0)
-    step = 0
-    while (step < max_iter) & (moved > limit):
-        mass = weight * counts[:, None]
-        cells = tl.sum(chosen[:, :, None] * mass[:, None, :], axis=0) * heard[:, None]
-        total = tl.sum(tl.reshape(cells, [R, L, L]), axis=1)
-        total = tl.reshape(tl.broadcast_to(total[:, None, :], [R, L, L]), [R * L, L])
-        known_now = total > 0
-        now = cells / tl.where(known_now, total, 1.0)
-        moved = tl.max(tl.max(tl.where(known_now & known, tl.abs(now - rates), 0.0), axis=1), axis=0)
-        rates, known = now, known_now
-        if ESTIMATE:
-            then = prior
-            prior = tl.sum(mass, axis=0) / items
-            moved = tl.where(step == 0, float("inf"), tl.maximum(moved, tl.max(tl.abs(prior - then), axis=0)))
-        logs = tl.where(known_now, tl.where(now > 0, tl.log(tl.where(now > 0, now, 1.0)), NEVER), guess)
-        joint = tl.sum(chosen[:, :, None] * logs[None, :, :], axis=1) + tl.log(prior)[None, :]
-        weight = tl.exp(joint - tl.max(joint, axis=1)[:, None])
-        weight = weight / tl.sum(weight, axis=1)[:, None]
-        step += 1
-    place = (image * R * L + d[:, None]) * L + k[None, :]
-    tl.store(rates_at + place, tl.where(known, rates, float("nan")))
-    tl.store(last_at + image * L + k, prior)
-    tl.store(moved_at + image, moved)
-    tl.store(steps_at + image, step)
-
-
-_kernel: Any = triton.jit(_em) if triton is not None else None
