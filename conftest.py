@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -61,6 +62,10 @@ def list_files(root: Path) -> set[str]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    # a runner in the background may have been started with these ignored, which every program that a test starts would inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not hasattr(session.config, "workerinput"):
         session.config.stash[FILES] = list_files(ROOT)
 
