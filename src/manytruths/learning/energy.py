@@ -1,65 +1,51 @@
 """Energy distance between samples of a network and the masks of several raters, for batches.
 
-With d = 1 − IoU, where two empty masks have d = 0, of S samples s and R raters r ::
-
-    D² = 2 / (S R) Σ d(s, r) − 1 / S² Σ d(s, s') − 1 / R² Σ d(r, r')
-
-This is the V-form: never negative, and 0 only where both have the same distribution. It is biased, since a sample is
-also compared with itself. The U-form in the samples divides the second sum by S (S − 1) instead, which gives what many
-samples would give, against these raters; the U-form in both also divides the third by R (R − 1), which gives what other
-raters, too, would give on average. U-forms may be negative.
-
-Sizes of intersections of all pairs are one matrix product of 0 and 1, and are exact. On a GPU a kernel multiplies the
-bytes as they are; otherwise they become 32-bit floats, a few pixels at a time.
-
-Székely GJ, Rizzo ML. Energy statistics: a class of statistics based on distances. J Stat Plan Inference
-2013;143:1249–1272. doi:10.1016/j.jspi.2013.03.018
+The forms are those of :func:`manytruths.energy_distance`, which names its references; d is 1 − IoU, and of several
+labels its mean over all but background. Here all pairs of a batch are compared at once: sizes of intersections are one
+matrix product of 0 and 1. Sums of up to 2²⁴ ones are exact in 32-bit floats, in any order, and so they are where
+PyTorch multiplies in TF32 or bfloat16, which hold 0 and 1 and add in 32 bits. Pixels are therefore taken in parts of
+fewer, and the sums of the parts added in 64 bits. Where it was asked for, :mod:`.fused.energy` multiplies bytes.
 """
 
 from __future__ import annotations
-
-from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from ..core.errors import CallError
-from .annotations import check_annotations, check_labels, shape_text
-from .kernels import compiled, next_power, run_on, tl
+from ..evaluation.probabilistic.samples import ENERGY_FORMS, Unbiased
+from .annotations import check_annotations, check_labels, label_mask, shape_text
+from .fused import energy as fused
 
-Unbiased = Literal[False, "samples", "both"]
-PIXELS_AT_ONCE = 1 << 20
-"""Of a product of floats: counts are exact up to 2²⁴."""
-MAX_MASKS = 128
-MAX_NUMBERS = 1 << 31
-"""Offsets within a tensor are computed with 32 bits."""
-BLOCK = 256
-"""Pixels of a program at once."""
-PROGRAMS = 528
-"""Programs that are started, about."""
+NUMBERS_AT_ONCE = 1 << 24
+"""Of a product, as 32-bit floats; a part of so many numbers has fewer pixels than that, since there are two masks."""
 
 
 @torch.no_grad()
 def energy_distance(
-    samples: Tensor, masks: Tensor, present: Tensor | None = None, unbiased: Unbiased = False
+    samples: Tensor, masks: Tensor, present: Tensor | None = None, labels: int = 2, unbiased: Unbiased = False
 ) -> Tensor:
-    """Squared energy distance between samples and raters of each image, with the distance 1 − IoU.
+    """Energy distance between samples of a network and the raters of each image, as :func:`manytruths.energy_distance`.
 
     Parameters
     ----------
     samples : Tensor
-        Masks (N, S, *spatial) of S samples: booleans, or 0 and 1.
+        Labels or booleans (N, S, *spatial) of S samples.
     masks : Tensor
-        Masks (N, R, *spatial) of R raters.
+        Labels or booleans (N, R, *spatial) of R raters.
     present : Tensor, optional
         Booleans (N, R): which raters rated which image. By default everybody rated everything.
-    unbiased : {False, "samples", "both"}
-        The V-form, the U-form in the samples with the raters fixed, or the U-form in both.
+    labels : int
+        Number of labels, background included; with more than two, d is the mean over all but background, whether they
+        occur or not.
+    unbiased : {False, "samples", "both", True}
+        False for the V-form, ``"samples"`` for the U-form in the samples with the raters fixed, ``"both"`` or True for
+        the U-form in both, which may be negative.
 
     Returns
     -------
     Tensor
-        (N) in float64; nan where nobody rated, or where the U-form in both has only one rater.
+        (N) in float64: the squared distance; nan where nobody rated, or where the U-form in both has only one rater.
 
     References
     ----------
@@ -69,17 +55,19 @@ def energy_distance(
     Examples
     --------
     >>> import torch
-    >>> raters = torch.tensor([[[[1, 1, 0, 0]], [[1, 0, 0, 0]]]])  # one image of 1 × 4 pixels, two raters
-    >>> energy_distance(raters, raters), energy_distance(raters[:, :1], raters)
-    (tensor([0.], dtype=torch.float64), tensor([0.2500], dtype=torch.float64))
+    >>> samples = torch.tensor([[[[1, 1, 0, 0]], [[1, 0, 0, 0]]]])  # one image of 1 × 4 pixels, two samples
+    >>> raters = torch.tensor([[[[1, 1, 0, 0]], [[1, 1, 1, 0]]]])
+    >>> energy_distance(samples, raters), energy_distance(samples, raters, unbiased="both")
+    (tensor([0.3333], dtype=torch.float64), tensor([-0.0833], dtype=torch.float64))
     """
-    _check(samples, masks, present, unbiased)
-    distance = _distances(samples, masks)
+    _check(samples, masks, present, labels, unbiased)
     weight = _weights(samples, masks, present, unbiased)
-    return (distance * weight).sum(dim=(1, 2))
+    pairs = [_distances(*(label_mask(given, k, labels) for given in (samples, masks))) for k in range(1, labels)]
+    found = (torch.stack(pairs).mean(dim=0) * weight).sum(dim=(1, 2))
+    return found if unbiased else found.clamp(min=0)  # the V-form is never negative but for rounding
 
 
-def _check(samples: Tensor, masks: Tensor, present: Tensor | None, unbiased: Unbiased) -> None:
+def _check(samples: Tensor, masks: Tensor, present: Tensor | None, labels: int, unbiased: Unbiased) -> None:
     check_annotations(samples, None)
     check_annotations(masks, present)
     if samples.ndim != masks.ndim or len(samples) != len(masks) or samples.shape[2:] != masks.shape[2:]:
@@ -87,16 +75,22 @@ def _check(samples: Tensor, masks: Tensor, present: Tensor | None, unbiased: Unb
             f"samples (N, S, *spatial) of shape {shape_text(samples)} do not match masks (N, R, *spatial) of shape "
             f"{shape_text(masks)}: all sizes but the second must be equal"
         )
-    if unbiased not in (False, "samples", "both"):
-        raise CallError(f"unbiased must be False, 'samples' or 'both'; got {unbiased!r}")
     if present is not None and present.ndim > 2:
         raise CallError("the energy distance needs whole masks; give present= by image, as (N, R)")
-    if unbiased and samples.shape[1] < 2:
+    if labels < 2:
+        raise CallError(f"labels must be 2 or more; got {labels!r}")
+    _check_form(samples.shape[1], masks.shape[1], unbiased)
+    check_labels(samples, None, labels)
+    check_labels(masks, present, labels)
+
+
+def _check_form(samples: int, raters: int, unbiased: Unbiased) -> None:
+    if unbiased not in ENERGY_FORMS:
+        raise CallError(f"unbiased= is False, 'samples', 'both' or True; got {unbiased!r}")
+    if unbiased and samples < 2:
         raise CallError(f"unbiased={unbiased!r} needs two samples or more; got 1; use unbiased=False")
-    if unbiased == "both" and masks.shape[1] < 2:
-        raise CallError("unbiased='both' needs two raters or more; got 1; use unbiased='samples'")
-    check_labels(samples, None, 2)
-    check_labels(masks, present, 2)
+    if unbiased in ("both", True) and raters < 2:
+        raise CallError(f"unbiased={unbiased!r} needs two raters or more; got 1; use unbiased='samples'")
 
 
 def _weights(samples: Tensor, masks: Tensor, present: Tensor | None, unbiased: Unbiased) -> Tensor:
@@ -110,13 +104,13 @@ def _weights(samples: Tensor, masks: Tensor, present: Tensor | None, unbiased: U
     weight = -signed[:, :, None] * signed[:, None, :]
     if unbiased:
         weight[:, :count, :count] *= count / (count - 1)
-    if unbiased == "both":
+    if unbiased in ("both", True):
         weight[:, count:, count:] *= (raters / (raters - 1))[:, :, None]
     return weight
 
 
 def _distances(samples: Tensor, masks: Tensor) -> Tensor:
-    """(N, S + R, S + R): 1 − IoU of each two masks, samples first."""
+    """(N, S + R, S + R): 1 − IoU of each two masks, samples first; 0 of two empty ones."""
     both = intersections(samples, masks).double()
     size = both.diagonal(dim1=1, dim2=2)
     union = size[:, :, None] + size[:, None, :] - both
@@ -124,69 +118,16 @@ def _distances(samples: Tensor, masks: Tensor) -> Tensor:
 
 
 def intersections(samples: Tensor, masks: Tensor) -> Tensor:
-    """(N, S + R, S + R): number of pixels that each two masks have in common."""
-    first, second = _as_bytes(samples).flatten(2), _as_bytes(masks).flatten(2)
-    if fits(first, second):
-        return _multiply_bytes(first, second)
-    return _multiply_floats(first, second)
-
-
-def _as_bytes(values: Tensor) -> Tensor:
-    return values.view(torch.uint8) if values.dtype == torch.bool else values.to(torch.uint8)
-
-
-def _multiply_floats(first: Tensor, second: Tensor) -> Tensor:
-    images, pixels = len(first), first.shape[2]
-    total = first.shape[1] + second.shape[1]
+    """(N, S + R, S + R): number of pixels that each two masks, in bytes, have in common."""
+    first, second = samples.flatten(2), masks.flatten(2)
+    if fused.fits(first, second):
+        return fused.intersections_in_kernel(first, second)
+    images, total = len(first), first.shape[1] + second.shape[1]
     found = torch.zeros(images, total, total, dtype=torch.float64, device=first.device)
-    with torch.autocast(first.device.type, enabled=False):  # products in half precision are rounded
-        for image in range(images):
-            for start in range(0, pixels, PIXELS_AT_ONCE):
-                part = slice(start, start + PIXELS_AT_ONCE)
-                each = torch.cat([first[image, :, part], second[image, :, part]]).float()
-                found[image] += each @ each.T
+    step = max(1, NUMBERS_AT_ONCE // (images * total))
+    with torch.autocast(first.device.type, enabled=False):  # it would round the sums to half precision
+        for start in range(0, first.shape[2], step):
+            part = slice(start, start + step)
+            each = torch.cat([first[..., part], second[..., part]], dim=1).float()
+            found += each @ each.transpose(1, 2)
     return found
-
-
-def fits(first: Tensor, second: Tensor) -> bool:
-    """Whether the kernel can run here and take tensors of these sizes."""
-    small = first.shape[1] + second.shape[1] <= MAX_MASKS and max(first.numel(), second.numel()) < MAX_NUMBERS
-    return small and not torch.compiler.is_compiling() and run_on(first, second)
-
-
-def _multiply_bytes(first: Tensor, second: Tensor) -> Tensor:
-    (images, samples, pixels), raters = first.shape, second.shape[1]
-    total = samples + raters
-    padded = max(16, next_power(total))
-    found = torch.zeros(images, total, total, dtype=torch.int32, device=first.device)
-    parts = min(-(-pixels // BLOCK), max(1, PROGRAMS // images))
-    with torch.cuda.device_of(first):
-        _multiply[(parts, images)](
-            first, second, found, pixels, *first.stride(), *second.stride(), samples, total,
-            T=padded, BLOCK=max(32, min(BLOCK, 16384 // padded)), num_warps=4 if padded < 64 else 8,
-        )  # fmt: skip
-    return found
-
-
-def _multiply_masks(  # type: ignore[no-untyped-def]
-    first_at, second_at, found_at, pixels, first_n, first_t, first_p, second_n, second_t, second_p, samples, total,
-    T: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """A part of an image; sums of integers do not depend on the order."""
-    part, parts, image = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
-    t = tl.arange(0, T)
-    own, other = t < samples, (t >= samples) & (t < total)
-    first_at += image.to(tl.int64) * first_n + t[:, None] * first_t
-    second_at += image.to(tl.int64) * second_n + (t[:, None] - samples) * second_t
-    found = tl.zeros([T, T], tl.int32)
-    for start in range(part * BLOCK, pixels, parts * BLOCK):
-        p = start + tl.arange(0, BLOCK)[None, :]
-        marks = tl.load(first_at + p * first_p, mask=own[:, None] & (p < pixels), other=0)
-        marks |= tl.load(second_at + p * second_p, mask=other[:, None] & (p < pixels), other=0)
-        marks = marks.to(tl.int8)
-        found = tl.dot(marks, tl.trans(marks), found, out_dtype=tl.int32)
-    to = found_at + (image * total + t[:, None]) * total + t[None, :]
-    tl.atomic_add(to, found, mask=(t[:, None] < total) & (t[None, :] < total))
-
-
-_multiply: Any = compiled(_multiply_masks)

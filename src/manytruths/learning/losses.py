@@ -61,7 +61,7 @@ from .annotations import (
     vote_share,
 )
 from .batch_staple import staple_mask
-from .fused_dice import FusedExtendedDice, fits
+from .fused.dice import FusedExtendedDice, fits
 
 Reference = Literal["rater", "inner", "outer", "majority", "staple"]
 REFERENCES = {"inner": inner_region, "outer": outer_region, "majority": majority_vote, "staple": staple_mask}

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..fusion.staple import TIE
-from .annotations import expand_presence
-from .kernels import compiled, next_power, run_on, tl
+from ...fusion.staple import TIE
+from ..annotations import expand_presence
+from ..kernels import can_fuse, compiled, next_power, tl
 
 MAX_CELLS = 1 << 13
 """Largest patterns × decisions × labels of one program."""
@@ -55,12 +55,13 @@ class KernelFit:
 
 
 def fits(target: Tensor, present: Tensor | None, labels: int) -> bool:
-    """Whether the kernels can run here and take tables of this size."""
+    """Whether the kernels are wanted, can run here, and take tables of this size."""
+    if not can_fuse(target, present) or target.dtype not in TARGETS:
+        return False
     raters = target.shape[1]
     patterns = _base(present, labels) ** raters
     cells = math.prod(next_power(size) for size in (patterns, raters, labels, labels))
-    small = cells <= MAX_CELLS and target.numel() < MAX_NUMBERS and labels * target[:, 0].numel() < MAX_NUMBERS
-    return small and target.dtype in TARGETS and run_on(target, present)
+    return cells <= MAX_CELLS and max(target.numel(), labels * target[:, 0].numel()) < MAX_NUMBERS
 
 
 def _base(present: Tensor | None, labels: int) -> int:

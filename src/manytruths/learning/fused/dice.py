@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core.errors import CallError
-from .kernels import compiled, next_power, run_on, tl
+from ...core.errors import CallError
+from ..kernels import can_fuse, compiled, next_power, tl
 
 MAX_LABELS = 15
 MAX_RATERS = 32
@@ -35,15 +35,14 @@ PARTS = 1024
 
 
 def fits(input: Tensor, target: Tensor, present: Tensor | None) -> bool:
-    """Whether the kernels can run here and take tensors of these sizes and types."""
+    """Whether the kernels are wanted, can run here, and take tensors of these sizes and types."""
     return (
-        not torch.compiler.is_compiling()
+        can_fuse(input, target, present)
         and input.dtype in LOGITS
         and target.dtype in TARGETS
         and input.shape[1] <= MAX_LABELS
         and target.shape[1] <= MAX_RATERS
         and max(input.numel(), target.numel()) < MAX_NUMBERS
-        and run_on(input, target, present)
     )
 
 
