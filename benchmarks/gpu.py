@@ -1,10 +1,17 @@
-"""Losses, STAPLE and energy distances on a GPU: whether they are right, how long they take, and what bounds them.
+"""The fused kernels on a GPU beside what runs by default: whether they are right, how long both take, what bounds them.
 
-``python benchmarks/gpu.py --json FILE`` needs a GPU, PyTorch and this package. What is wrong is said first, and ends
-the program with 1; times follow. A job is timed in three ways, over inputs that take turns and together exceed the
-cache: *alone*, one call at a time, as a training step without anything else to do would see it; *queued*, many calls,
-which hides what the CPU needs for a call behind the calls before; and *replayed* from a CUDA graph, which is the time
-of the device alone.
+``PYTHONPATH=src python benchmarks/gpu.py --json FILE``, in the root of the repository on a machine with a GPU, needs
+PyTorch with Triton, a C compiler and what this package needs; without them it says so in one line and ends with 1. It
+is not among the jobs of ``python -m benchmarks``, which a CPU can do.
+
+Kernels are off by default (``manytruths.learning.kernels.use_fused_kernels``); here both ways run. First both are
+compared with each other, with float64, the CPU and loops: whatever is wrong ends the program with 1. Times follow,
+and at the end one line for each of the three says whether the new way is right and quicker: where it is in all of
+them, the switch may be on by default.
+
+A job is timed in three ways, over inputs that take turns and together exceed the cache: *alone*, one call at a time, as
+a training step without anything else to do would see it; *queued*, many calls, which hides what the CPU needs for a
+call behind the calls before; and *replayed* from a CUDA graph, which is the time of the device alone.
 """
 
 from __future__ import annotations
@@ -31,11 +38,16 @@ if not __package__:
 
 import manytruths.learning.batch_staple as staple_module
 import manytruths.learning.energy as energy_module
-import manytruths.learning.losses as loss_module
 from benchmarks.learning import IMAGES, RATERS, SIZE, WrittenDice, copied, most_memory, one_by_one, ragged
-from manytruths.learning import ExtendedDiceLoss, energy_distance, fused_dice, staple, staple_kernels
+from manytruths.learning import BatchStaple, ExtendedDiceLoss, energy_distance, staple
+from manytruths.learning.fused import dice as fused_dice
+from manytruths.learning.fused import energy as fused_energy
+from manytruths.learning.fused import staple as fused_staple
+from manytruths.learning.kernels import can_build, use_fused_kernels
 
 SAMPLES = 16
+OLD, NEW = "old", "new"
+"""What runs by default, and the fused kernels."""
 SETS = 6
 """Inputs that take turns."""
 Work = Callable[[int], object]
@@ -59,8 +71,14 @@ def swapped(module: Any, **values: Any) -> Iterator[None]:
             setattr(module, name, value)
 
 
-def never(*_: object) -> bool:
-    return False
+def fused(work: Callable[..., Any]) -> Callable[..., Any]:
+    """The same in the new kernels."""
+
+    def run(*given: Any, **options: Any) -> Any:
+        with use_fused_kernels():
+            return work(*given, **options)
+
+    return run
 
 
 def drawn(shape: tuple[int, ...], raters: int, labels: int) -> Tensor:
@@ -88,8 +106,8 @@ def loss_and_slope(loss: ExtendedDiceLoss, logits: Tensor, *rest: Tensor | None)
 
 
 def check_losses() -> str:
-    """Fused against PyTorch's own operations in float64."""
-    worst = {"loss": 0.0, "slope": 0.0, "loss of the other": 0.0, "slope of the other": 0.0}
+    """New and old against PyTorch's own operations in float64."""
+    worst = {"loss, new": 0.0, "slope, new": 0.0, "loss, old": 0.0, "slope, old": 0.0}
     ways = itertools.product(
         (1, 2, 3, 5), ((3, 37, 19), (2, 256, 256), (2, 17, 16, 15)), (False, True), ("mean", "sum", "none"),
         (None, "image", "pixel"), (False, True), (0.0, 0.5),
@@ -105,14 +123,14 @@ def check_losses() -> str:
             logits = logits.movedim(1, -1).contiguous().movedim(-1, 1)
         there = presence(who, target)
         loss = ExtendedDiceLoss(background, batch, smooth, how)
-        assert loss_module.fits(logits, target, there)
-        value, slope = loss_and_slope(loss, logits, target, there)
-        again, same = loss_and_slope(loss, logits, target, there)
+        assert fused(fused_dice.fits)(logits, target, there)
+        assert not fused_dice.fits(logits, target, there), "on without being asked for"
+        value, slope = fused(loss_and_slope)(loss, logits, target, there)
+        again, same = fused(loss_and_slope)(loss, logits, target, there)
         assert torch.equal(value, again), "another run has another loss"
         assert torch.equal(slope, same), "another run has another gradient"
         exact, right = loss_and_slope(loss, logits.double(), target, there)
-        with swapped(loss_module, fits=never):
-            other, steep = loss_and_slope(loss, logits, target, there)
+        other, steep = loss_and_slope(loss, logits, target, there)
         assert (value.shape, value.dtype, slope.dtype) == (other.shape, other.dtype, steep.dtype)
         size = max(float(right.abs().max()), 1e-30)
         off = float((value - exact).abs().max()), float((slope - right).abs().max()) / size
@@ -126,7 +144,7 @@ def check_losses() -> str:
 
 
 def check_staple() -> str:
-    """In kernels against the CPU, and against the library."""
+    """New and old against the CPU, and against the library."""
     tried, worst, iterations = 0, 0.0, 0
     ways = itertools.product(
         (2, 3), (2, 3, 5), ((3, 20, 23), (4, 64, 64), (3, 6, 5, 7)), (None, "image", "pixel"),
@@ -137,31 +155,42 @@ def check_staple() -> str:
         target[:, :, 0] = 0
         target[-1] = int(prior != "marked")
         there = presence(who, target)
-        if not staple_kernels.fits(target.cuda(), None if there is None else there.cuda(), labels):
+        here = target.cuda(), None if there is None else there.cuda()
+        if not fused(fused_staple.fits)(*here, labels):
             continue
         first = [1 / labels] * labels if prior == "given" else prior
         options = {"prior": first, "labels": labels, "tol": 1e-5, "max_iter": 60}
-        found = staple(target.cuda(), None if there is None else there.cuda(), **options)  # type: ignore[arg-type]
-        wanted = staple(target, there, **options)  # type: ignore[arg-type]
-        for name in ("probability", "confusion", "sensitivity", "specificity"):
-            ours, theirs = getattr(found, name).cpu(), getattr(wanted, name)
-            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), name
-            assert torch.equal(ours.isnan(), theirs.isnan()), name
-            worst = max(worst, float((ours - theirs).abs().nan_to_num().max()))
-        assert worst <= 1e-6, (labels, raters, shape, who, prior, worst)
-        assert torch.equal(found.hard.cpu(), wanted.hard)
-        assert torch.equal(found.converged.cpu(), wanted.converged)
-        iterations = max(iterations, int((found.iterations.cpu() - wanted.iterations).abs().max()))
+        wanted = staple(target, there, **options)
+        for run in (fused(staple), staple):
+            found = run(*here, **options)
+            off = furthest(found, wanted)
+            assert off <= 1e-6, (labels, raters, shape, who, prior, off)
+            steps = int((found.iterations.cpu() - wanted.iterations).abs().max())
+            worst, iterations = max(worst, off), max(iterations, steps)
         tried += 1
     assert iterations <= 1
     marks = ragged(4, RATERS, SIZE)
-    found, alone = staple(marks.cuda()), one_by_one(marks.numpy().view(np.uint8))
-    apart = float(np.abs(found.probability.cpu().numpy() - alone).max())
-    assert apart <= 1e-6
-    again = staple(marks.cuda())
-    assert torch.equal(found.probability, again.probability)
-    assert torch.equal(found.confusion, again.confusion)
+    alone = one_by_one(marks.numpy().view(np.uint8))
+    for run in (fused(staple), staple):
+        found, again = run(marks.cuda()), run(marks.cuda())
+        apart = float(np.abs(found.probability.cpu().numpy() - alone).max())
+        assert apart <= 1e-6
+        assert torch.equal(found.probability, again.probability), "another run has another result"
+        assert torch.equal(found.confusion, again.confusion), "another run has another result"
     return f"{tried} ways; largest difference {worst:.1e}, of iterations {iterations}; {apart:.1e} from mt.staple"
+
+
+def furthest(found: BatchStaple, wanted: BatchStaple) -> float:
+    """The largest difference; what must be equal is."""
+    worst = 0.0
+    for name in ("probability", "confusion", "sensitivity", "specificity"):
+        ours, theirs = getattr(found, name).cpu(), getattr(wanted, name)
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), name
+        assert torch.equal(ours.isnan(), theirs.isnan()), name
+        worst = max(worst, float((ours - theirs).abs().nan_to_num().max()))
+    assert torch.equal(found.hard.cpu(), wanted.hard)
+    assert torch.equal(found.converged.cpu(), wanted.converged)
+    return worst
 
 
 def by_loops(samples: np.ndarray, masks: np.ndarray, unbiased: object) -> float:
@@ -188,15 +217,20 @@ def check_energy() -> str:
         if there is not None:
             there[:, :2] = True
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            found = energy_distance(samples, masks, there, unbiased)  # type: ignore[arg-type]
-        with swapped(energy_module, fits=never), torch.autocast("cuda", dtype=torch.bfloat16):
-            floats = energy_distance(samples, masks, there, unbiased)  # type: ignore[arg-type]
+            found = fused(energy_distance)(samples, masks, there, unbiased=unbiased)
+            floats = energy_distance(samples, masks, there, unbiased=unbiased)
         for n in range(shape[0]):
             own = masks[n] if there is None else masks[n][there[n]]
             wanted = by_loops(samples[n].cpu().numpy(), own.cpu().numpy(), unbiased)
             worst = max(worst, abs(float(found[n]) - wanted), abs(float(floats[n]) - wanted))
         tried += 1
     assert worst <= 1e-12
+    full = torch.ones(1, 1, 4099, 4097, dtype=torch.bool, device="cuda")  # more than 2²⁴, and odd
+    for run in (fused(energy_module.intersections), energy_module.intersections):
+        for precision in ("highest", "medium"):
+            torch.set_float32_matmul_precision(precision)
+            assert (run(full.view(torch.uint8), full.view(torch.uint8)) == full.numel()).all(), precision
+    torch.set_float32_matmul_precision("highest")
     return f"{tried} ways; largest difference from loops {worst:.1e}"
 
 
@@ -283,7 +317,7 @@ def kernels(work: Work) -> Row:
         torch.cuda.synchronize()
     found = {}
     for event in profile.key_averages():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
+        if event.device_type == torch.autograd.DeviceType.CUDA:  # type: ignore[attr-defined]
             found[event.key[:80]] = {
                 "us": event.self_device_time_total / (5 * SETS),
                 "launches": event.count / (5 * SETS),
@@ -299,17 +333,6 @@ def stepping(loss: torch.nn.Module, logits: list[Tensor], targets: list[Tensor])
     return work
 
 
-def reference(loss: torch.nn.Module) -> torch.nn.Module:
-    """The loss by PyTorch's own operations."""
-
-    class Reference(torch.nn.Module):
-        def forward(self, *given: Tensor) -> Tensor:
-            with swapped(loss_module, fits=never):
-                return loss(*given)  # type: ignore[no-any-return]
-
-    return Reference()
-
-
 def time_losses() -> Row:
     marks = [ragged(IMAGES, RATERS, SIZE, seed).cuda() for seed in range(SETS)]
     logits = [torch.randn(IMAGES, 1, SIZE, SIZE, device="cuda").requires_grad_() for _ in range(SETS)]
@@ -319,11 +342,11 @@ def time_losses() -> Row:
     works = {
         "Dice of one target, eager": stepping(WrittenDice(), logits, ones),
         "Dice of one target, compiled": stepping(torch.compile(WrittenDice()), logits, ones),  # type: ignore[arg-type]
-        "extended Dice, PyTorch's operations": stepping(reference(loss), logits, marks),
         "extended Dice, compiled": stepping(torch.compile(ExtendedDiceLoss(check=False)), logits, marks),  # type: ignore[arg-type]
-        "extended Dice, fused": stepping(loss, logits, marks),
-        "extended Dice, fused, uint8": stepping(loss, logits, whole),
-        "extended Dice, fused, checked": stepping(ExtendedDiceLoss(), logits, marks),
+        OLD: stepping(loss, logits, marks),
+        NEW: fused(stepping(loss, logits, marks)),
+        "new, uint8": fused(stepping(loss, logits, whole)),
+        "new, checked": fused(stepping(ExtendedDiceLoss(), logits, marks)),
     }
     found: Row = clocked(works)
     for name, work in works.items():
@@ -353,10 +376,10 @@ def time_labels() -> Row:
 
     return clocked(
         {
-            "4 labels, PyTorch's operations": stepping(reference(loss), logits, given),
-            "4 labels, fused": stepping(loss, logits, given),
-            "presence by pixel, PyTorch's operations": partly(reference(loss)),
-            "presence by pixel, fused": partly(loss),
+            "4 labels, old": stepping(loss, logits, given),
+            "4 labels, new": fused(stepping(loss, logits, given)),
+            "presence by pixel, old": partly(loss),
+            "presence by pixel, new": fused(partly(loss)),
         },
         50,
     )
@@ -365,7 +388,7 @@ def time_labels() -> Row:
 def sweep_losses() -> Row:
     marks = [ragged(IMAGES, RATERS, SIZE, seed).cuda() for seed in range(SETS)]
     logits = [torch.randn(IMAGES, 1, SIZE, SIZE, device="cuda").requires_grad_() for _ in range(SETS)]
-    work, found = stepping(ExtendedDiceLoss(check=False), logits, marks), {}
+    work, found = fused(stepping(ExtendedDiceLoss(check=False), logits, marks)), {}
     sizes = [(512, 4), (1024, 4), (1024, 8), (2048, 4), (2048, 8), (4096, 8)]
     for (pixels, warps), parts in itertools.product(sizes, (512, 1024, 2048, 4096)):
         with swapped(fused_dice, PIXELS=pixels, WARPS=warps, PARTS=parts):
@@ -392,16 +415,19 @@ def time_staple() -> Row:
     there = [each.cuda() for each in marks]
     whole = [each.to(torch.uint8) for each in there]
 
-    def work(where: str, given: list[Tensor]) -> Work:
+    def elsewhere(where: str) -> Work:
         def run(n: int) -> object:
             with swapped(staple_module, EM=where):
-                return staple(given[n])
+                return staple(there[n])
 
         return run
 
-    found: Row = clocked({"kernels": work("kernel", there), "kernels, uint8": work("kernel", whole)})
-    found |= clocked({where: work(where, there) for where in ("cpu", "device")}, 20, graphs=False)
-    found["kernels"]["kernels"] = kernels(work("kernel", there))
+    old: Work = lambda n: staple(there[n])  # noqa: E731
+    works = {OLD: old, NEW: fused(old), "new, uint8": fused(lambda n: staple(whole[n]))}
+    found: Row = clocked(works)
+    found |= clocked({f"EM: {where}": elsewhere(where) for where in ("cpu", "device")}, 20, graphs=False)
+    for name in (OLD, NEW):
+        found[name]["kernels"] = kernels(works[name])
     steps = [staple(each).iterations for each in there]
     found["iterations"] = {"median": float(torch.cat(steps).median()), "most": [int(each.max()) for each in steps]}
     found["CPU, batch"] = {"ms": on_cpu(lambda: staple(marks[0])), "threads": torch.get_num_threads()}
@@ -414,8 +440,8 @@ def time_staple() -> Row:
     for cells, pixels, parts in itertools.product((256, 512, 1024), (1024, 2048, 4096), (512, 1024, 2048)):
         if cells != 1024 and (pixels, parts) != (2048, 1024):
             continue
-        with swapped(staple_kernels, CELLS_PER_WARP=cells, PIXELS=pixels, PARTS=parts):
-            each = kernels(work("kernel", there))
+        with swapped(fused_staple, CELLS_PER_WARP=cells, PIXELS=pixels, PARTS=parts):
+            each = kernels(works[NEW])
         found[f"sweep: {cells} cells a warp, {pixels} pixels, {parts} parts"] = {k: v["us"] for k, v in each.items()}
     return found
 
@@ -433,29 +459,33 @@ def time_energy() -> Row:
         each = torch.cat([there[n], here[n]], dim=1).flatten(2).float()
         return each @ each.transpose(1, 2)
 
-    def looped(n: int) -> object:
-        with swapped(energy_module, fits=never):
-            return energy_distance(there[n], here[n])
+    def old(n: int) -> Tensor:
+        return energy_distance(there[n], here[n])
+
+    def counts(n: int) -> Tensor:
+        return energy_module.intersections(there[n].view(torch.uint8), here[n].view(torch.uint8))
 
     works: dict[str, Work] = {
-        "energy distance, kernel": lambda n: energy_distance(there[n], here[n]),
-        "counts, kernel": lambda n: energy_module.intersections(there[n], here[n]),
-        "counts, product of 32-bit floats": floats,
-        "counts, product of 16-bit floats": halves,
-        "energy distance, without the kernel": looped,
+        OLD: old,
+        NEW: fused(old),
+        "counts, old": counts,
+        "counts, new": fused(counts),
+        "counts, one product of 32-bit floats": floats,
+        "counts, one product of 16-bit floats": halves,
     }
-    exact = energy_module.intersections(there[0], here[0]).double()
+    exact = counts(0)
     same = {"32 bits": torch.equal(floats(0).double(), exact)}
     try:
         same["16 bits"] = torch.equal(halves(0).double(), exact)
     except Exception as error:
         same["16 bits"] = str(error)[:200]  # type: ignore[assignment]
-        del works["counts, product of 16-bit floats"]
+        del works["counts, one product of 16-bit floats"]
     found: Row = {"equal": same, **clocked(works, 50)}
-    found["energy distance, kernel"]["kernels"] = kernels(works["energy distance, kernel"])
+    for name in (OLD, NEW):
+        found[name]["kernels"] = kernels(works[name])
     for block, programs in itertools.product((128, 256, 512), (264, 528, 1056, 2112)):
-        with swapped(energy_module, BLOCK=block, PROGRAMS=programs):
-            replay = replays(works["counts, kernel"])
+        with swapped(fused_energy, BLOCK=block, PROGRAMS=programs):
+            replay = replays(works["counts, new"])
             found[f"sweep: {block} pixels, {programs} programs"] = spread([between(replay) / SETS for _ in range(40)])
     found["CPU"] = {"ms": on_cpu(lambda: energy_distance(samples[0], masks[0]), 3)}
     own, raters = samples[0][0].numpy(), masks[0][0].numpy()
@@ -492,25 +522,51 @@ JOBS: dict[str, Callable[[], Row | str]] = {
 }
 
 
+CHECKED = {"losses": "losses are right", "STAPLE": "STAPLE is right", "energy": "energy is right"}
+"""Of what is timed, what must be right."""
+
+
+def decide(found: Row, failed: set[str]) -> Iterator[str]:
+    """Of each, whether the new way is right, and how it compares."""
+    for name, check in CHECKED.items():
+        rows = found.get(name)
+        if not isinstance(rows, dict) or check not in found:
+            yield f"{name}: not measured or not checked, stays off"
+            continue
+        ratios = {way: rows[NEW][way]["median"] / rows[OLD][way]["median"] for way in ("alone", "queued")}
+        times = ", ".join(f"{ratio:.2f} × the time of the old, {way}" for way, ratio in ratios.items())
+        right = check not in failed
+        use = "may be on" if right and max(ratios.values()) < 1 else "stays off"
+        yield f"{name}: {'right' if right else 'WRONG'}, {times}: {use}"
+
+
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--json", type=Path, required=True)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--json", type=Path)
     options.add_argument("--jobs", nargs="*", default=list(JOBS), choices=list(JOBS))
     chosen = options.parse_args()
-    found, failed = {}, False
+    if not torch.cuda.is_available():
+        sys.exit("no device: PyTorch finds no GPU here; the kernels are checked and timed on one")
+    if not can_build():
+        sys.exit("no kernels: Triton, or a C compiler for it, is not installed here")
+    found: Row = {}
+    failed: set[str] = set()
     for name in chosen.jobs:
         start = time.perf_counter()
         try:
             torch.manual_seed(0)
             found[name] = JOBS[name]()
         except Exception:  # the others are still worth their time
-            found[name], failed = traceback.format_exc(), True
+            found[name] = traceback.format_exc()
+            failed.add(name)
         torch._dynamo.reset()
         torch.cuda.empty_cache()
         print(f"== {name}: {time.perf_counter() - start:.0f} s", flush=True)
         print(json.dumps(found[name], indent=1, default=str)[:2500], flush=True)
-        chosen.json.write_text(json.dumps(found, indent=1, default=str) + "\n")
-    sys.exit(int(failed))
+        if chosen.json:
+            chosen.json.write_text(json.dumps(found, indent=1, default=str) + "\n")
+    print(*decide(found, failed), sep="\n")
+    sys.exit(int(bool(failed)))
 
 
 if __name__ == "__main__":

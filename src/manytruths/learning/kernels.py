@@ -26,7 +26,7 @@ try:
 except ImportError:
     triton = tl = None
 
-__all__ = ["can_build", "can_fuse", "compiled", "interpreted", "next_power", "tl", "use_fused_kernels"]
+__all__ = ["can_build", "can_fuse", "compiled", "interpreted", "next_power", "started_on", "tl", "use_fused_kernels"]
 
 _fused = False
 """What :func:`use_fused_kernels` sets."""
@@ -85,6 +85,11 @@ def can_build() -> bool:
 def compiled(function: Callable[..., None]) -> Any:
     """A function as a kernel, where Triton is installed."""
     return function if triton is None else triton.jit(function)
+
+
+def started_on(values: Tensor) -> Any:
+    """A context in which kernels start where a tensor is, not on the current device."""
+    return torch.cuda.device_of(values)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def next_power(size: int) -> int:

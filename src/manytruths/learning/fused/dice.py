@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import CallError
-from ..kernels import can_fuse, compiled, next_power, tl
+from ..kernels import can_fuse, compiled, next_power, started_on, tl
 
 MAX_LABELS = 15
 MAX_RATERS = 32
@@ -73,7 +73,7 @@ class FusedExtendedDice(torch.autograd.Function):
         each = torch.empty(rows - first * (rows // channels), dtype=torch.float32, device=input.device)
         total = torch.empty(2, dtype=torch.float32, device=input.device)
         wide = min(next_power(columns), 1024)
-        with _on(input):
+        with started_on(input):
             _sum[(parts, images)](
                 logits, labels, labels if there is None else there, marks, sums, pixels, images,
                 *logits.stride(), *labels.stride(), *(labels.stride() if there is None else there.stride()),
@@ -100,7 +100,7 @@ class FusedExtendedDice(torch.autograd.Function):
         found = torch.empty_like(logits)
         steps = (0, 0) if ctx.how != "none" else gradient.stride() if gradient.ndim == 2 else (0, *gradient.stride())
         block = max(128, PIXELS // next_power(channels))
-        with _on(logits):
+        with started_on(logits):
             _differentiate[(-(-pixels // block), images)](
                 logits, marks, slopes, total, gradient, found, pixels, ctx.rows, *steps, *logits.stride(),
                 *found.stride(), C=channels, FIRST=ctx.first, REDUCED=ctx.how != "none", CP=next_power(channels),
@@ -112,11 +112,6 @@ class FusedExtendedDice(torch.autograd.Function):
 def _like_pixels(present: Tensor, labels: Tensor) -> Tensor:
     """(N, R, pixels), without a copy of what holds for a whole image."""
     return present.flatten(2) if present.ndim > 2 else present.unsqueeze(2).expand_as(labels)
-
-
-def _on(values: Tensor) -> Any:
-    """Kernels start on the current device."""
-    return torch.cuda.device_of(values)
 
 
 def _sum_parts(  # type: ignore[no-untyped-def]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels import can_fuse, compiled, next_power, tl
+from ..kernels import can_fuse, compiled, next_power, started_on, tl
 
 MAX_MASKS = 128
 MAX_NUMBERS = 1 << 31
@@ -34,7 +34,7 @@ def intersections_in_kernel(first: Tensor, second: Tensor) -> Tensor:
     padded = max(16, next_power(total))
     found = torch.zeros(images, total, total, dtype=torch.int32, device=first.device)
     parts = min(-(-pixels // BLOCK), max(1, PROGRAMS // images))
-    with torch.cuda.device_of(first):
+    with started_on(first):
         _multiply[(parts, images)](
             first, second, found, pixels, *first.stride(), *second.stride(), samples, total,
             T=padded, BLOCK=max(32, min(BLOCK, 16384 // padded)), num_warps=4 if padded < 64 else 8,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ...fusion.staple import TIE
 from ..annotations import expand_presence
-from ..kernels import can_fuse, compiled, next_power, tl
+from ..kernels import can_fuse, compiled, next_power, started_on, tl
 
 MAX_CELLS = 1 << 13
 """Largest patterns × decisions × labels of one program."""
@@ -73,7 +73,7 @@ def fit_in_kernels(
     target: Tensor, present: Tensor | None, labels: int, prior: str | Tensor, tol: float, max_iter: int
 ) -> KernelFit:
     """STAPLE of annotations (N, R, *spatial)."""
-    with torch.cuda.device_of(target):
+    with started_on(target):
         codes, counts = _count(target, present, labels)
         return _estimate(target, present, labels, prior, tol, max_iter, codes, counts)
 
@@ -101,12 +101,12 @@ def _estimate(
     codes: Tensor, counts: Tensor,
 ) -> KernelFit:  # fmt: skip
     (images, raters, *spatial), device, patterns = target.shape, target.device, counts.shape[1]
-    own = {"device": device, "dtype": torch.float64}
     heard = present if present is not None and present.ndim == 2 else None
-    first = prior.to(**own) if isinstance(prior, Tensor) else None
+    first = prior.to(device, torch.float64) if isinstance(prior, Tensor) else None
     weight = torch.empty(images, labels, patterns, device=device)
     sure = torch.empty(images, patterns, dtype=torch.uint8, device=device)
-    confusion, last = torch.empty(images, raters, labels, labels, **own), torch.empty(images, labels, **own)
+    confusion = torch.empty(images, raters, labels, labels, dtype=torch.float64, device=device)
+    last = torch.empty(images, labels, dtype=torch.float64, device=device)
     steps = torch.empty(images, dtype=torch.int64, device=device)
     converged, marked = torch.empty(2, images, dtype=torch.bool, device=device)
     sizes = [next_power(size) for size in (patterns, raters, labels)]
