@@ -219,11 +219,23 @@ def test_maps_by_label_are_scored_each_for_its_label(masks, maps):
 
 
 def test_a_label_that_nobody_gave_counts():
-    maps = {1: [0.5, 0.0], 3: [0.5, 0.5]}
-    found = mt.count_by_label(maps, {"A": [1, 2], "B": [1, 0]})
+    maps, masks = {1: [0.5, 0.0], 3: [0.5, 0.5]}, {"A": [1, 0], "B": [1, 0]}
+    found = mt.count_by_label(maps, masks)
     assert found["3"].prevalence == 0
     assert mt.brier(found["3"]) == 0.25
-    assert mt.brier(maps, {"A": [1, 2], "B": [1, 0]}) == pytest.approx((0.125 + 0.25) / 2)
+    for known in (masks, index_masks(masks)):
+        assert mt.brier(maps, known) == pytest.approx((0.125 + 0.25) / 2)
+
+
+def test_a_label_without_a_map_is_refused():
+    with pytest.raises(InputError, match="labels without a probability map: 2; give a map of each"):
+        mt.brier({1: [0.5, 0.0]}, {"A": [1, 2]})
+    with pytest.raises(InputError, match="without a probability map: 2"):
+        mt.count_by_label({1: [0.5, 0.0]}, {"A": [1, 2]})
+    # by pattern, with a tally
+    table = mt.tally({"A": [1, 2, 0], "B": [1, 1, 0]})
+    known = {k: (table.patterns == k).mean(axis=1) for k in (1, 2)}
+    assert mt.brier(known, table) == pytest.approx((0.25 / 3 + 0.25 / 3) / 2)
 
 
 def test_consensus_and_given_references():

@@ -100,12 +100,12 @@ class ReliabilityDiagram:
 
     @property
     def expected_calibration_error(self) -> float:
-        """The mean of |mean forecast − observed share|, weighted by pixels."""
+        """The mean distance of mean forecast and observed share, weighted by pixels."""
         return float(np.abs(self.forecasts - self.observed).sum()) / self.items if self.items else self._why_empty
 
     @property
     def maximum_calibration_error(self) -> float:
-        """The largest |mean forecast − observed share| of a bin."""
+        """The largest distance of mean forecast and observed share of a bin."""
         return float(np.nanmax(np.abs(self.mean_forecast - self.observed_share))) if self.items else self._why_empty
 
     @property

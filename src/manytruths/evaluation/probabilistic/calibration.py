@@ -39,7 +39,7 @@ from ...core.columns import Column
 from ...core.errors import CallError
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ..responses import Responses, index_masks
+from ..responses import IndexedMasks, Responses, index_masks
 from .binning import BINS, BinnedForecasts, ReliabilityDiagram, bin_forecasts, find_edges
 from .forecasts import (
     ForecastCounts,
@@ -162,14 +162,14 @@ def _mean_over_labels(score: Any, probability: Any, masks: Any, reference: Any, 
     if masks is None:
         raise CallError("give the raters' masks, or their tally, as the second argument")
     check_label_sums(probability)
-    indexed = masks if isinstance(masks, Tally) else index_masks(masks)
+    indexed = masks if isinstance(masks, Tally | IndexedMasks) else index_masks(masks)
     values = []
-    for label, values_of in marked_labels(probability):
+    for one, values_of in marked_labels(probability, (indexed if isinstance(indexed, Tally) else indexed.tally).labels):
         if isinstance(indexed, Tally):
-            table = with_label(indexed, label)
+            values.append(score(probability=values_of, masks=with_label(indexed, one), label=one, **chosen))
         else:
-            table = replace(indexed, tally=with_label(indexed.tally, label))
-        values.append(score(probability=values_of, masks=table, label=label, **chosen))
+            table = replace(indexed, tally=with_label(indexed.tally, one))
+            values.append(score(probability=values_of, masks=table, label=one, **chosen))
     known = [v for v in values if not np.isnan(v)]
     return float(np.mean(known)) if known else Undefined("undefined_for_every_label")
 

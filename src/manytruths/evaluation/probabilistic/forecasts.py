@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.columns import Column
-from ...core.errors import CallError, GridError, InputError
+from ...core.errors import CallError, GridError, InputError, few
 from ...core.labels import VOID, Labels
 from ...core.mask_arrays import Masks, format_shape
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Undefined
 from ...fusion import estimate
 from ...fusion.result import first_readings
-from ..responses import IndexedMasks, Responses, count_indexed_responses, count_responses
+from ..responses import IndexedMasks, Responses, count_indexed_responses, count_responses, index_masks
 
 Values = NDArray[np.float64]
 Region = Literal["image", "union"]
@@ -309,15 +309,24 @@ def count_by_label(
     """
     check_label_sums(probabilities)
     found = {}
-    for label, values in marked_labels(probabilities):
-        responses = as_responses(values, masks)
-        known = replace(responses, tally=with_label(responses.tally, label))
-        found[str(label)] = count_forecasts(known, reference=reference, region=region, label=label)
+    known = masks if isinstance(masks, Tally | IndexedMasks) else index_masks(masks)
+    labels = (known if isinstance(known, Tally) else known.tally).labels
+    for label, values in marked_labels(probabilities, labels):
+        responses = as_responses(values, known)
+        there = replace(responses, tally=with_label(responses.tally, label))
+        found[str(label)] = count_forecasts(there, reference=reference, region=region, label=label)
     return found
 
 
-def marked_labels(probabilities: Mapping[Any, ArrayLike]) -> list[tuple[Any, ArrayLike]]:
-    """The maps by label, without that of the background."""
+def marked_labels(probabilities: Mapping[Any, ArrayLike], labels: Labels) -> list[tuple[Any, ArrayLike]]:
+    """The maps by label, without that of the background; every label of the masks needs one."""
+    marks = [(labels.values[m], labels.names[m]) for m in labels.marks]
+    without = [name for value, name in marks if value not in probabilities and name not in probabilities]
+    if without:
+        raise InputError(
+            f"the masks have labels without a probability map: {few(without)}; give a map of each, of zeros where the "
+            "model does not know the label"
+        )
     return [(label, values) for label, values in probabilities.items() if label not in BACKGROUND]
 
 

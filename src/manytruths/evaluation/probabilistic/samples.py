@@ -25,7 +25,7 @@ Székely GJ, Rizzo ML. Energy statistics: a class of statistics based on distanc
 2013;143:1249–1272. doi:10.1016/j.jspi.2013.03.018. Bellemare MG et al. The Cramer distance as a solution to biased
 Wasserstein gradients. 2017. doi:10.48550/arXiv.1705.10743. Kohl SAA et al. A probabilistic U-Net for segmentation of
 ambiguous images. NeurIPS 2018. doi:10.48550/arXiv.1806.05034. Bouchard M, Jousselme AL, Doré PE. A proof for the
-positive definiteness of the Jaccard index matrix. Int J Approx Reason 2013;54:615–626. doi:10.1016/j.ijar.2013.01.006
+positive definiteness of the Jaccard index matrix. Int J Approx Reason 2013;54:615–626.
 """
 
 from __future__ import annotations
@@ -469,8 +469,8 @@ def d_max(
 
     References
     ----------
-    Rahman A et al. Ambiguous medical image segmentation using diffusion models. CVPR 2023:11536–11546.
-    doi:10.1109/CVPR52729.2023.01110
+    Rahman A et al. Ambiguous medical image segmentation using diffusion models. CVPR 2023.
+    doi:10.48550/arXiv.2304.04745
 
     Examples
     --------
