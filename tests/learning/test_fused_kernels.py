@@ -6,11 +6,13 @@ installed; ``benchmarks/gpu.py`` compares many more ways on a GPU.
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 import torch
+from benchmarks import gpu
 
 from batches import drawn
 from manytruths import CallError
@@ -199,3 +201,31 @@ def test_intersections_in_a_kernel(count, shape):
     with use_fused_kernels():
         assert energy.fits(samples.flatten(2), masks.flatten(2))
         assert torch.equal(energy_distance(samples, masks, unbiased="both"), wanted)
+
+
+# -- the benchmark that decides ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_the_benchmark_says_that_there_is_no_gpu(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    with pytest.raises(SystemExit, match=r"^no device: PyTorch finds no GPU here; .*$"):  # with a text it ends with 1
+        gpu.main()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_the_benchmark_decides():
+    def times(new, queued):
+        old = {way: {"median": 2.0} for way in ("alone", "queued")}
+        return {"old": old, "new": {"alone": {"median": new}, "queued": {"median": queued}}}
+
+    found = dict.fromkeys(gpu.CHECKED.values(), "")
+    found |= {"losses": times(1.0, 0.5), "STAPLE": times(1.0, 2.5), "energy": times(1.0, 1.0)}
+    assert list(gpu.decide(found, {"energy is right"})) == [
+        "losses: right, 0.50 × the time of the old, alone, 0.25 × the time of the old, queued: may be on",
+        "STAPLE: right, 0.50 × the time of the old, alone, 1.25 × the time of the old, queued: stays off",
+        "energy: WRONG, 0.50 × the time of the old, alone, 0.50 × the time of the old, queued: stays off",
+    ]
+    assert set(gpu.decide({"losses": "Traceback"}, set())) == {
+        f"{name}: not measured or not checked, stays off" for name in gpu.CHECKED
+    }
