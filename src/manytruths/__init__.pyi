@@ -98,7 +98,12 @@ from .evaluation.intensity_curves import IntensityCurves, mask_intensity
 from .evaluation.interchangeability import Interchangeability, interchangeability
 from .evaluation.overlap import Overlaps, overlaps
 from .evaluation.probabilistic.binning import BinnedForecasts, BrierParts, ReliabilityDiagram, bin_forecasts
-from .evaluation.probabilistic.calibration import brier, expected_calibration_error, reliability_diagram
+from .evaluation.probabilistic.calibration import (
+    brier,
+    curvas_calibration_error,
+    expected_calibration_error,
+    reliability_diagram,
+)
 from .evaluation.probabilistic.conformal import ConformalMargin, MarginBand, conformal_margin, smallest_margin
 from .evaluation.probabilistic.forecasts import ForecastCounts, count_by_label, count_forecasts
 from .evaluation.probabilistic.held_out import HeldOut, compare_held_out
@@ -435,6 +440,7 @@ __all__ = [
     "count_responses",
     "cramer_distance",
     "crps_volume",
+    "curvas_calibration_error",
     "curvas_crps",
     "d_max",
     "deming",

@@ -82,6 +82,7 @@ def test_the_parts_of_brier_add_up(p, masks, reference, bins, equal_mass):
 
 
 @given(MAP, arrays(np.uint8, SIZE, elements=st.integers(0, 1)))
+@settings(max_examples=50)
 def test_it_is_scikit_learn(p, mask):
     if 0 < mask.sum() < SIZE:
         assert mt.brier(p, [mask]) == pytest.approx(brier_score_loss(mask, p), abs=1e-12)
@@ -105,6 +106,7 @@ def test_equal_masses_of_many_values_are_those_of_scikit_learn():
 
 
 @given(MAP, MASKS)
+@settings(max_examples=50)
 def test_against_raters_it_is_that_against_the_share_and_what_nobody_can_avoid(p, masks):
     share = masks.mean(axis=0)
     gap = mt.brier(p, masks) - mt.brier(p, masks, reference="share")
@@ -124,6 +126,7 @@ def test_the_share_is_the_best_forecast_of_a_rater_picked_at_random(p, masks):
 
 
 @given(MAP, MASKS)
+@settings(max_examples=50)
 def test_maps_tallies_and_counts_are_one_door(p, masks):
     raters = dict(zip("abcd", masks, strict=False))
     responses = mt.count_responses(p, raters)
@@ -248,6 +251,34 @@ def test_consensus_and_given_references():
     assert mt.brier(p, masks, reference="staple") == pytest.approx(np.mean((p - truth) ** 2))
     responses = mt.count_responses(p, masks, references={"adjudicated": majority})
     assert mt.brier(responses, reference="adjudicated") == pytest.approx(np.mean((p - majority) ** 2))
+
+
+@given(
+    arrays(np.uint8, (2, SIZE), elements=st.integers(0, 2)),
+    arrays(np.float64, (2, SIZE), elements=st.sampled_from([0.0, 0.02, 0.25, 0.3, 0.5])),
+)
+@settings(max_examples=50)
+def test_the_calibration_error_of_curvas_is_a_loop_over_pixels(masks, maps):
+    errors = []
+    for mask in masks:
+        bins: dict[int, list[tuple[float, bool]]] = {}
+        for pixel in range(SIZE):
+            chances = [1 - maps[0][pixel] - maps[1][pixel], maps[0][pixel], maps[1][pixel]]
+            best = max(range(3), key=lambda k: chances[k])
+            number = sum(chances[best] >= edge for edge in np.linspace(0, 1, 51))
+            bins.setdefault(number, []).append((chances[best], best == mask[pixel]))
+        gaps = [abs(sum(p for p, _ in some) - sum(hit for _, hit in some)) for some in bins.values()]
+        errors.append(sum(gaps) / SIZE)
+    assert mt.curvas_calibration_error({1: maps[0], 2: maps[1]}, masks) == pytest.approx(np.mean(errors), abs=1e-12)
+    whole = {0: 1 - maps.sum(axis=0), 1: maps[0], 2: maps[1]}
+    assert mt.curvas_calibration_error(whole, masks) == pytest.approx(np.mean(errors), abs=1e-12)
+
+
+def test_certain_background_has_a_bin_of_its_own_in_curvas():
+    """A probability of exactly 1 is not pooled with 0.99: the two errors would cancel in one bin."""
+    maps = {1: [0.0, 0.005]}
+    assert mt.curvas_calibration_error(maps, [[1, 0]]) == pytest.approx((1 + 0.005) / 2)
+    assert code(mt.curvas_calibration_error({1: [0.5]}, [[9]], void=9)) == "not_rated"
 
 
 def test_thresholds_of_qubiq_by_hand():

@@ -65,6 +65,7 @@ def test_several_labels_are_the_mean_over_labels_of_each(samples, masks):
 
 
 @given(masks_of(3, 2), masks_of(3, 2))
+@settings(max_examples=40)
 def test_arrays_and_the_columns_of_a_tally_are_one_door(samples, masks):
     drawn = {f"s{i}": s for i, s in enumerate(samples)}
     raters = {f"r{i}": r for i, r in enumerate(masks)}
@@ -197,6 +198,7 @@ def test_every_size_of_image_and_block_counts_the_same(monkeypatch):
     arrays(np.uint8, (3, 8), elements=st.sampled_from([0, 1, 9])),
     arrays(np.uint8, (2, 8), elements=st.sampled_from([0, 1, 9])),
 )
+@settings(max_examples=40)
 def test_pixels_that_were_not_rated_do_not_count(samples, masks):
     known = mt.sample_distances(samples, masks, void=9, labels=(0, 1))
     every = [*samples, *masks]

@@ -233,7 +233,9 @@ class Observed:
 
 def observe(tally: Tally, reference: str | Column | ArrayLike, label: int | str | None) -> Observed:
     """What is observed by pattern, under a reference."""
-    codes = marked_codes(tally, label)
+    named = isinstance(reference, str | Column)
+    # numbers by pattern say themselves what is observed, whatever the labels
+    codes = marked_codes(tally, label) if named or label is not None else list(tally.labels.marks)
     flags, rated = np.isin(tally.patterns, codes), tally.patterns != VOID
     raters = list(tally.raters)
     votes, number = flags[:, raters].sum(axis=1), rated[:, raters].sum(axis=1)
