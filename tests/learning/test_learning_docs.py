@@ -28,7 +28,7 @@ def test_the_python_of_the_page_runs_and_prints_what_it_says(tmp_path, monkeypat
     pytest.importorskip("monai.data", exc_type=ImportError)
     monkeypatch.chdir(tmp_path)
     assert status(shlex.split("phantom echo --to echo --n-subjects 4 --n-frames 2 --size 64 --jobs 1 --quiet")) == 0
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
     for code, printed in BLOCKS:
         exec(compile(code, "learning.md", "exec"), {})
         assert capsys.readouterr().out == printed

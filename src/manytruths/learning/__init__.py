@@ -10,6 +10,7 @@ except ImportError as _error:
 
 from .annotations import inner_region, majority_vote, outer_region, vote_share
 from .batch_staple import BatchStaple, staple
+from .energy import energy_distance
 from .fitting import Augmentation, Schedule
 from .losses import (
     AverageCrossEntropy,
@@ -35,6 +36,7 @@ __all__ = [
     "TrainPlan",
     "TrainedNetwork",
     "UNet",
+    "energy_distance",
     "inner_region",
     "majority_vote",
     "outer_region",

@@ -258,7 +258,7 @@ def outer_region(annotations: Tensor, present: Tensor | None = None, labels: int
 
 def inner_and_outer(target: Tensor, present: Tensor | None, label: int, labels: int = 2) -> tuple[Tensor, Tensor]:
     """(N, *spatial) each, as bytes: where all who rated gave a label, and where any of them did."""
-    chosen = _label_mask(target, label, labels)
+    chosen = label_mask(target, label, labels)
     if present is None:
         return chosen.amin(dim=1), chosen.amax(dim=1)
     there = _as_bytes(expand_presence(present, target))
@@ -279,7 +279,7 @@ def _most_frequent(target: Tensor, present: Tensor | None, labels: int, first: i
 
 def _count_votes(target: Tensor, present: Tensor | None, label: int, labels: int = 2) -> Tensor:
     """(N, *spatial): number of raters who gave the label."""
-    chosen = _label_mask(target, label, labels)
+    chosen = label_mask(target, label, labels)
     if present is not None:
         chosen = chosen & _as_bytes(expand_presence(present, target))
     return chosen.sum(dim=1, dtype=_count_type(target))
@@ -292,7 +292,7 @@ def _count_raters(target: Tensor, present: Tensor | None) -> Tensor:
     return expand_presence(present, target).sum(dim=1, dtype=_count_type(target))
 
 
-def _label_mask(target: Tensor, label: int, labels: int = 2) -> Tensor:
+def label_mask(target: Tensor, label: int, labels: int = 2) -> Tensor:
     """(N, R, *spatial): 1 where a rater gave the label, as bytes, which are faster than booleans."""
     if labels == 2 and label == 1 and target.dtype == torch.uint8:
         return target

@@ -13,7 +13,8 @@ were alone, but the device is synchronised only once in a while.
 
 **In one kernel**, on a GPU: one program for each image, which ends when its own rates converge. Step by step, every
 iteration is several kernel launches, each of which takes longer than its computation; here there is one launch. Needs
-Triton, which comes with PyTorch for GPUs.
+Triton, which comes with PyTorch for GPUs. :mod:`.fused.staple` also counts and looks up in kernels, where that is asked
+for.
 
 Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med Imaging
 2004;23:903–921. doi:10.1109/TMI.2004.828354
@@ -22,11 +23,9 @@ Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimati
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from shutil import which
+from functools import lru_cache
 from typing import Any, Literal
 
 import torch
@@ -35,12 +34,8 @@ from torch import Tensor
 from ..core.errors import CallError
 from ..fusion.staple import TIE
 from .annotations import check_annotations, check_labels, expand_presence
-
-try:
-    import triton  # type: ignore[import-not-found, unused-ignore]
-    import triton.language as tl  # type: ignore[import-not-found, unused-ignore]
-except ImportError:
-    triton = None
+from .fused import staple as fused
+from .kernels import can_build, compiled, next_power, tl
 
 EM: Literal["cpu", "kernel", "device"] = "kernel"
 """Where EM runs for pixels on a GPU: in one kernel if the tables fit, otherwise on the CPU; always on the CPU; or step
@@ -117,9 +112,12 @@ def staple(
     if max_iter < 1:
         raise CallError(f"max_iter must be 1 or more; got {max_iter!r}")
     check_labels(annotations, present, labels)
+    first = _check_prior(prior, labels)
+    if EM == "kernel" and fused.fits(annotations, present, labels):
+        return _fused_result(fused.fit_in_kernels(annotations, present, labels, first, float(tol), max_iter), prior)
     table = code_pixels(annotations, present, labels)
     heard = present if present is not None and present.ndim == 2 else None
-    how = (prior, tol, max_iter)
+    how = (first, tol, max_iter)
     if annotations.is_cuda and EM == "kernel" and kernel_fits(len(table.rows), annotations.shape[1], labels):
         fit = _fit(fit_in_kernel, Tables.of(table.rows, table.counts, heard, labels), *how)
     else:
@@ -128,7 +126,7 @@ def staple(
 
 
 def _fit_occurring(
-    table: Patterns, heard: Tensor | None, labels: int, prior: Prior, tol: float, max_iter: int
+    table: Patterns, heard: Tensor | None, labels: int, prior: str | Tensor, tol: float, max_iter: int
 ) -> TableFit:
     """EM over the patterns that occur, on the CPU or step by step on the device."""
     device = table.rows.device if EM == "device" else torch.device("cpu")
@@ -141,7 +139,7 @@ def _fit_occurring(
     return replace(fit, weight=weight)
 
 
-def _fit(run: Callable[..., TableFit], tables: Tables, prior: Prior, tol: float, max_iter: int) -> TableFit:
+def _fit(run: Callable[..., TableFit], tables: Tables, prior: str | Tensor, tol: float, max_iter: int) -> TableFit:
     return _settle(tables, run(tables, _first_prior(tables, prior), prior == "estimated", tol, max_iter))
 
 
@@ -170,40 +168,49 @@ def staple_mask(annotations: Tensor, present: Tensor | None = None, labels: int 
     return mask
 
 
-def _first_prior(tables: Tables, prior: Prior) -> Tensor:
-    """(labels, N): the prior of the first step."""
-    if not isinstance(prior, str):
-        return _given_prior(tables, prior)
-    if prior not in ("prevalence", "marked", "estimated"):
+def _check_prior(prior: Prior, labels: int) -> str | Tensor:
+    """A known name, or a number for each label, on the CPU."""
+    if isinstance(prior, str):
+        if prior not in fused.PRIORS:
+            raise CallError(
+                "prior must be 'prevalence', 'marked', 'estimated', a number, or one number for each label; "
+                f"got {prior!r}"
+            )
+        return prior
+    each = torch.as_tensor(prior, dtype=torch.float64).cpu().reshape(-1)
+    if len(each) == 1 and labels == 2:
+        each = torch.stack([1 - each[0], each[0]])
+    if len(each) != labels or not bool((each > 0).all()) or abs(float(each.sum()) - 1) > 1e-6:
         raise CallError(
-            f"prior must be 'prevalence', 'marked', 'estimated', a number, or one number for each label; got {prior!r}"
+            f"prior must have one number for each of {labels} labels, all above 0, with the sum 1; got {prior!r}"
         )
+    return each
+
+
+def _first_prior(tables: Tables, prior: str | Tensor) -> Tensor:
+    """(labels, N): the prior of the first step."""
+    if isinstance(prior, Tensor):
+        return prior.to(tables.counts.device)[:, None].expand(-1, tables.counts.shape[1])
     mean = tables.given(tables.share) / tables.counts.sum(dim=0)
     return _marked_prior(tables, mean) if prior == "marked" else mean
-
-
-def _given_prior(tables: Tables, prior: float | Sequence[float]) -> Tensor:
-    each = torch.as_tensor(prior, dtype=torch.float64, device=tables.counts.device).reshape(-1)
-    if len(each) == 1 and tables.labels == 2:
-        each = torch.stack([1 - each[0], each[0]])
-    if len(each) != tables.labels or not bool((each > 0).all()) or abs(float(each.sum()) - 1) > 1e-6:
-        raise CallError(
-            f"prior must have one number for each of {tables.labels} labels, all above 0, with the sum 1; got {prior!r}"
-        )
-    return each[:, None].expand(-1, tables.counts.shape[1])
 
 
 def _marked_prior(tables: Tables, mean: Tensor) -> Tensor:
     """Background gets the share of unmarked pixels; the other labels share the rest in proportion to their votes."""
     anybody = (tables.share[:, 1:] > 0).any(dim=1).double()
     share = (tables.counts * anybody).sum(dim=0) / tables.counts.sum(dim=0)
-    if bool((share == 1).any()):
-        image = int((share == 1).nonzero()[0])
+    _check_marked(share == 1)
+    marks = mean[1:]
+    return torch.cat([(1 - share)[None], share * marks / marks.sum(dim=0)])
+
+
+def _check_marked(everywhere: Tensor) -> None:
+    """Raise where every pixel of an image (N) is marked."""
+    if bool(everywhere.any()):
+        image = int(everywhere.nonzero()[0])
         raise CallError(
             f"image {image}: every pixel is marked by at least one rater, so the prior 'marked' would be 1; use another"
         )
-    marks = mean[1:]
-    return torch.cat([(1 - share)[None], share * marks / marks.sum(dim=0)])
 
 
 def _settle(tables: Tables, fit: TableFit) -> TableFit:
@@ -229,16 +236,22 @@ def _result(target: Tensor, present: Tensor | None, table: Patterns, fit: TableF
     if present is not None:
         hard = torch.where(expand_presence(present, target).any(dim=1), hard, 0).to(hard.dtype)
     probability = [_look_up(weight[:, k].float(), table, target) for k in ([1] if labels == 2 else range(labels))]
-    diagonal = fit.confusion.diagonal(dim1=2, dim2=3)
     return BatchStaple(
         probability=probability[0] if labels == 2 else torch.stack(probability, dim=1),
         hard=hard,
         confusion=fit.confusion.to(device),
-        sensitivity=(diagonal[..., 1] if labels == 2 else diagonal).to(device),
+        sensitivity=_sensitivity(fit).to(device),
         specificity=_specificity(fit).to(device),
         iterations=fit.iterations.to(device),
         converged=fit.converged.to(device),
     )
+
+
+def _fused_result(fit: fused.KernelFit, prior: Prior) -> BatchStaple:
+    if prior == "marked":
+        _check_marked(fit.marked)
+    rates = _sensitivity(fit), _specificity(fit)
+    return BatchStaple(fit.probability, fit.hard, fit.confusion, *rates, fit.iterations, fit.converged)
 
 
 def _look_up(values: Tensor, table: Patterns, target: Tensor) -> Tensor:
@@ -247,7 +260,13 @@ def _look_up(values: Tensor, table: Patterns, target: Tensor) -> Tensor:
     return flat.index_select(0, table.place).view(target.shape[0], *target.shape[2:])
 
 
-def _specificity(fit: TableFit) -> Tensor:
+def _sensitivity(fit: TableFit | fused.KernelFit) -> Tensor:
+    """(N, R), or (N, R, labels): the rate at which a rater gives a label to pixels of that label."""
+    diagonal = fit.confusion.diagonal(dim1=2, dim2=3)
+    return diagonal[..., 1] if len(fit.prior) == 2 else diagonal
+
+
+def _specificity(fit: TableFit | fused.KernelFit) -> Tensor:
     """(N, R), or (N, R, labels): the rate at which a rater does not give a label to pixels of other labels."""
     labels = len(fit.prior)
     if labels == 2:
@@ -501,18 +520,12 @@ MAX_CELLS = 1 << 13
 
 def kernel_fits(patterns: int, raters: int, labels: int) -> bool:
     """Whether the kernel can be built and takes tables of this size."""
-    return _can_build() and _cells(*_powers_of_two(patterns, raters, labels)) <= MAX_CELLS
-
-
-@cache
-def _can_build() -> bool:
-    """Whether Triton and the C compiler that it needs are installed."""
-    return triton is not None and any(which(name) for name in (os.environ.get("CC", "cc"), "gcc", "clang"))
+    return can_build() and _cells(*_powers_of_two(patterns, raters, labels)) <= MAX_CELLS
 
 
 def _powers_of_two(*sizes: int) -> tuple[int, ...]:
     """The next powers of two, as Triton requires."""
-    return tuple(1 << (size - 1).bit_length() for size in sizes)
+    return tuple(next_power(size) for size in sizes)
 
 
 def _cells(patterns: int, raters: int, labels: int) -> int:
@@ -593,4 +606,4 @@ def _em(  # type: ignore[no-untyped-def]
     tl.store(steps_at + image, step)
 
 
-_kernel: Any = triton.jit(_em) if triton is not None else None
+_kernel: Any = compiled(_em)

@@ -61,6 +61,7 @@ from .annotations import (
     vote_share,
 )
 from .batch_staple import staple_mask
+from .fused.dice import FusedExtendedDice, fits
 
 Reference = Literal["rater", "inner", "outer", "majority", "staple"]
 REFERENCES = {"inner": inner_region, "outer": outer_region, "majority": majority_vote, "staple": staple_mask}
@@ -240,6 +241,11 @@ class ExtendedDiceLoss(nn.Module):
         """Loss of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
         check_batch(input, target, present)
         check_values(target, present, number_of_labels(input), self.check)
+        if fits(input, target, present):
+            first = int(input.shape[1] > 1 and not self.include_background)
+            how = (first, self.batch, self.smooth, self.reduction)
+            fused: Tensor = FusedExtendedDice.apply(input, target, present, *how)  # type: ignore[no-untyped-call]
+            return fused
         losses = self._losses(self._probabilities(input), target, present, number_of_labels(input))
         rated = None if present is None or self.batch else present.flatten(1).any(dim=1, keepdim=True)
         return reduce_losses(losses, rated, self.reduction)
