@@ -3,20 +3,25 @@
 **Latent variables.** The logits η of an image are linear in a few random numbers, which are the same for all of its
 pixels, so that a draw moves a whole outline and not single pixels ::
 
-    η(ε) = μ + Σ_k ε_k f_k,    ε_k ~ N(0, 1)
+    η(ε) = μ + Σ_k ε_k f_k / √K,    ε_k ~ N(0, 1)
 
-with μ and f_k the outputs of the network. Given ε the pixels are independent, and a rater's mask y_r is one draw::
+with μ and the K slopes f_k the outputs of the network: the low-rank part of Monteiro et al. The network is trained by
+the energy score of M draws s_m = σ(η(ε_m)) against the raters' masks y_r, which is smallest on average if draws are
+distributed as the raters' masks, as in Bouchacourt et al., plus cross-entropy of the mean of the draws ::
 
-    L = −(1 / decisions) Σ_r log (1/M Σ_m exp Σ_pixels log p(y_r | η(ε_m)))
+    L = 2 / (M R) Σ d(s_m, y_r) − 1 / (M (M − 1)) Σ d(s_m, s_n) + CE(mean of s_m, shares of votes)
 
-with M draws of ε for each image. This is the stochastic segmentation network of Monteiro et al. with a covariance of
-low rank and no variance of single pixels. The probabilistic U-Net of Kohl et al. draws from a latent space, too, but
-needs a second network and a bound on the likelihood to learn it; here the likelihood itself is averaged over draws.
+with d = 1 − Σ min / Σ max, which is 1 − IoU of masks. Cross-entropy has a gradient where masks are empty or far apart.
+The probabilistic U-Net of Kohl et al. needs a second network, of image and mask, and a bound on the likelihood. Here
+the likelihood itself was tried, averaged over the same draws: draws differed far too much, since a wrong one costs next
+to nothing where another is right.
 
 **Heads.** The heads of the raters of :class:`~manytruths.learning.ConsensusIndividualsLoss` are draws, too: one each.
 
 Monteiro M et al. Stochastic segmentation networks: modelling spatially correlated aleatoric uncertainty. NeurIPS 2020.
 doi:10.48550/arXiv.2006.06015
+Bouchacourt D, Mudigonda PK, Nowozin S. DISCO Nets: dissimilarity coefficients networks. NeurIPS 2016.
+doi:10.48550/arXiv.1606.02556
 Kohl SAA et al. A probabilistic U-Net for segmentation of ambiguous images. NeurIPS 2018.
 doi:10.48550/arXiv.1806.05034
 """
@@ -33,7 +38,16 @@ from torch.nn import functional
 
 from ..core.errors import CallError
 from ..io import safe_name
-from .annotations import at_least_float32, check_batch, check_values, expand_presence, shape_text
+from .annotations import (
+    at_least_float32,
+    check_batch,
+    check_values,
+    expand_presence,
+    rated_pixels,
+    reduce_losses,
+    shape_text,
+    vote_share,
+)
 
 LATENT = "latent"
 """Name of the strategy whose networks have latent variables."""
@@ -47,8 +61,8 @@ MEAN_OF = 64
 """Draws whose mean is the probability."""
 
 
-class LatentCrossEntropy(nn.Module):
-    """Likelihood of each rater's mask, averaged over draws of a few latent variables of the image.
+class EnergyLoss(nn.Module):
+    """Energy score of draws against the raters' masks, plus cross-entropy of their mean against the shares of votes.
 
     ``input`` holds (1 + rank) · C channels: the mean of the logits, then their slope along each latent variable; C is
     the number of labels, or 1 for two labels with a sigmoid. :meth:`draw` makes logits from them.
@@ -60,38 +74,40 @@ class LatentCrossEntropy(nn.Module):
     rank : int
         Number of latent variables.
     draws : int
-        Draws for each image and step; more make the loss more exact.
+        Draws for each image and step, two or more; the energy score is unbiased for any number.
     check : bool
         Whether to check values; see :class:`ExtendedDiceLoss`.
 
     References
     ----------
-    Monteiro M et al. Stochastic segmentation networks: modelling spatially correlated aleatoric uncertainty.
-    NeurIPS 2020. doi:10.48550/arXiv.2006.06015
+    Bouchacourt D, Mudigonda PK, Nowozin S. DISCO Nets: dissimilarity coefficients networks. NeurIPS 2016.
+    doi:10.48550/arXiv.1606.02556
 
     Examples
     --------
     >>> import torch
     >>> annotations = torch.tensor([[[[1, 1]], [[0, 0]]]])  # one image of 1 × 2 pixels: both marked, or neither
-    >>> apart = torch.tensor([0.0, 20.0]).reshape(1, 2, 1, 1).expand(1, 2, 1, 2)  # mean 0; one variable moves both
-    >>> noise = torch.tensor([[[-1.0], [1.0]]])
-    >>> LatentCrossEntropy(rank=1)(apart, annotations, noise=noise)  # half of the draws are right: log 2 for 2 pixels
-    tensor(0.3466)
+    >>> outputs = torch.tensor([0.0, 20.0]).reshape(1, 2, 1, 1).expand(1, 2, 1, 2)  # one variable moves both pixels
+    >>> loss = EnergyLoss(rank=1)
+    >>> alike, apart = (loss(outputs, annotations, noise=torch.tensor([[[a], [b]]])) for a, b in ((1, 1), (-1, 1)))
+    >>> bool(apart < alike)
+    True
     """
 
     def __init__(self, labels: int = 2, rank: int = RANK, draws: int = DRAWS, check: bool = True) -> None:
         super().__init__()
-        if labels < 2 or rank < 1 or draws < 1:
-            raise CallError(f"labels must be 2 or more, rank and draws 1 or more; got {labels}, {rank} and {draws}")
+        if labels < 2 or rank < 1 or draws < 2:
+            raise CallError(f"labels and draws must be 2 or more, rank 1 or more; got {labels}, {draws} and {rank}")
         self.labels, self.rank, self.draws, self.check = labels, rank, draws, check
 
     @staticmethod
     def draw(input: Tensor, noise: Tensor) -> Tensor:
         """Logits (N, draws, C, *spatial) of the outputs (N, (1 + rank) · C, *spatial) for noise (N, draws, rank)."""
-        channels = input.shape[1] // (1 + noise.shape[2])
-        slopes = input[:, channels:].unflatten(1, (noise.shape[2], channels))
-        moved = torch.einsum("nmk,nkp->nmp", noise, slopes.flatten(2)).unflatten(2, slopes.shape[2:])
-        return input[:, None, :channels] + moved
+        rank = noise.shape[2]
+        channels = input.shape[1] // (1 + rank)
+        slopes = input[:, channels:].unflatten(1, (rank, channels))
+        moved = torch.einsum("nmk,nkp->nmp", noise / math.sqrt(rank), slopes.flatten(2))
+        return input[:, None, :channels] + moved.unflatten(2, slopes.shape[2:])
 
     def forward(
         self, input: Tensor, target: Tensor, present: Tensor | None = None, noise: Tensor | None = None
@@ -113,26 +129,67 @@ class LatentCrossEntropy(nn.Module):
         with torch.autocast(input.device.type, enabled=False):  # matrix products would be done in half
             outputs = at_least_float32(input)
             logits = self.draw(outputs, noise.reshape(len(input), -1, self.rank).to(outputs.dtype))
-            likelihood, decisions = _log_likelihood(logits, target, present)
-        losses = math.log(logits.shape[1]) - torch.logsumexp(likelihood, dim=1)
-        return torch.where(decisions > 0, losses, 0).sum() / decisions.sum().clamp(min=1)
+            chances = _log_probabilities(logits)
+            score = _energy_score(chances[:, :, 1:].exp(), target, present)
+            mean = torch.logsumexp(chances, dim=1) - math.log(chances.shape[1])
+            losses = -(mean * _shares(target, present, self.labels)).sum(dim=1)
+        heard = None if present is None else present.flatten(1).any(dim=1)
+        return reduce_losses(score, heard, "mean") + reduce_losses(losses, rated_pixels(target, present), "mean")
 
 
-def _log_likelihood(logits: Tensor, target: Tensor, present: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(N, draws, R): log-likelihood of each rater's labels under each draw; (N, R): how many pixels they rated."""
+def _log_probabilities(logits: Tensor) -> Tensor:
+    """(N, draws, labels, *spatial)."""
     if logits.shape[2] == 1:
-        chances = functional.logsigmoid(torch.cat([-logits, logits], dim=2)).flatten(3)
-    else:
-        chances = torch.log_softmax(logits, dim=2).flatten(3)
+        return functional.logsigmoid(torch.cat([-logits, logits], dim=2))
+    return torch.log_softmax(logits, dim=2)
+
+
+def _shares(target: Tensor, present: Tensor | None, labels: int) -> Tensor:
+    """(N, labels, *spatial): shares of votes; 0 where nobody rated."""
+    share = vote_share(target, present, labels)
+    return torch.stack([1 - share, share], dim=1) if labels == 2 else share
+
+
+def _energy_score(marks: Tensor, target: Tensor, present: Tensor | None) -> Tensor:
+    """(N): 2 E d(draw, rater) − E d(draw, other draw), averaged over the labels but background.
+
+    ``marks`` are probabilities (N, draws, labels − 1, *spatial). Where not every rater rated every pixel, a draw and a
+    rater are compared where the rater rated, and two draws where anyone did.
+    """
     there = None if present is None else expand_presence(present, target)
-    total = chances.new_zeros(len(logits), logits.shape[1], target.shape[1])
-    decisions = chances.new_zeros(target.shape[:2])
-    for label in range(chances.shape[2]):
-        chosen = target == label if there is None else (target == label) & there
-        flat = chosen.flatten(2).to(chances.dtype)
-        total = total + chances[:, :, label] @ flat.transpose(1, 2)
-        decisions = decisions + flat.sum(dim=2)
-    return total, decisions
+    heard = None if there is None else there.flatten(2).any(dim=2)
+    rated = rated_pixels(target, present)
+    scores = []
+    for label in range(marks.shape[2]):
+        own = marks[:, :, label]
+        given = (target == label + 1).to(own.dtype)
+        to_raters = _distances(own, given, None if there is None else there.to(own.dtype))
+        if heard is None:
+            near = to_raters.mean(dim=(1, 2))
+        else:
+            near = torch.where(heard[:, None], to_raters, 0).sum(dim=(1, 2))
+            near = near / (own.shape[1] * heard.sum(dim=1)).clamp(min=1)
+        counted = own if rated is None else own * rated.unsqueeze(1)
+        apart = _distances(counted, counted, None).sum(dim=(1, 2)) / (own.shape[1] * (own.shape[1] - 1))
+        scores.append(2 * near - apart)
+    return torch.stack(scores).mean(dim=0)
+
+
+def _distances(one: Tensor, other: Tensor, there: Tensor | None) -> Tensor:
+    """(N, A, B): 1 − Σ min / Σ max of each of (N, A, *spatial) and each of (N, B, *spatial); 0 of two empty ones.
+
+    Σ min = (Σ a + Σ b − Σ |a − b|) / 2.
+    """
+    a, b = one.flatten(2), other.flatten(2)
+    if there is None:
+        apart, sizes = torch.cdist(a, b, p=1), a.sum(dim=2)[:, :, None]
+    else:
+        weight = there.flatten(2)
+        apart = torch.stack([(a - b[:, None, k]).abs().mul(weight[:, None, k]).sum(2) for k in range(b.shape[1])], 2)
+        sizes, b = a @ weight.transpose(1, 2), b * weight
+    total = sizes + b.sum(dim=2)[:, None]
+    larger = (total + apart) / 2
+    return torch.where(larger > 0, apart / torch.where(larger > 0, larger, 1), 0)
 
 
 # -- draws of a trained network --------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ..io import safe_name
 from .annotations import inner_region, majority_vote, outer_region
 from .batch_staple import staple_hard
 from .losses import AverageCrossEntropy, ConfusionMatrixLoss, ConsensusIndividualsLoss, ExtendedDiceLoss
-from .sampling import DRAWS, INDIVIDUALS, LATENT, RANK, LatentCrossEntropy
+from .sampling import DRAWS, INDIVIDUALS, LATENT, RANK, EnergyLoss
 from .soft_labels import SoftCrossEntropy, staple_probability
 
 Reference = Callable[[Tensor, Tensor | None, int], Tensor]
@@ -118,7 +118,7 @@ MORE = (
         build=lambda raters, labels: SoftCrossEntropy(check=False), soft=True,
     ),
     Strategy(
-        LATENT, "latent variables", build=lambda raters, labels: LatentCrossEntropy(labels, check=False), rank=RANK
+        LATENT, "latent variables", build=lambda raters, labels: EnergyLoss(labels, check=False), rank=RANK
     ),
 )  # fmt: skip
 KNOWN = STRATEGIES | {strategy.name: strategy for strategy in MORE}

@@ -23,7 +23,7 @@ from ..io import Location, Template, atomic, read_image, safe_name, write_map
 from ..study import Progress
 from .frames import Scaling, reduce_image
 from .networks import NETWORKS, build_network
-from .sampling import INDIVIDUALS, LATENT, MEAN_OF, SAMPLES, LatentCrossEntropy, latent_noise, sample_names
+from .sampling import INDIVIDUALS, LATENT, MEAN_OF, SAMPLES, EnergyLoss, latent_noise, sample_names
 
 FORMAT = 1
 """Version of the file format; increased when older programs cannot read new files."""
@@ -250,7 +250,7 @@ class Prediction:
         """Logits (C, H, W) of each draw, made a few at a time."""
         noise = latent_noise(count, self.recipe.rank, f"{self.recipe.seed} {self.key}").to(self.outputs.device)
         for part in noise.split(AT_ONCE, dim=1):
-            yield from LatentCrossEntropy.draw(self.outputs[None], part)[0]
+            yield from EnergyLoss.draw(self.outputs[None], part)[0]
 
 
 def digest(image: Tensor) -> str:
