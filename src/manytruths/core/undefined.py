@@ -60,6 +60,7 @@ REASONS: dict[str, str] = {
     "no_case_without_label_rated": "no case without the label was rated",
     "fewer_than_two_items": "fewer than two items were rated",
     "fewer_than_two_raters": "fewer than two raters",
+    "fewer_than_two_samples": "fewer than two samples",
     "fewer_than_two_finders": "fewer than two raters found it",
     "rater_not_comparable": "the rater cannot be compared with any other",
     "no_two_raters_comparable": "no two raters can be compared",

@@ -1,0 +1,1 @@
+"""Probabilistic predictions against several raters: samples, probability maps, volumes, recalibration and margins."""
