@@ -19,6 +19,8 @@ from .losses import (
     ReferenceCrossEntropy,
 )
 from .networks import DeepLab, UNet
+from .sampling import EnergyLoss
+from .soft_labels import SoftCrossEntropy
 from .trained_network import TrainedNetwork, predict
 from .training import TrainPlan, train
 
@@ -29,9 +31,11 @@ __all__ = [
     "ConfusionMatrixLoss",
     "ConsensusIndividualsLoss",
     "DeepLab",
+    "EnergyLoss",
     "ExtendedDiceLoss",
     "ReferenceCrossEntropy",
     "Schedule",
+    "SoftCrossEntropy",
     "TrainPlan",
     "TrainedNetwork",
     "UNet",

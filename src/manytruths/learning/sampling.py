@@ -184,7 +184,7 @@ def _distances(one: Tensor, other: Tensor, there: Tensor | None) -> Tensor:
     if there is None:
         apart, sizes = torch.cdist(a, b, p=1), a.sum(dim=2)[:, :, None]
     else:
-        weight = there.flatten(2)
+        weight = there.expand_as(other).flatten(2)
         apart = torch.stack([(a - b[:, None, k]).abs().mul(weight[:, None, k]).sum(2) for k in range(b.shape[1])], 2)
         sizes, b = a @ weight.transpose(1, 2), b * weight
     total = sizes + b.sum(dim=2)[:, None]
@@ -199,11 +199,11 @@ def sample_names(strategy: str, raters: Sequence[str], count: int = SAMPLES) -> 
     """File names of the samples of a network: numbers, or the raters where there is one sample for each.
 
     >>> sample_names("latent", "AB", 3), sample_names("individuals", "AB"), sample_names("majority", "AB")
-    (('1', '2', '3'), ('A', 'B'), ())
+    (('001', '002', '003'), ('A', 'B'), ())
     """
     if strategy == INDIVIDUALS:
         return tuple(safe_name(rater) for rater in raters)
-    return tuple(f"{k:0{len(str(count))}}" for k in range(1, count + 1)) if strategy == LATENT else ()
+    return tuple(f"{k:03}" for k in range(1, count + 1)) if strategy == LATENT else ()
 
 
 def latent_noise(count: int, rank: int, key: str) -> Tensor:

@@ -25,6 +25,7 @@ from .sampling import SAMPLES
 from .scores import Scores, evaluate_runs
 from .strategies import Strategy, find_strategies
 from .trained_network import find_device
+from .uncertainty import evaluate_uncertainty
 
 PARTS = ("train", "test")
 SETTINGS = "settings.json"
@@ -225,6 +226,8 @@ def train(
     run_all(bench, runs, device, plan.at_once, _count_epochs(training, len(runs) * plan.schedule.epochs))
     whole = list(dict.fromkeys(Run(run.network, run.strategy, run.seed) for run in runs))
     scores = evaluate_runs(study, bench, whole, distances=plan.distances, jobs=settings.jobs, progress=judging)
+    if plan.write_probability:
+        scores += evaluate_uncertainty(study, bench, whole, jobs=settings.jobs)
     return Training(study, plan, bench, tuple(chosen), tuple(whole), tuple(scores), settings)
 
 
