@@ -34,7 +34,7 @@ WAYS = ("majority", "individuals", "soft_staple", "latent", "extended_dice")
 def done(tmp_path_factory):
     """A study with everything written, and what was found."""
     folder = write_training(tmp_path_factory.mktemp("unsure"), subjects=12, frames=1)
-    plan = small_plan(strategies=WAYS, seeds=(0, 3), epochs=6, folds=2, samples=5)
+    plan = small_plan(strategies=WAYS, seeds=(0, 3), epochs=6, folds=2, draws=5)
     home = folder.path / "out"
     found = train(folder.open(), plan, home)
     write(compare(found), home)
@@ -95,7 +95,7 @@ def test_without_maps_nothing_is_written_and_they_can_be_added_without_training(
     (network,) = (tmp_path / "o").rglob("network.pt")
     stamp = network.stat().st_mtime_ns
     for samples in (3, 4):
-        train(folder.open(), small_plan(**plan, samples=samples), tmp_path / "o")
+        train(folder.open(), small_plan(**plan, draws=samples), tmp_path / "o")
         cases = list((tmp_path / "o" / "samples" / "unet-latent-0").iterdir())
         assert {len(list(case.iterdir())) for case in cases} == {samples}
         assert network.stat().st_mtime_ns == stamp
@@ -106,12 +106,12 @@ def test_predict_writes_samples_that_evaluate_reads(done, tmp_path):
     folder, home, _ = done
     network = home / "runs" / "unet" / "latent" / "seed-0" / "fold-0" / "network.pt"
     images = str(folder.path / "images" / "{case}.png")
-    paths = predict(network, images, tmp_path / "one", write_probability=True, samples=3)
+    paths = predict(network, images, tmp_path / "one", write_probability=True, draws=3)
     assert len(paths) == 12 * (1 + 1 + 3)
     assert sorted(p.name for p in (tmp_path / "one" / "samples" / "s05-f1").iterdir()) == [
         f"00{k}.png" for k in (1, 2, 3)
     ]
-    predict(network, images, tmp_path / "two", write_probability=True, samples=3)
+    predict(network, images, tmp_path / "two", write_probability=True, draws=3)
     assert all(
         path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes() for path in paths
     )
@@ -122,12 +122,12 @@ def test_networks_that_draw_nothing_are_not_asked_to(done, tmp_path, capsys):
     network = home / "runs" / "unet" / "majority" / "seed-0" / "fold-0" / "network.pt"
     images = str(folder.path / "images" / "{case}.png")
     with pytest.raises(InputError, match="a network of the strategy majority makes one mask and draws no samples"):
-        predict(network, images, tmp_path, samples=4)
-    with pytest.raises(CallError, match="samples must be 0 or more; got -1"):
-        predict(network, images, tmp_path, samples=-1)
-    with pytest.raises(CallError, match="samples must be 2 or more, as one says nothing of their spread; got 1"):
-        small_plan(samples=1)
-    assert status(["predict", str(network), images, "--samples", "2", "--out", str(tmp_path), "-q"]) == 1
+        predict(network, images, tmp_path, draws=4)
+    with pytest.raises(CallError, match="draws must be 0 or more; got -1"):
+        predict(network, images, tmp_path, draws=-1)
+    with pytest.raises(CallError, match="draws must be 2 or more, as one says nothing of their spread; got 1"):
+        small_plan(draws=1)
+    assert status(["predict", str(network), images, "--draws", "2", "--out", str(tmp_path), "-q"]) == 1
     assert "draws no samples; train one of the strategy latent or individuals" in capsys.readouterr().err
     assert not list(tmp_path.rglob("*.png"))
 
@@ -376,6 +376,6 @@ def test_a_mask_of_zeros_and_255_is_drawn_in_those_values(tmp_path):
     folder = write_training(tmp_path, subjects=4, frames=1)
     for path in (tmp_path / "masks").rglob("*.png"):
         write_png(path, pixels(path) * 255)
-    train(folder.open(), small_plan(strategies=("latent",), epochs=4, samples=2), tmp_path / "o")
+    train(folder.open(), small_plan(strategies=("latent",), epochs=4, draws=2), tmp_path / "o")
     drawn = [pixels(path) for path in (tmp_path / "o" / "samples").rglob("*.png")]
     assert {int(v) for own in drawn for v in np.unique(own)} <= {0, 255}

@@ -41,7 +41,7 @@ def train(
     split_seed: Annotated[int, in_method] = 0,
     distances: Annotated[bool, in_method] = True,
     write_probability: Annotated[bool, in_method] = True,
-    samples: Annotated[int, in_method] = 16,
+    draws: Annotated[int, in_method] = 16,
     precision: Annotated[Literal["auto", "float32", "bfloat16"], in_advanced] = "auto",
     at_once: Annotated[int, in_advanced] = 1,
 ) -> int:
@@ -86,9 +86,9 @@ def train(
     distances
         Measure Hausdorff distances.
     write_probability
-        Write probability maps and samples of the test cases, and evaluate them.
-    samples
-        Number of samples of each test case, for the strategy latent; individuals has one for each rater.
+        Write probability maps, too (float32 TIFF): of the foreground, or one file for each label.
+    draws
+        Number of samples of an image, of a network trained by latent; individuals has one for each rater.
     precision
         Precision of the forward passes; auto is bfloat16 on a GPU and float32 elsewhere.
     at_once
@@ -109,7 +109,7 @@ def train(
     schedule = Schedule(epochs, batch, learning_rate, change, precision, width)
     plan = TrainPlan(
         tuple(parse_names(strategies) or ()), tuple(parse_names(networks) or ()), parse_seeds(seeds), schedule, size,
-        test, folds, split, split_seed, distances, write_probability, samples, device, at_once,
+        test, folds, split, split_seed, distances, write_probability, draws, device, at_once,
     )  # fmt: skip
     settings = Settings(jobs=output.jobs)
     opened, home = (study or StudyOptions()).open(template), output.out / "train"
@@ -132,7 +132,7 @@ def predict(
     *,
     out: Path = RESULTS,
     write_probability: Annotated[bool, flag] = False,
-    samples: int = 0,
+    draws: int = 0,
     suffix: str = ".png",
     device: str = "auto",
     quiet: Quiet = False,
@@ -149,8 +149,8 @@ def predict(
         Folder for the results; masks are written to OUT/predict/{case}.png.
     write_probability
         Write probability maps, too (float32 TIFF): of the foreground, or one file for each label.
-    samples
-        Write so many draws of each image, too, of a network trained by latent; individuals has one for each rater.
+    draws
+        Number of samples of an image, of a network trained by latent; individuals has one for each rater.
     suffix
         Suffix of the masks: .png, .tif, .npy, .nii.gz, .nrrd or .mha.
     device
@@ -162,7 +162,7 @@ def predict(
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:
         paths = run(
-            network, images, stage, write_probability=write_probability, samples=samples, suffix=suffix,
+            network, images, stage, write_probability=write_probability, draws=draws, suffix=suffix,
             device=device, progress=bar,
         )  # fmt: skip
     console(quiet).print(

@@ -321,7 +321,7 @@ def predict(
     folder: Path | str,
     *,
     write_probability: bool = False,
-    samples: int = 0,
+    draws: int = 0,
     suffix: str = ".png",
     device: str = "auto",
     progress: Progress | None = None,
@@ -338,8 +338,8 @@ def predict(
         Where to write ``{case}{suffix}``.
     write_probability : bool
         Also write probabilities as float32 TIFF, of the foreground or one file for each label, to ``probability/``.
-    samples : int
-        Also write so many draws to ``samples/{case}/{sample}{suffix}``, each as one rater might mark the image. A
+    draws : int
+        Also write so many samples to ``samples/{case}/{sample}{suffix}``, each as one rater might mark the image. A
         network of the strategy ``individuals`` has one sample for each rater, whatever the number.
     suffix : str
         File extension of the masks: ``.png``, ``.tif``, ``.npy``, ``.nii.gz``, ``.nrrd`` or ``.mha``.
@@ -354,9 +354,9 @@ def predict(
         The files written.
     """
     trained = TrainedNetwork.load(network, find_device(device))
-    if samples < 0:
-        raise CallError(f"samples must be 0 or more; got {samples}")
-    if samples and not sample_names(trained.recipe.strategy, trained.recipe.raters):
+    if draws < 0:
+        raise CallError(f"draws must be 0 or more; got {draws}")
+    if draws and not sample_names(trained.recipe.strategy, trained.recipe.raters):
         raise InputError(
             f"{network}: a network of the strategy {trained.recipe.strategy} makes one mask and draws no samples; "
             f"train one of the strategy {LATENT} or {INDIVIDUALS}"
@@ -371,7 +371,7 @@ def predict(
     paths: list[Path] = []
     for count, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
         try:
-            paths += _predict_case(trained, file.location, case, Path(folder), write_probability, samples, suffix)
+            paths += _predict_case(trained, file.location, case, Path(folder), write_probability, draws, suffix)
         except ManytruthsError as error:
             raise type(error)(f"case {case}: {error}") from None
         if progress:
@@ -385,7 +385,7 @@ def _predict_case(
     case: str,
     folder: Path,
     write_probability: bool,
-    samples: int,
+    draws: int,
     suffix: str,
 ) -> list[Path]:
     picture = read_image(location)
@@ -396,8 +396,8 @@ def _predict_case(
     write_map(paths[0], values[prediction.codes], picture.grid)
     if write_probability:
         paths += write_probabilities(folder / "probability", case, prediction)
-    if samples:
-        drawn = prediction.samples(samples)
+    if draws:
+        drawn = prediction.samples(draws)
         for name, path in zip(drawn, sample_paths(folder / "samples", case, drawn, suffix), strict=True):
             write_map(path, values[drawn[name]], picture.grid)
             paths.append(path)

@@ -119,7 +119,7 @@ class TrainPlan:
         Whether to compute Hausdorff distances.
     write_probability : bool
         Whether to write probability maps and samples of the test cases, and to evaluate them.
-    samples : int
+    draws : int
         Number of samples of each test case, of networks that draw as many as are wanted; two or more.
     device : str
         ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or ``cuda:1`` and so on.
@@ -138,7 +138,7 @@ class TrainPlan:
     split_seed: int = 0
     distances: bool = True
     write_probability: bool = True
-    samples: int = SAMPLES
+    draws: int = SAMPLES
     device: str = "auto"
     at_once: int = 1
 
@@ -155,8 +155,8 @@ class TrainPlan:
             raise CallError("give either --folds or --split, not both")
         if self.size is not None and self.size < 16:
             raise CallError(f"size must be 16 pixels or more; got {self.size}")
-        if self.samples < 2:
-            raise CallError(f"samples must be 2 or more, as one says nothing of their spread; got {self.samples}")
+        if self.draws < 2:
+            raise CallError(f"draws must be 2 or more, as one says nothing of their spread; got {self.draws}")
         if self.at_once < 1:
             raise CallError(f"at_once must be 1 or more; got {self.at_once}")
 
@@ -254,7 +254,7 @@ def _bench(
     write_csv(home / "split.csv", rows, ("case", "fold", "part"))
     return Bench(
         frames, tuple(folds), scaling, plan.size, plan.schedule, repr(identity), home, suffixes(next(iter(study)))[0],
-        plan.write_probability, plan.samples,
+        plan.write_probability, plan.draws,
     )  # fmt: skip
 
 
