@@ -17,6 +17,7 @@ from . import (
     many,
     outlines,
     polygons,
+    probabilistic,
     ranking,
     reliability,
     report,
@@ -44,6 +45,7 @@ JOBS = (
     | scaling.JOBS
     | outlines.JOBS
     | adjudication.JOBS
+    | probabilistic.JOBS
 )
 
 

@@ -50,7 +50,9 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-autodoc_type_aliases = {name: name for name in ("ArrayLike", "Masks", "Array", "MaskInput")}
+autodoc_type_aliases = {
+    name: name for name in ("ArrayLike", "Masks", "Array", "MaskInput", "Given", "Raters", "Forecast", "Probability")
+}
 autosummary_generate = False
 # a word in a type, such as "raters", is the name of several attributes
 suppress_warnings = ["ref.python"]

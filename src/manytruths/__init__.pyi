@@ -97,13 +97,8 @@ from .evaluation.grading import Grade, GradeScale, MetricRoc, grade_counts, metr
 from .evaluation.intensity_curves import IntensityCurves, mask_intensity
 from .evaluation.interchangeability import Interchangeability, interchangeability
 from .evaluation.overlap import Overlaps, overlaps
-from .evaluation.probabilistic.calibration import (
-    BrierParts,
-    ReliabilityDiagram,
-    brier,
-    expected_calibration_error,
-    reliability_diagram,
-)
+from .evaluation.probabilistic.binning import BinnedForecasts, BrierParts, ReliabilityDiagram, bin_forecasts
+from .evaluation.probabilistic.calibration import brier, expected_calibration_error, reliability_diagram
 from .evaluation.probabilistic.conformal import ConformalMargin, MarginBand, conformal_margin, smallest_margin
 from .evaluation.probabilistic.forecasts import ForecastCounts, count_by_label, count_forecasts
 from .evaluation.probabilistic.held_out import HeldOut, compare_held_out
@@ -275,6 +270,7 @@ __all__ = [
     "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
+    "BinnedForecasts",
     "BlandAltman",
     "BoundaryMatch",
     "BoundaryPoint",
@@ -409,6 +405,7 @@ __all__ = [
     "agreement_curve",
     "balanced_accuracy",
     "bias_index",
+    "bin_forecasts",
     "bland_altman",
     "boundary_scores",
     "brier",

@@ -29,7 +29,7 @@ Guo C et al. On calibration of modern neural networks. ICML 2017. doi:10.48550/a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,18 +37,27 @@ from numpy.typing import NDArray
 
 from ...core.columns import Column
 from ...core.errors import CallError
-from ...core.mask_arrays import Masks
 from ...core.tally import Tally
-from ...core.undefined import Undefined, divide
-from .forecasts import ForecastCounts, Probability, Region, Values, add_up, count_by_label, count_forecasts
-
-BINS = 15
-"""Bins of Guo et al."""
+from ...core.undefined import Undefined
+from ..responses import IndexedMasks, Responses, index_masks
+from .binning import BINS, BinnedForecasts, ReliabilityDiagram, bin_forecasts, find_edges
+from .forecasts import (
+    ForecastCounts,
+    Probability,
+    Raters,
+    Region,
+    Values,
+    add_up,
+    check_label_sums,
+    count_forecasts,
+    marked_labels,
+    with_label,
+)
 
 
 def brier(
     probability: Probability,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     reference: str | Column = "raters",
     region: Region = "image",
@@ -58,8 +67,9 @@ def brier(
 
     Parameters
     ----------
-    probability : array_like, ForecastCounts, Responses or dict
-        As for :func:`count_forecasts`; or ``{label: map}`` for the mean over labels, each against the rest.
+    probability : array_like, BinnedForecasts, ForecastCounts, Responses or dict
+        As for :func:`count_forecasts`; what :func:`bin_forecasts` returned; or ``{label: map}`` for the mean
+        over labels, each against the rest.
     masks : dict, sequence or numpy.ndarray of masks, or Tally, optional
         The raters' masks.
     reference : str or Column
@@ -86,18 +96,15 @@ def brier(
     (0.0875, 0.025)
     """
 
-    def score(counts: ForecastCounts) -> float:
-        if not counts.items:
-            return counts.why_empty
-        p = counts.values
-        return float(counts.counts @ p**2 - 2 * (counts.observed @ p) + counts.squares) / counts.items
+    def score(**chosen: Any) -> float:
+        return reliability_diagram(bins=1, **chosen).brier
 
     return _mean_over_labels(score, probability, masks, reference, region, label)
 
 
 def expected_calibration_error(
     probability: Probability,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     reference: str | Column = "raters",
     region: Region = "image",
@@ -109,7 +116,7 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    probability : array_like, ForecastCounts, Responses or dict
+    probability : array_like, BinnedForecasts, ForecastCounts, Responses or dict
         As for :func:`brier`.
     masks : dict, sequence or numpy.ndarray of masks, or Tally, optional
         The raters' masks.
@@ -120,7 +127,7 @@ def expected_calibration_error(
     label : int or str, optional
         The label that the map is of.
     bins : int
-        Number of bins.
+        Number of bins. Forecasts that are in bins already keep them.
     equal_mass : bool
         Whether bins hold equal numbers of pixels instead of being equally wide.
 
@@ -140,22 +147,29 @@ def expected_calibration_error(
     0.15
     """
 
-    def score(counts: ForecastCounts) -> float:
-        return reliability_diagram(counts, bins=bins, equal_mass=equal_mass).expected_calibration_error
+    def score(**chosen: Any) -> float:
+        return reliability_diagram(bins=bins, equal_mass=equal_mass, **chosen).expected_calibration_error
 
     return _mean_over_labels(score, probability, masks, reference, region, label)
 
 
 def _mean_over_labels(score: Any, probability: Any, masks: Any, reference: Any, region: Region, label: Any) -> float:
+    chosen = {"reference": reference, "region": region}
     if not isinstance(probability, Mapping):
-        return float_or_reason(
-            score(count_forecasts(probability, masks, reference=reference, region=region, label=label))
-        )
+        return float_or_reason(score(probability=probability, masks=masks, label=label, **chosen))
     if label is not None:
         raise CallError("maps by label are scored each for its own label; leave label= out")
     if masks is None:
         raise CallError("give the raters' masks, or their tally, as the second argument")
-    values = [score(c) for c in count_by_label(probability, masks, reference=reference, region=region).values()]
+    check_label_sums(probability)
+    indexed = masks if isinstance(masks, Tally | IndexedMasks) else index_masks(masks)
+    values = []
+    for one, values_of in marked_labels(probability, (indexed if isinstance(indexed, Tally) else indexed.tally).labels):
+        if isinstance(indexed, Tally):
+            values.append(score(probability=values_of, masks=with_label(indexed, one), label=one, **chosen))
+        else:
+            table = replace(indexed, tally=with_label(indexed.tally, one))
+            values.append(score(probability=values_of, masks=table, label=one, **chosen))
     known = [v for v in values if not np.isnan(v)]
     return float(np.mean(known)) if known else Undefined("undefined_for_every_label")
 
@@ -165,126 +179,9 @@ def float_or_reason(value: float) -> float:
     return value if isinstance(value, Undefined) else float(value)
 
 
-@dataclass(frozen=True)
-class BrierParts:
-    """The terms that a Brier score is the sum of."""
-
-    reliability: float
-    """How far forecasts lie from what is observed where they are made; 0 for a calibrated forecast."""
-    resolution: float
-    """How far what is observed differs between forecasts; the larger the better."""
-    uncertainty: float
-    """The variance of what is observed, which does not depend on the forecast."""
-    within_bin_variance: float
-    """The variance of forecasts within bins."""
-    within_bin_covariance: float
-    """Twice the covariance of forecast and observation within bins."""
-
-    @property
-    def value(self) -> float:
-        """The Brier score."""
-        within = self.within_bin_variance - self.within_bin_covariance
-        return self.reliability - self.resolution + self.uncertainty + within
-
-
-@dataclass(frozen=True, eq=False)
-class ReliabilityDiagram:
-    """Sums of forecasts and observations by bin; diagrams with equal edges add, over the cases of a subject, say."""
-
-    edges: Values
-    """The edges of the bins, one more than bins. A bin holds its upper edge; the first also its lower one."""
-    counts: Values
-    """How many pixels, or decisions of raters, are in each bin."""
-    forecasts: Values
-    """The sum of the forecasts in each bin."""
-    observed: Values
-    """The sum of what was observed in each bin."""
-    forecast_squares: Values
-    """The sum of the squares of the forecasts in each bin."""
-    products: Values
-    """The sum of forecast times observation in each bin."""
-    observed_squares: float
-    """The sum of the squares of what was observed, in all bins."""
-    reference: str = "raters"
-    """What the forecast is held against."""
-    region: str = "image"
-    """The pixels that were counted."""
-
-    def __repr__(self) -> str:
-        return f"<ReliabilityDiagram of {len(self.counts)} bins against {self.reference}>"
-
-    @property
-    def items(self) -> float:
-        """How many pixels, or decisions, were counted."""
-        return float(self.counts.sum())
-
-    @property
-    def mean_forecast(self) -> Values:
-        """The mean forecast of each bin; NaN where it is empty."""
-        return divide(self.forecasts, self.counts)
-
-    @property
-    def observed_share(self) -> Values:
-        """The share that was marked in each bin; NaN where it is empty."""
-        return divide(self.observed, self.counts)
-
-    @property
-    def expected_calibration_error(self) -> float:
-        """The mean of |mean forecast − observed share|, weighted by pixels."""
-        return float(np.abs(self.forecasts - self.observed).sum()) / self.items if self.items else self._why_empty
-
-    @property
-    def maximum_calibration_error(self) -> float:
-        """The largest |mean forecast − observed share| of a bin."""
-        return float(np.nanmax(np.abs(self.mean_forecast - self.observed_share))) if self.items else self._why_empty
-
-    @property
-    def brier(self) -> float:
-        """The Brier score."""
-        total = float(self.forecast_squares.sum() - 2 * self.products.sum()) + self.observed_squares
-        return total / self.items if self.items else self._why_empty
-
-    @property
-    def brier_parts(self) -> BrierParts:
-        """The terms of the Brier score; each undefined where nothing was counted."""
-        if not self.items:
-            return BrierParts(*[self._why_empty] * 5)
-        n, forecast, observed = self.items, np.nan_to_num(self.mean_forecast), np.nan_to_num(self.observed_share)
-        mean = float(self.observed.sum()) / n
-        return BrierParts(
-            reliability=float(self.counts @ (forecast - observed) ** 2) / n,
-            resolution=float(self.counts @ (observed - mean) ** 2) / n,
-            uncertainty=self.observed_squares / n - mean**2,
-            within_bin_variance=float((self.forecast_squares - self.counts * forecast**2).sum()) / n,
-            within_bin_covariance=2 * float((self.products - self.counts * forecast * observed).sum()) / n,
-        )
-
-    @property
-    def _why_empty(self) -> Undefined:
-        return Undefined("nobody_marked" if self.region == "union" else "not_rated")
-
-    def __add__(self, other: ReliabilityDiagram) -> ReliabilityDiagram:
-        if not isinstance(other, ReliabilityDiagram):
-            return NotImplemented
-        if not np.array_equal(self.edges, other.edges) or (self.reference, self.region) != (
-            other.reference,
-            other.region,
-        ):
-            raise CallError("diagrams add with the same bins, against the same reference, in the same region")
-        sums = [getattr(self, name) + getattr(other, name) for name in SUMS]
-        return ReliabilityDiagram(self.edges, *sums, reference=self.reference, region=self.region)
-
-    def __radd__(self, other: object) -> ReliabilityDiagram:
-        return self if other == 0 else NotImplemented
-
-
-SUMS = ("counts", "forecasts", "observed", "forecast_squares", "products", "observed_squares")
-"""What of a diagram adds."""
-
-
 def reliability_diagram(
     probability: Probability,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     reference: str | Column = "raters",
     region: Region = "image",
@@ -296,8 +193,8 @@ def reliability_diagram(
 
     Parameters
     ----------
-    probability : array_like, ForecastCounts or Responses
-        As for :func:`count_forecasts`.
+    probability : array_like, BinnedForecasts, ForecastCounts or Responses
+        As for :func:`brier`.
     masks : dict, sequence or numpy.ndarray of masks, or Tally, optional
         The raters' masks.
     reference : str or Column
@@ -329,15 +226,18 @@ def reliability_diagram(
     """
     if isinstance(probability, Mapping):
         raise CallError("a diagram is of one label: give its map, and name it with label=")
+    if isinstance(probability, BinnedForecasts) and (bins is None or equal_mass):
+        raise CallError("forecasts in bins keep these bins; count them with count_forecasts for others")
+    if bins is not None and not equal_mass and not isinstance(probability, Responses | ForecastCounts):
+        binned = _bin(probability, masks, bins)
+        if binned is not None:
+            return binned.against(reference, region, label)
     counts = count_forecasts(probability, masks, reference=reference, region=region, label=label)
     if bins is None:
         edges = np.concatenate([[0.0], counts.values])
-    elif isinstance(bins, np.ndarray):
-        edges = _check_edges(bins)
-    elif isinstance(bins, int | np.integer) and bins >= 1:
-        edges = _mass_edges(counts, int(bins)) if equal_mass else np.linspace(0, 1, int(bins) + 1)
     else:
-        raise CallError(f"bins is a number from 1 on, an array of edges, or None; got {bins!r}")
+        edges = find_edges(bins)
+        edges = _mass_edges(counts, len(edges) - 1) if equal_mass else edges
     width = len(edges) - 1
     where = np.searchsorted(edges[1:-1], counts.values)
     p, n, y = counts.values, counts.counts, counts.observed
@@ -346,10 +246,17 @@ def reliability_diagram(
     return ReliabilityDiagram(edges, n, forecast, observed, squares, products, *scores)
 
 
-def _check_edges(edges: NDArray[np.float64]) -> Values:
-    if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or (np.diff(edges) < 0).any():
-        raise CallError(f"edges of bins rise from 0 to 1; got {edges.tolist()}")
-    return np.asarray(edges, np.float64)
+def _bin(probability: Any, masks: Any, bins: int | NDArray[np.float64]) -> BinnedForecasts | None:
+    """A map in bins; None where it is one probability a pattern."""
+    if isinstance(probability, BinnedForecasts):
+        if masks is not None:
+            raise CallError("forecasts that are counted already have their raters in them; leave masks= out")
+        return probability
+    if isinstance(masks, Tally):
+        return None
+    if masks is None:
+        raise CallError("give the raters' masks, or their tally, as the second argument")
+    return bin_forecasts(probability, masks, bins=bins)
 
 
 def _mass_edges(counts: ForecastCounts, bins: int) -> Values:

@@ -14,21 +14,21 @@ A forecast is held against one of these:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.columns import Column
-from ...core.errors import CallError, GridError, InputError
+from ...core.errors import CallError, GridError, InputError, few
 from ...core.labels import VOID, Labels
 from ...core.mask_arrays import Masks, format_shape
 from ...core.tally import Tally, find_rows
 from ...core.undefined import Undefined
 from ...fusion import estimate
 from ...fusion.result import first_readings
-from ..responses import Responses, count_responses
+from ..responses import IndexedMasks, Responses, count_indexed_responses, count_responses, index_masks
 
 Values = NDArray[np.float64]
 Region = Literal["image", "union"]
@@ -36,6 +36,8 @@ REGIONS: tuple[Region, ...] = ("image", "union")
 POOLED = ("raters", "share")
 """References that are made of all raters."""
 
+BACKGROUND = (0, "0", "background")
+"""What the background is called among maps by label."""
 UNEVEN = 0.01
 """Probabilities of all labels may miss 1 by as much: what rounding to bytes or half precision makes of them."""
 
@@ -118,11 +120,13 @@ def add_up(where: NDArray[np.intp], weights: NDArray[Any], width: int) -> Values
 
 
 Probability = ArrayLike | Responses | ForecastCounts | Mapping[Any, ArrayLike]
+Raters = Masks | IndexedMasks | Tally
+"""The raters' masks; those of several maps of one image are indexed once (``responses.index_masks``)."""
 
 
 def count_forecasts(
     probability: ArrayLike | Responses | ForecastCounts,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     reference: str | Column | ArrayLike = "raters",
     region: Region = "image",
@@ -162,8 +166,7 @@ def count_forecasts(
         if masks is not None:
             raise CallError("forecasts that are counted already have their raters in them; leave masks= out")
         return probability
-    if region not in REGIONS:
-        raise CallError(f"region is one of {', '.join(REGIONS)}; got {region!r}")
+    check_region(region)
     responses = as_responses(probability, masks)
     observed = observe(responses.tally, reference, label)
     inside = observed.weight > 0
@@ -181,7 +184,7 @@ def count_forecasts(
     )
 
 
-def as_responses(probability: ArrayLike | Responses, masks: Masks | Tally | None) -> Responses:
+def as_responses(probability: ArrayLike | Responses, masks: Raters | None) -> Responses:
     """Probabilities by pattern and value."""
     if isinstance(probability, Responses):
         if masks is not None:
@@ -202,7 +205,15 @@ def as_responses(probability: ArrayLike | Responses, masks: Masks | Tally | None
         return Responses(masks, levels, known, level.reshape(-1), masks.counts[known])
     check_probability(probability)
     limits = (0.0, 1.0) if np.asarray(probability).dtype.kind == "f" else None
+    if isinstance(masks, IndexedMasks):
+        return count_indexed_responses(probability, masks.index, masks.tally, limits=limits)
     return count_responses(probability, masks, limits=limits)
+
+
+def check_region(region: str) -> None:
+    """Refuse what is no region."""
+    if region not in REGIONS:
+        raise CallError(f"region is one of {', '.join(REGIONS)}; got {region!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +277,7 @@ def marked_codes(tally: Tally, label: int | str | None) -> list[int]:
 
 def count_by_label(
     probabilities: Mapping[Any, ArrayLike],
-    masks: Masks | Tally,
+    masks: Raters,
     *,
     reference: str = "raters",
     region: Region = "image",
@@ -280,8 +291,10 @@ def count_by_label(
         add up to less.
     masks : dict, sequence or numpy.ndarray of masks, or Tally
         The raters' masks.
-    reference, region
+    reference : str
         As for :func:`count_forecasts`.
+    region : {"image", "union"}
+        All pixels, or those that any rater marked with the label.
 
     Returns
     -------
@@ -295,30 +308,35 @@ def count_by_label(
     ['1', '2']
     """
     check_label_sums(probabilities)
-    table = masks if isinstance(masks, Tally) else None
     found = {}
-    for label, values in probabilities.items():
-        if label in (0, "0", "background"):
-            continue
-        responses = as_responses(values, masks if table is None else table)
-        table_of = responses.tally
-        missing = label not in table_of.labels.values and label not in table_of.labels.names
-        known = _with_label(responses, label) if missing else responses
-        found[str(label)] = count_forecasts(known, reference=reference, region=region, label=label)
+    known = masks if isinstance(masks, Tally | IndexedMasks) else index_masks(masks)
+    labels = (known if isinstance(known, Tally) else known.tally).labels
+    for label, values in marked_labels(probabilities, labels):
+        responses = as_responses(values, known)
+        there = replace(responses, tally=with_label(responses.tally, label))
+        found[str(label)] = count_forecasts(there, reference=reference, region=region, label=label)
     return found
 
 
-def _with_label(responses: Responses, label: int | str) -> Responses:
-    """The same where a label that nobody gave is one of the labels."""
-    if not str(label).isdecimal():
-        responses.tally.labels.index(label)
-    labels = responses.tally.labels
+def marked_labels(probabilities: Mapping[Any, ArrayLike], labels: Labels) -> list[tuple[Any, ArrayLike]]:
+    """The maps by label, without that of the background; every label of the masks needs one."""
+    marks = [(labels.values[m], labels.names[m]) for m in labels.marks]
+    without = [name for value, name in marks if value not in probabilities and name not in probabilities]
+    if without:
+        raise InputError(
+            f"the masks have labels without a probability map: {few(without)}; give a map of each, of zeros where the "
+            "model does not know the label"
+        )
+    return [(label, values) for label, values in probabilities.items() if label not in BACKGROUND]
+
+
+def with_label(tally: Tally, label: int | str) -> Tally:
+    """The same table where a label that nobody gave is one of the labels; patterns keep their order."""
+    labels = tally.labels
+    if label in labels.values or label in labels.names or not str(label).isdecimal():
+        return tally
     more = labels.union(Labels((int(label),), zero_is_background=labels.zero_is_background))
-    table = np.array([more.values.index(v) for v in labels.values] + [VOID] * (256 - len(labels)), np.uint8)
-    tally = responses.tally.relabel(more)
-    # labels keep their order, and so do the patterns
-    assert np.array_equal(tally.patterns, table[responses.tally.patterns])
-    return Responses(tally, responses.levels, responses.pattern, responses.level, responses.counts, responses.rounded)
+    return tally.relabel(more)
 
 
 # -- what cannot be used -----------------------------------------------------------------------------------------------
@@ -355,7 +373,7 @@ def check_label_sums(probabilities: Mapping[Any, ArrayLike], tolerance: float = 
             raise GridError(f"the map of label {label} is {got} but that of label {next(iter(maps))} is {wanted}")
         check_probability(values, f"probabilities of label {label}")
     total = np.ma.filled(sum(values.astype(np.float64) for values in maps.values()), 1.0)
-    whole = any(label in (0, "0", "background") for label in maps)
+    whole = any(label in BACKGROUND for label in maps)
     excess = np.abs(total - 1) if whole else total - 1
     if excess.size and excess.max() > tolerance:
         where = np.unravel_index(int(excess.argmax()), excess.shape)

@@ -95,7 +95,7 @@ def compare_held_out(
         What the metric takes first.
     masks : dict, sequence or numpy.ndarray of masks, or Tally, optional
         The raters' masks, unless they are in ``forecast`` already.
-    **options
+    **options : object
         What else the metric takes: ``region``, ``label``, ``bins``, ``unbiased``, ``item``.
 
     Returns

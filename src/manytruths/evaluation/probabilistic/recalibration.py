@@ -26,10 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.columns import Column
 from ...core.errors import InputError
-from ...core.mask_arrays import Masks
-from ...core.tally import Tally
 from ..responses import Responses
-from .forecasts import ForecastCounts, Region, Values, check_probability, count_forecasts
+from .forecasts import ForecastCounts, Raters, Region, Values, check_probability, count_forecasts
 
 LEAST_RATE, MOST_RATE = 1e-6, 1e6
 """Inverse temperatures between which the best is looked for."""
@@ -67,7 +65,7 @@ class Temperature:
 
 def fit_temperature(
     probability: ArrayLike | Responses | ForecastCounts,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     reference: str | Column = "raters",
     region: Region = "image",
@@ -159,7 +157,7 @@ class Isotonic:
 
 def fit_isotonic(
     probability: ArrayLike | Responses | ForecastCounts,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     reference: str | Column = "raters",
     region: Region = "image",

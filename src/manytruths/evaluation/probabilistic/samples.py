@@ -25,7 +25,7 @@ Székely GJ, Rizzo ML. Energy statistics: a class of statistics based on distanc
 2013;143:1249–1272. doi:10.1016/j.jspi.2013.03.018. Bellemare MG et al. The Cramer distance as a solution to biased
 Wasserstein gradients. 2017. doi:10.48550/arXiv.1705.10743. Kohl SAA et al. A probabilistic U-Net for segmentation of
 ambiguous images. NeurIPS 2018. doi:10.48550/arXiv.1806.05034. Bouchard M, Jousselme AL, Doré PE. A proof for the
-positive definiteness of the Jaccard index matrix. Int J Approx Reason 2013;54:615–626. doi:10.1016/j.ijar.2013.01.006
+positive definiteness of the Jaccard index matrix. Int J Approx Reason 2013;54:615–626.
 """
 
 from __future__ import annotations
@@ -193,10 +193,12 @@ def _of_tally(samples: Given, tally: Tally) -> SampleDistances:
         )
     tables = cross_tabulate(tally.patterns, tally.counts, [*where, *rated], len(tally.labels))
     inside = tables.sum(axis=3)
-    iou = [_iou(tables[..., m, m], inside[..., m], tables.sum(axis=(2, 3))) for m in tally.labels.marks]
+    rated_by_both = tables.sum(axis=(2, 3))
+    iou = [_iou(tables[..., m, m], inside[..., m], rated_by_both) for m in tally.labels.marks]
+    names = tuple(tally.labels.names[m] for m in tally.labels.marks) or ("any",)
     if not iou:
-        raise CallError("there is no label besides background, so that nothing can be compared")
-    names = tuple(tally.labels.names[m] for m in tally.labels.marks)
+        nothing = np.zeros_like(rated_by_both)
+        iou = [_iou(nothing, nothing, rated_by_both)]
     given = tuple(str(tally.columns[i]) for i in where), tuple(tally.columns[i].name for i in rated)
     return SampleDistances(*given, names, np.stack(iou))
 
@@ -467,8 +469,8 @@ def d_max(
 
     References
     ----------
-    Rahman A et al. Ambiguous medical image segmentation using diffusion models. CVPR 2023:11536–11546.
-    doi:10.1109/CVPR52729.2023.01110
+    Rahman A et al. Ambiguous medical image segmentation using diffusion models. CVPR 2023.
+    doi:10.48550/arXiv.2304.04745
 
     Examples
     --------

@@ -31,11 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import CallError
-from ...core.mask_arrays import Masks
-from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ..responses import Responses
-from .forecasts import Values, as_responses, observe
+from .forecasts import Raters, Values, as_responses, observe
 
 QUBIQ_THRESHOLDS = tuple(k / 10 for k in range(1, 10))
 """The thresholds of the QUBIQ challenge."""
@@ -51,7 +49,7 @@ FORMS: dict[Form, Callable[[Values, Values], tuple[Values, Values]]] = {
 
 def soft_dice(
     probability: ArrayLike | Responses,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     thresholds: Sequence[float] = QUBIQ_THRESHOLDS,
     label: int | str | None = None,
@@ -105,7 +103,7 @@ def soft_dice(
 
 def continuous_dice(
     probability: ArrayLike | Responses,
-    masks: Masks | Tally | None = None,
+    masks: Raters | None = None,
     *,
     form: Form = "minimum",
     label: int | str | None = None,
