@@ -26,7 +26,10 @@ Scale = Literal["share", "kappa", "positive", "plain"]
 
 _NAMES: dict[Scale, str] = {
     "share": """
-        accuracy agreement auc average_precision balanced_accuracy bias_index dice edited_share
+        accuracy agreement auc average_precision balanced_accuracy bias_index brier brier_union confidence
+        continuous_dice d_max dice edited_share expected_calibration_error expected_calibration_error_union matched_iou
+        observed_share
+        rater_diversity sample_diversity soft_dice
         extended_dice f1 fnr fpr gordon_f heatmap_score iou jaccard mean negative_agreement npv nsd pbar_area
         percent_agreement positive_agreement ppv pr_area precision prevalence prevalence_index ranking_heatmap_score
         recall rho roc_area sensitivity sigma smyth_bound soft_accuracy soft_sensitivity soft_specificity specificity
@@ -39,8 +42,9 @@ _NAMES: dict[Scale, str] = {
         krippendorff_alpha_ordinal matthews_correlation mcc pabak
     """,
     "positive": """
-        added area asd assd changed diameter_3d edited_volume entropy esm false_marks hausdorff hausdorff_95 hd
-        hd95 lesions lesions_alone long_axis mae masd mean_absolute mean_surface_distance msd mse
+        added area asd assd changed crps_volume diameter_3d edited_volume energy_distance entropy esm false_marks
+        hausdorff hausdorff_95 hd hd95 lesions lesions_alone long_axis mae masd mean_absolute mean_surface_distance msd
+        mse
         relative_mean_absolute relative_rms removed rms rmse short_axis size_ratio ssm std sum_long_axes volume
         volume_difference
     """,
