@@ -266,7 +266,7 @@ def _of_population(
     spread = mt.sample_diversity(distances) if len(drawn) > 1 else 0.0
     true_spread = mt.sample_diversity(masks)
     return {
-        "energy_distance": mt.energy_distance(distances, unbiased=form),
+        "model_energy_distance": mt.energy_distance(distances, unbiased=form),
         "sample_diversity": spread,
         "true_diversity": true_spread,
         "diversity_difference": spread - true_spread,
@@ -285,12 +285,12 @@ def draws_table(study: str) -> list[list[str]]:
 def population_table() -> list[list[str]]:
     """The same against the population; differences of the latent variables to the others."""
     found = {(r["strategy"], r["statistic"]): r for r in rows_of("echo-draws", "population")}
-    ways = [way for way, statistic in found if statistic == "energy_distance" and " minus " not in way]
-    columns = "energy_distance", "sample_diversity", "diversity_difference", "squared_error"
-    header = ["", *(name.replace("_", " ") for name in columns), "energy distance: latent minus it"]
+    ways = [way for way, statistic in found if statistic == "model_energy_distance" and " minus " not in way]
+    columns = "model_energy_distance", "sample_diversity", "diversity_difference", "squared_error"
+    header = ["", *(name.replace("_", " ") for name in columns), "model energy distance: latent minus it"]
     lines = []
     for way in ways:
-        apart = found.get((f"latent minus {way}", "energy_distance"))
+        apart = found.get((f"latent minus {way}", "model_energy_distance"))
         cells = [_with_interval(found[way, column]) for column in columns]
         lines.append([way, *cells, _with_interval(apart) if apart else ""])
     return [header, *lines]

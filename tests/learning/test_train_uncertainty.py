@@ -173,7 +173,7 @@ def test_numbers_of_a_case_are_those_of_plain_loops(done, way):
 
 def test_the_calibration_error_is_that_of_all_cases_by_the_jackknife(done):
     *_, found = done
-    scores = next(s for s in found.scores if s.statistic == "expected_calibration_error")
+    scores = next(s for s in found.scores if s.statistic == "pooled_calibration_error")
     run = next(run for run in found.runs if (run.strategy, run.seed) == ("latent", 0))
     own = [of_run(done, run.name, case) for case in found.bench.test_cases]
 

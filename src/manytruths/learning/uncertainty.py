@@ -1,12 +1,12 @@
 """How well networks say how unsure they are: their probabilities and samples against all raters of the test cases.
 
-**Energy distance** and **diversity** compare the masks that a network draws with those of the raters. Of networks with
+**Model energy distance** and **diversity** compare the masks that a network draws with those of the raters. Of networks with
 latent variables a few draws are known, and the energy distance is the U-form in the samples; the heads of the raters,
 or the one mask of a network that draws none, are all that the network has, and the V-form is exact. Both estimate the
 same: the distance between what the network may draw and the raters of the case.
 
-**Brier score** and **expected calibration error** are of the probabilities, against each rater, by pixel of the whole
-image. The calibration error is that of all test cases together. It is a mean over subjects only by the jackknife: with
+**Brier score** and **pooled calibration error** are of the probabilities, against each rater, by pixel of the whole
+image. The calibration error is the expected one of all test cases together. It is a mean over subjects only by the jackknife: with
 θ of all n subjects and θ_−s without one, that of a subject is n θ − (n − 1) θ_−s.
 """
 
@@ -32,8 +32,8 @@ from .sampling import LATENT
 from .scores import ALL_RATERS, Scores
 
 Values = NDArray[np.float64]
-BY_CASE = ("energy_distance", "sample_diversity", "diversity_difference", "brier")
-CALIBRATION = "expected_calibration_error"
+BY_CASE = ("model_energy_distance", "sample_diversity", "diversity_difference", "brier")
+CALIBRATION = "pooled_calibration_error"
 UNCERTAINTY = (*BY_CASE, CALIBRATION)
 """The statistics of probabilities and samples, in the order of tables."""
 
@@ -99,7 +99,7 @@ def _judge(case: str, bench: Bench, run: Run, masks: Mapping[str, Any]) -> CaseU
     ]
     whole = diagrams[0] if len(diagrams) == 1 else sum(diagrams)
     known = {
-        "energy_distance": energy_distance(distances, unbiased="samples" if run.strategy == LATENT else False),
+        "model_energy_distance": energy_distance(distances, unbiased="samples" if run.strategy == LATENT else False),
         "sample_diversity": diversity,
         "diversity_difference": diversity - _raters_diversity(distances),
         "brier": whole.brier,
