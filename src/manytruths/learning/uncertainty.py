@@ -1,13 +1,13 @@
 """How well networks say how unsure they are: their probabilities and samples against all raters of the test cases.
 
-**Model energy distance** and **diversity** compare the masks that a network draws with those of the raters. Of networks with
-latent variables a few draws are known, and the energy distance is the U-form in the samples; the heads of the raters,
-or the one mask of a network that draws none, are all that the network has, and the V-form is exact. Both estimate the
-same: the distance between what the network may draw and the raters of the case.
+**Model energy distance** and **diversity** compare the masks that a network draws with those of the raters. Of
+networks with latent variables a few draws are known, and the energy distance is the U-form in the samples; the heads of
+the raters, or the one mask of a network that draws none, are all that the network has, and the V-form is exact. Both
+estimate the same: the distance between what the network may draw and the raters of the case.
 
 **Brier score** and **pooled calibration error** are of the probabilities, against each rater, by pixel of the whole
-image. The calibration error is the expected one of all test cases together. It is a mean over subjects only by the jackknife: with
-θ of all n subjects and θ_−s without one, that of a subject is n θ − (n − 1) θ_−s.
+image. The calibration error is the expected one of all test cases together. It is a mean over subjects only by the
+jackknife: with θ of all n subjects and θ_−s without one, that of a subject is n θ − (n − 1) θ_−s.
 """
 
 from __future__ import annotations
