@@ -103,11 +103,12 @@ class EnergyLoss(nn.Module):
     @staticmethod
     def draw(input: Tensor, noise: Tensor) -> Tensor:
         """Logits (N, draws, C, *spatial) of the outputs (N, (1 + rank) · C, *spatial) for noise (N, draws, rank)."""
-        rank = noise.shape[2]
-        channels = input.shape[1] // (1 + rank)
-        slopes = input[:, channels:].unflatten(1, (rank, channels))
-        moved = torch.einsum("nmk,nkp->nmp", noise / math.sqrt(rank), slopes.flatten(2))
-        return input[:, None, :channels] + moved.unflatten(2, slopes.shape[2:])
+        images, draws, rank = noise.shape
+        channels, size = input.shape[1] // (1 + rank), input.shape[2:]
+        slopes = input[:, channels:].reshape(images, rank, -1)
+        moved = torch.einsum("nmk,nkp->nmp", noise / math.sqrt(rank), slopes)
+        logits: Tensor = input[:, None, :channels] + moved.reshape(images, draws, channels, *size)
+        return logits
 
     def forward(
         self, input: Tensor, target: Tensor, present: Tensor | None = None, noise: Tensor | None = None

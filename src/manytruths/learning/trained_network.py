@@ -233,7 +233,7 @@ class Prediction:
     @property
     def codes(self) -> NDArray[np.int64]:
         """(H, W): the most probable label of each pixel."""
-        return self.probability.argmax(axis=0)
+        return np.asarray(self.probability.argmax(axis=0))
 
     def samples(self, count: int = SAMPLES) -> dict[str, NDArray[np.int64]]:
         """(H, W) each, by name: the most probable labels of each draw, or of each rater's head."""
@@ -241,7 +241,7 @@ class Prediction:
         if self.recipe.rank:
             drawn: Iterable[Tensor] = self._draw(count)
         else:
-            drawn = self.outputs.split(self.recipe.logits)[1 : 1 + len(names)]
+            drawn = torch.split(self.outputs, self.recipe.logits)[1 : 1 + len(names)]
         return {
             name: _probabilities(logits).argmax(dim=0).cpu().numpy() for name, logits in zip(names, drawn, strict=True)
         }
@@ -249,7 +249,7 @@ class Prediction:
     def _draw(self, count: int) -> Iterator[Tensor]:
         """Logits (C, H, W) of each draw, made a few at a time."""
         noise = latent_noise(count, self.recipe.rank, f"{self.recipe.seed} {self.key}").to(self.outputs.device)
-        for part in noise.split(AT_ONCE, dim=1):
+        for part in torch.split(noise, AT_ONCE, dim=1):
             yield from EnergyLoss.draw(self.outputs[None], part)[0]
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 
 from ..core.labels import MACRO
 from ..core.undefined import divide
-from ..evaluation.probabilistic.calibration import ReliabilityDiagram, reliability_diagram
+from ..evaluation.probabilistic.binning import ReliabilityDiagram
+from ..evaluation.probabilistic.calibration import reliability_diagram
 from ..evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances, sample_diversity
 from ..io import read_mask, read_probability
 from ..study import Case, Progress, Study
@@ -97,7 +99,7 @@ def _judge(case: str, bench: Bench, run: Run, masks: Mapping[str, Any]) -> CaseU
         reliability_diagram(read_probability(path).array, {r: own == value for r, own in masks.items()})
         for value, path in maps.items()
     ]
-    whole = diagrams[0] if len(diagrams) == 1 else sum(diagrams)
+    whole = reduce(add, diagrams)
     known = {
         "model_energy_distance": energy_distance(distances, unbiased="samples" if run.strategy == LATENT else False),
         "sample_diversity": diversity,
