@@ -20,7 +20,7 @@ demo: .venv/installed
 .venv/tested: .venv/installed requirements/test.txt requirements/torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -c requirements/torch.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC panoptica==2.1.7 ome-zarr==0.18.0 ngff-zarr==0.50.0 nnunetv2 batchgenerators acvl-utils
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC panoptica==2.1.7 ome-zarr==0.18.0 ngff-zarr==0.50.0 nnunetv2 batchgenerators acvl-utils batchgeneratorsv2 dynamic-network-architectures
 	touch $@
 
 # what takes minutes (fuzzing, attacks, simulations) is left to test-all

@@ -1,6 +1,7 @@
 """Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``.
 
-``python docs/learning_pages.py echo echo-study/train`` takes over from a finished study what they are made of.
+``python docs/learning_pages.py echo echo-study/train`` takes over from a finished study what they are made of;
+``echo-draws`` and ``chase-draws`` stand for the studies of probabilities and samples.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import csv
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,12 @@ from manytruths.charts.svg import format_number
 
 HERE = Path(__file__).parent / "learning"
 STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}
+DRAWS = "echo-draws", "chase-draws"
+"""Studies of probabilities and samples."""
+SMALL = {"subjects": 120, "frames": 1, "size": 64}
+"""The phantom of ``echo-draws``."""
+GROUPS = 20
+"""Groups of five raters, who are the population that the five of the study stand for."""
 NETWORKS = {"unet": "U-Net", "deeplab": "DeepLabv3+"}
 STATISTICS = {"dice": 1, "iou": 1, "hausdorff": -1}
 """And whether more is better."""
@@ -115,8 +123,15 @@ def write_tables() -> None:
     """Beside the tables that they are made of."""
     for study in STUDIES:
         for table, lines in page_tables(study).items():
-            with (HERE / study / f"page-{table}.csv").open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows(lines)
+            _write_page(study, table, lines)
+    for study in DRAWS:
+        _write_page(study, "draws", draws_table(study))
+    _write_page("echo-draws", "population", population_table())
+
+
+def _write_page(study: str, table: str, lines: list[list[str]]) -> None:
+    with (HERE / study / f"page-{table}.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)
 
 
 def extended_dice_chart(study: str) -> str:
@@ -184,5 +199,107 @@ def true_rates(names: Iterable[str]) -> Iterator[tuple[str, str, float]]:
     yield from ((rater, label, count / there[label]) for (rater, label), count in right.items())
 
 
+# -- probabilities and samples ---------------------------------------------------------------------
+
+
+def gather_draws(study: str, home: Path) -> None:
+    """Tables of a finished study of probabilities and samples, and, of the phantom, what the true spread says."""
+    (HERE / study).mkdir(exist_ok=True)
+    for table in ("strategies", "differences", "uncertainty"):
+        shutil.copyfile(home / f"{table}.csv", HERE / study / f"{table}.csv")
+    times = ((*run, len(rows)) for run, rows in _of_runs(home, "log"))
+    _write(study, "runs", (*RUN, "epochs"), times)
+    if study == "echo-draws":
+        _write(study, "population", ("strategy", "statistic", "value", "low", "high", "n"), against_population(home))
+
+
+def population() -> mt.EchoStudy:
+    """The phantom, marked by many raters: the five habits, with other guesses in every group of five."""
+    study = mt.simulate_echo(**SMALL)
+    raters = (
+        replace(rater, name=f"{rater.name}-{k}", school=f"{rater.school}-{k}")
+        for k in range(GROUPS)
+        for rater in study.raters
+    )
+    return replace(study, raters=tuple(raters))
+
+
+def against_population(home: Path) -> Iterator[tuple[object, ...]]:
+    """Means over subjects and seeds of what networks, and the five raters of the study, say of the population."""
+    from manytruths.learning.scores import mean_interval
+
+    with (home / "split.csv").open(encoding="utf-8", newline="") as file:
+        names = [row["case"] for row in csv.DictReader(file) if row["part"] == "test"]
+    runs = sorted(path.name for path in (home / "predictions").iterdir())
+    by_run: dict[str, list[dict[str, float]]] = {run: [] for run in ("raters", *runs)}
+    five, many = mt.simulate_echo(**SMALL), population()
+    for name in names:
+        masks = [mask.astype(np.uint8) for mask in many[name].markings.values()]
+        own = [mask.astype(np.uint8) for mask in five[name].markings.values()]
+        by_run["raters"].append(_of_population(own, np.mean(own, axis=0), masks, "samples"))
+        for run in runs:
+            chance = np.asarray(Image.open(home / "probability" / run / f"{name}.tif"), np.float64)
+            paths = sorted((home / "samples" / run / name).glob("*.png"))
+            drawn = [np.asarray(Image.open(p)) for p in paths or [home / "predictions" / run / f"{name}.png"]]
+            form = "samples" if "-latent-" in run else False
+            by_run[run].append(_of_population(drawn, chance, masks, form))
+    values: dict[str, dict[str, np.ndarray]] = {}
+    for way in ("raters", *dict.fromkeys(run.split("-")[1] for run in runs)):
+        chosen = [rows for run, rows in by_run.items() if run == way or run.startswith(f"unet-{way}-")]
+        for statistic in chosen[0][0]:
+            stack = np.array([[row[statistic] for row in rows] for rows in chosen]).T
+            values.setdefault(statistic, {})[way] = stack
+    for statistic, by_way in values.items():
+        latent = by_way["latent"]
+        for way, stack in by_way.items():
+            parts = [(way, stack)] if way == "latent" else [(way, stack), (f"latent minus {way}", latent - stack)]
+            for title, each in parts:
+                i = mean_interval(each, "plain")
+                yield title, statistic, i.value, i.low, i.high, i.n
+
+
+def _of_population(
+    drawn: list[np.ndarray], chance: np.ndarray, masks: list[np.ndarray], form: str | bool
+) -> dict[str, float]:
+    distances = mt.sample_distances(drawn, masks, labels=[0, 1])
+    truth = np.mean(masks, axis=0)
+    spread = mt.sample_diversity(distances) if len(drawn) > 1 else 0.0
+    true_spread = mt.sample_diversity(masks)
+    return {
+        "model_energy_distance": mt.energy_distance(distances, unbiased=form),
+        "sample_diversity": spread,
+        "true_diversity": true_spread,
+        "diversity_difference": spread - true_spread,
+        "squared_error": float(np.mean((chance - truth) ** 2)),
+    }
+
+
+def draws_table(study: str) -> list[list[str]]:
+    """A line for each strategy: what is known of its probabilities and samples."""
+    rows = rows_of(study, "uncertainty")
+    columns = [column for column in rows[0] if column.startswith("all raters: ")]
+    titles = [column.removeprefix("all raters: ").replace("_", " ") for column in columns]
+    return [["strategy", *titles], *([r["strategy"], *(_cell(r[c]) for c in columns)] for r in rows)]
+
+
+def population_table() -> list[list[str]]:
+    """The same against the population; differences of the latent variables to the others."""
+    found = {(r["strategy"], r["statistic"]): r for r in rows_of("echo-draws", "population")}
+    ways = [way for way, statistic in found if statistic == "model_energy_distance" and " minus " not in way]
+    columns = "model_energy_distance", "sample_diversity", "diversity_difference", "squared_error"
+    header = ["", *(name.replace("_", " ") for name in columns), "model energy distance: latent minus it"]
+    lines = []
+    for way in ways:
+        apart = found.get((f"latent minus {way}", "model_energy_distance"))
+        cells = [_with_interval(found[way, column]) for column in columns]
+        lines.append([way, *cells, _with_interval(apart) if apart else ""])
+    return [header, *lines]
+
+
+def _with_interval(row: dict[str, str], digits: int = 3) -> str:
+    value, low, high = (format_number(float(row[name]), digits) for name in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
 if __name__ == "__main__":
-    gather(sys.argv[1], Path(sys.argv[2]))
+    (gather_draws if sys.argv[1] in DRAWS else gather)(sys.argv[1], Path(sys.argv[2]))

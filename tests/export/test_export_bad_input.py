@@ -97,13 +97,6 @@ def test_whole_numbers_that_no_format_holds(capsys, tmp_path):
     assert said.count("save them in 32 bits with sign") == 2
 
 
-def test_nnunet_takes_no_fractions(capsys, tmp_path):
-    write_cases(tmp_path)
-    said = refused(capsys, tmp_path, "nnunet", "--disputed", "soft", status=2)
-    assert "whole numbers" in said
-    assert "export to monai" in said
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

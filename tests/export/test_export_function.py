@@ -19,7 +19,6 @@ def study(tmp_path):
     ("format", "wrong"),
     [
         ("nnunet", {"consensus": "vote:0.5,staple"}),
-        ("nnunet", {"disputed": "soft"}),
         ("nnunet", {"id": 1000}),
         ("nnunet", {"name": "a b"}),
         ("nnunet", {"folds": 1}),

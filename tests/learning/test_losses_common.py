@@ -13,11 +13,22 @@ from manytruths.learning import (
     AverageCrossEntropy,
     ConfusionMatrixLoss,
     ConsensusIndividualsLoss,
+    EnergyLoss,
     ExtendedDiceLoss,
     ReferenceCrossEntropy,
 )
 
-RATERS = 3
+RATERS, RANK = 3, 2
+
+
+class Steady(EnergyLoss):
+    """With the same draws each time."""
+
+    def forward(self, input, target, present=None):
+        noise = torch.linspace(-2, 2, 4 * RANK).cos().reshape(1, 4, RANK).to(input.device)
+        return super().forward(input, target, present, noise.expand(len(input), -1, -1))
+
+
 LOSSES = {
     "extended Dice": lambda labels: ExtendedDiceLoss(),
     "extended Dice, batch": lambda labels: ExtendedDiceLoss(include_background=True, batch=True, smooth=0.5),
@@ -29,6 +40,7 @@ LOSSES = {
     "STAPLE": lambda labels: ReferenceCrossEntropy("staple"),
     "confusion": lambda labels: ConfusionMatrixLoss(RATERS, labels),
     "individuals": lambda labels: ConsensusIndividualsLoss(RATERS, labels),
+    "energy": lambda labels: Steady(labels, rank=RANK),
 }
 every_loss = pytest.mark.parametrize("name", LOSSES)
 INDUCTOR = pytest.param("inductor", marks=[pytest.mark.slow, pytest.mark.skipif(not shutil.which("g++"), reason="g++")])
@@ -42,7 +54,7 @@ def batch(name, shape=(2, 5, 4), channels=1, presence=None, device="cpu", kind=t
     """A loss, logits and annotations of a kind, and who rated."""
     torch.manual_seed(1)
     labels = max(2, channels)
-    heads = 1 + RATERS if name == "individuals" else 1
+    heads = {"individuals": 1 + RATERS, "energy": 1 + RANK}.get(name, 1)
     logits = torch.randn(shape[0], heads * channels, *shape[1:], dtype=torch.float64).to(device, kind).requires_grad_()
     target = drawn(shape, RATERS, labels).to(device)
     present = {"image": torch.rand(target.shape[:2]) < 0.7, "pixel": torch.rand(target.shape) < 0.7}.get(presence)

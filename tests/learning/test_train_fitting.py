@@ -14,7 +14,7 @@ from manytruths.learning import Augmentation, Schedule, TrainedNetwork, train
 from manytruths.learning.fitting import CHECKPOINT, LOG, State, fit
 from manytruths.learning.frames import read_frames
 from manytruths.learning.runs import NETWORK
-from manytruths.learning.strategies import find_strategies
+from manytruths.learning.strategies import KNOWN, find_strategies
 from manytruths.learning.trained_network import Recipe, save
 from study_folders import pixels
 from training_folders import small_plan, write_training
@@ -34,7 +34,7 @@ def frames(folder):
 
 def fitted(frames, where, name="majority", seed=0, network="unet", tick=lambda: None, key="k", **schedule):
     frames, scaling = frames
-    strategy = next(s for s in find_strategies(["all"], frames.raters) if s.name == name)
+    strategy = next(s for s in find_strategies(list(KNOWN), frames.raters) if s.name == name)
     plan = small_plan(**{"every": 0, "augmentation": Augmentation(), **schedule}).schedule
     recipe = Recipe(
         network, 1, plan.width, strategy.outputs(3, 2), (0, 1), ("background", "1"), None, scaling, *frames.moments(),
@@ -62,7 +62,7 @@ def dice(study, home, rater="B"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("network", ["unet", "deeplab"])
-@pytest.mark.parametrize("strategy", ["staple", "extended_dice", "confusion", "individuals"])
+@pytest.mark.parametrize("strategy", ["staple", "extended_dice", "confusion", "individuals", "soft_staple", "latent"])
 def test_a_few_epochs_learn_what_the_images_show(tmp_path, folder, network, strategy):
     plan = small_plan(strategies=(strategy,), networks=(network,), epochs=1, width=8, learning_rate=1e-9)
     train(folder.open(), plan, tmp_path / "start")
@@ -71,8 +71,9 @@ def test_a_few_epochs_learn_what_the_images_show(tmp_path, folder, network, stra
     assert dice(folder, tmp_path / "end") > max(0.8, dice(folder, tmp_path / "start") + 0.3)
 
 
-def test_a_seed_repeats_itself_and_another_one_does_not(tmp_path, frames):
-    first, again, other = (fitted(frames, tmp_path / str(k), seed=seed) for k, seed in enumerate((5, 5, 6)))
+@pytest.mark.parametrize("name", ["majority", "soft_staple", "latent"])
+def test_a_seed_repeats_itself_and_another_one_does_not(tmp_path, frames, name):
+    first, again, other = (fitted(frames, tmp_path / str(k), name, seed=seed) for k, seed in enumerate((5, 5, 6)))
     assert same(first, again)
     assert log(tmp_path / "0") == log(tmp_path / "1")
     assert not same(first, other)
@@ -91,14 +92,14 @@ def test_the_state_of_other_random_numbers_does_not_matter_and_is_left_alone(tmp
 
 def test_strategies_of_a_seed_start_from_the_same_weights(tmp_path, frames):
     """A rate of next to nothing leaves weights where they began."""
-    names = ("majority", "staple", "confusion", "extended_dice", "individuals")
+    names = ("majority", "staple", "confusion", "extended_dice", "individuals", "soft_staple", "latent")
     made = [fitted(frames, tmp_path / n, name=n, epochs=1, learning_rate=1e-30).net for n in names]
     first = dict(made[0].named_parameters())
     for name, net in zip(names, made, strict=True):
         apart = [
             n for n, p in net.named_parameters() if p.shape != first[n].shape or (p - first[n]).abs().max() > 1e-20
         ]
-        assert apart == (["head.weight", "head.bias"] if name == "individuals" else []), name
+        assert apart == (["head.weight", "head.bias"] if name in ("individuals", "latent") else []), name
 
 
 class Killed(Exception):
@@ -117,7 +118,7 @@ def killed_after(epochs: int):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["majority", "confusion", "individuals", "extended_dice"])
+@pytest.mark.parametrize("name", ["majority", "confusion", "individuals", "extended_dice", "soft_staple", "latent"])
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_a_run_that_was_killed_goes_on_as_if_it_were_not(tmp_path, frames, name, epochs):
     whole = fitted(frames, tmp_path / "whole", name=name, epochs=5)

@@ -40,10 +40,12 @@ def train(
     split: Annotated[Path | None, in_method] = None,
     split_seed: Annotated[int, in_method] = 0,
     distances: Annotated[bool, in_method] = True,
+    write_probability: Annotated[bool, in_method] = True,
+    draws: Annotated[int, in_method] = 16,
     precision: Annotated[Literal["auto", "float32", "bfloat16"], in_advanced] = "auto",
     at_once: Annotated[int, in_advanced] = 1,
 ) -> int:
-    """Train networks on all annotations, in up to nine ways.
+    """Train networks on all annotations, in up to twelve ways.
 
     Each network is scored against every rater and all of them together. Epochs, batch size, learning rate,
     augmentation and size default to those of Zeng et al. A stopped run continues where it stopped. Needs PyTorch:
@@ -52,8 +54,9 @@ def train(
     Parameters
     ----------
     strategies
-        all, or some of single, inner, outer, majority, average, confusion, individuals, staple, extended_dice;
-        majority_dice is a control: all,majority_dice.
+        all (the nine of Zeng et al.), or some of single, inner, outer, majority, average, confusion, individuals,
+        staple, extended_dice; beside these majority_dice, a control, soft_staple, and latent, whose networks draw
+        masks: all,majority_dice,latent.
     networks
         unet, deeplab, or both.
     seeds
@@ -82,6 +85,10 @@ def train(
         Seed of the split.
     distances
         Measure Hausdorff distances.
+    write_probability
+        Write probability maps, too (float32 TIFF): of the foreground, or one file for each label.
+    draws
+        Number of samples of an image, of a network trained by latent; individuals has one for each rater.
     precision
         Precision of the forward passes; auto is bfloat16 on a GPU and float32 elsewhere.
     at_once
@@ -102,7 +109,7 @@ def train(
     schedule = Schedule(epochs, batch, learning_rate, change, precision, width)
     plan = TrainPlan(
         tuple(parse_names(strategies) or ()), tuple(parse_names(networks) or ()), parse_seeds(seeds), schedule, size,
-        test, folds, split, split_seed, distances, device, at_once,
+        test, folds, split, split_seed, distances, write_probability, draws, device, at_once,
     )  # fmt: skip
     settings = Settings(jobs=output.jobs)
     opened, home = (study or StudyOptions()).open(template), output.out / "train"
@@ -125,6 +132,7 @@ def predict(
     *,
     out: Path = RESULTS,
     write_probability: Annotated[bool, flag] = False,
+    draws: int = 0,
     suffix: str = ".png",
     device: str = "auto",
     quiet: Quiet = False,
@@ -141,6 +149,8 @@ def predict(
         Folder for the results; masks are written to OUT/predict/{case}.png.
     write_probability
         Write probability maps, too (float32 TIFF): of the foreground, or one file for each label.
+    draws
+        Number of samples of an image, of a network trained by latent; individuals has one for each rater.
     suffix
         Suffix of the masks: .png, .tif, .npy, .nii.gz, .nrrd or .mha.
     device
@@ -152,8 +162,9 @@ def predict(
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:
         paths = run(
-            network, images, stage, write_probability=write_probability, suffix=suffix, device=device, progress=bar
-        )
+            network, images, stage, write_probability=write_probability, draws=draws, suffix=suffix,
+            device=device, progress=bar,
+        )  # fmt: skip
     console(quiet).print(
         f"{len(paths)} files written to {out / 'predict'}", markup=False, highlight=False, soft_wrap=True
     )

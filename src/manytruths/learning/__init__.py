@@ -20,6 +20,8 @@ from .losses import (
     ReferenceCrossEntropy,
 )
 from .networks import DeepLab, UNet
+from .sampling import EnergyLoss
+from .soft_labels import SoftCrossEntropy
 from .trained_network import TrainedNetwork, predict
 from .training import TrainPlan, train
 
@@ -30,9 +32,11 @@ __all__ = [
     "ConfusionMatrixLoss",
     "ConsensusIndividualsLoss",
     "DeepLab",
+    "EnergyLoss",
     "ExtendedDiceLoss",
     "ReferenceCrossEntropy",
     "Schedule",
+    "SoftCrossEntropy",
     "TrainPlan",
     "TrainedNetwork",
     "UNet",

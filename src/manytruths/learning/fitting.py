@@ -38,6 +38,8 @@ GREY = (0.299, 0.587, 0.114)
 """Luminance of red, green and blue."""
 WARM_UP_STEPS = 3
 """Steps before the recording, in which libraries choose their kernels and the optimiser allocates its memory."""
+CHANGES = 5
+"""Random numbers that change an image."""
 CHECKPOINT = "checkpoint.pt"
 LOG = "log.csv"
 CONFUSION = "confusion.csv"
@@ -79,7 +81,7 @@ class Augmentation:
     def draw(self, images: int, generator: torch.Generator) -> Tensor:
         """(images, 5): random scale, angle, brightness, contrast and saturation of each image."""
         reach = [self.scale, math.radians(self.rotation), self.brightness, self.contrast, self.saturation]
-        return (2 * torch.rand((images, 5), generator=generator) - 1) * torch.tensor(reach)
+        return (2 * torch.rand((images, CHANGES), generator=generator) - 1) * torch.tensor(reach)
 
     @property
     def moves(self) -> bool:
@@ -110,7 +112,10 @@ def _warp(images: Tensor, grid: Tensor) -> Tensor:
 
 
 def _warp_codes(codes: Tensor, grid: Tensor) -> Tensor:
-    """Nearest neighbour; pixels from outside the image are background for all raters of the image."""
+    """Nearest neighbour; pixels from outside the image are background for all raters of the image.
+
+    Probabilities are moved in the same way: outside, those of all labels but background are 0.
+    """
     absent = (codes == VOID).flatten(2).all(dim=2)
     from_one = F.grid_sample(codes.float() + 1, grid, mode="nearest", padding_mode="zeros", align_corners=False)
     moved = (from_one - 1).clamp(min=0).to(codes.dtype)
@@ -127,7 +132,7 @@ def _change_intensities(images: Tensor, drawn: Tensor) -> Tensor:
 
 
 Step = Callable[[Tensor, Tensor], Tensor]
-"""Maps the rows of a batch, and the random changes of each, to the loss."""
+"""Maps the rows of a batch, and the random numbers of each (its changes, then those of the loss), to the loss."""
 
 
 # -- CUDA graphs -----------------------------------------------------------------------------------
@@ -136,11 +141,11 @@ Step = Callable[[Tensor, Tensor], Tensor]
 class RecordedStep:
     """A step that is recorded as a CUDA graph after its warm-up; batches of another size run as usual."""
 
-    def __init__(self, step: Step, batch: int, device: torch.device) -> None:
+    def __init__(self, step: Step, batch: int, drawn: int, device: torch.device) -> None:
         self.step, self.batch = step, batch
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.rows = torch.zeros(batch, dtype=torch.long, device=device)
-        self.drawn = torch.zeros(batch, 5, device=device)
+        self.drawn = torch.zeros(batch, drawn, device=device)
         self.warmed_up = 0
         self.graph: torch.cuda.CUDAGraph | None = None
         self.loss = torch.zeros((), device=device)
@@ -293,7 +298,9 @@ def fit(
     for _ in state.history:
         tick()
     data = _Data.of(strategy, recipe, frames.to(device), schedule, device)
-    step = data.record(lambda rows, drawn: _step(state, schedule, *data.batch(rows, drawn)))
+    step = data.record(
+        lambda rows, drawn: _step(state, schedule, *data.batch(rows, drawn[:, :CHANGES]), drawn[:, CHANGES:])
+    )
     saved = -math.inf
     for epoch in range(len(state.history), schedule.epochs):
         _run_epoch(state, step, data, epoch, folder)
@@ -350,6 +357,8 @@ class _Data:
     complete: bool
     moments: Tensor
     """(2, channels, 1, 1): mean and standard deviation, on the device."""
+    noise: int
+    """Random numbers that the loss takes for each image."""
 
     @classmethod
     def of(cls, strategy: Strategy, recipe: Recipe, frames: Frames, schedule: Schedule, device: torch.device) -> _Data:
@@ -364,7 +373,7 @@ class _Data:
         images, targets = (frames.images, targets) if rated.all() else (frames.images[rated], targets[rated])
         complete = not bool((targets == VOID).any())
         moments = torch.tensor([recipe.mean, recipe.std], device=device)[:, :, None, None]
-        return cls(recipe, schedule, names, images, targets, complete, moments)
+        return cls(recipe, schedule, names, images, targets, complete, moments, strategy.noise)
 
     @property
     def device(self) -> torch.device:
@@ -374,7 +383,13 @@ class _Data:
     def record(self, step: Step) -> Step:
         """The step, recorded as a CUDA graph where that is possible."""
         there = self.device.type == "cuda" and self.images.device == self.device
-        return RecordedStep(step, self.schedule.batch, self.device) if there else step
+        return RecordedStep(step, self.schedule.batch, CHANGES + self.noise, self.device) if there else step
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """(images, random numbers): the changes of each image, then what the loss takes."""
+        changes = self.schedule.augmentation.draw(len(self.names), generator)
+        noise = torch.randn((len(self.names), self.noise), generator=generator)
+        return torch.cat([changes, noise], dim=1).to(self.device)
 
     def batch(self, rows: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Normalised images, targets, and who rated what."""
@@ -393,7 +408,7 @@ def _run_epoch(state: State, step: Step, data: _Data, epoch: int, folder: Path) 
     began, schedule = time.monotonic(), data.schedule
     generator = torch.Generator().manual_seed(1_000_003 * data.recipe.seed + epoch)
     order = torch.randperm(len(data.names), generator=generator)
-    drawn = schedule.augmentation.draw(len(data.names), generator).to(data.device)
+    drawn = data.draw(generator)
     rows = order.to(data.images.device)
     for group in state.optimizer.param_groups:
         rate = schedule.rate(epoch, group["pace"], group["warm_up"])
@@ -411,11 +426,14 @@ def _run_epoch(state: State, step: Step, data: _Data, epoch: int, folder: Path) 
     state.history.append((epoch + 1, schedule.rate(epoch), float(each.mean()), round(time.monotonic() - began, 3)))
 
 
-def _step(state: State, schedule: Schedule, images: Tensor, targets: Tensor, present: Tensor | None) -> Tensor:
+def _step(
+    state: State, schedule: Schedule, images: Tensor, targets: Tensor, present: Tensor | None, noise: Tensor
+) -> Tensor:
     """One optimiser step; the loss is not read before the epoch ends, so that the GPU need not wait."""
     with schedule.autocast(images.device):
         outputs = state.net(images)
-    loss: Tensor = state.loss(outputs.float(), targets, present)
+    extra = (noise,) if noise.shape[1] else ()
+    loss: Tensor = state.loss(outputs.float(), targets, present, *extra)
     state.optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(loss)
     state.optimizer.step()

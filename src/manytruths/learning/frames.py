@@ -243,13 +243,13 @@ def _read_case(case: Case, size: int | None, raters: Sequence[str]) -> CaseFrame
     first = {column.name: mask for column, mask in reversed(list(reading.masks.items()))}
     region = reading.case.region(reading.grid)
     inside = None if isinstance(region, str) else np.asarray(region) != 0
-    stack = np.stack([_label_values(first.get(name), reading, inside) for name in raters])
+    stack = np.stack([label_values(first.get(name), reading, inside) for name in raters])
     return CaseFrame(
         reduce_image(image, size), reduce_labels(stack, size), reading.tally("whole", judged=False), reading.grid
     )
 
 
-def _label_values(mask: Array | None, reading: Reading, inside: Array | None) -> NDArray[np.int32]:
+def label_values(mask: Array | None, reading: Reading, inside: Array | None) -> NDArray[np.int32]:
     """Label values; −1 where there is no decision: no mask, not rated, or outside the region of interest."""
     options = reading.case.options
     if mask is None:

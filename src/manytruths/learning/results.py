@@ -16,15 +16,19 @@ from ..inference.scales import Scale, scale_of
 from ..io import safe_name
 from ..io.result_tables import PlainTable, Row, Table
 from ..io.results import write_summary
-from .scores import MAJORITY, Scores, Values, best_single, mean_interval, standard_deviation, values_by_seed
+from .sampling import LATENT
+from .scores import ALL_RATERS, MAJORITY, Scores, Values, best_single, mean_interval, standard_deviation, values_by_seed
 from .strategies import KNOWN, SINGLE
 from .training import Training
+from .uncertainty import UNCERTAINTY
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 OURS = "extended_dice"
+DRAWN = LATENT
+"""Whose probabilities and samples the others are compared with."""
 LOWER = ("hausdorff",)
 """Statistics for which lower is better."""
 STATISTIC_TITLES = {"extended_dice": "extended Dice", "dice": "Dice"}
@@ -56,14 +60,15 @@ class Comparison:
 
 
 def compare(training: Training) -> Comparison:
-    """Mean scores of each strategy with intervals, and differences to the extended Dice loss."""
+    """Mean scores of each strategy with intervals, and differences of the extended Dice loss, or latent variables."""
     means = Table("strategies", ("network", "strategy", "against", "seeds"))
     differences = Table("differences", ("network", "strategy", "minus", "against", "seeds"))
     for scores in training.scores:
         for network in training.plan.networks:
             means.add(_means(training, scores, network))
-            if any(s.name == OURS for s in training.strategies):
-                differences.add(_differences(training, scores, network))
+            first = DRAWN if scores.statistic in UNCERTAINTY else OURS
+            if any(s.name == first for s in training.strategies):
+                differences.add(_differences(training, scores, network, first))
     moved = mark_resampled(training.study, (means, differences))
     lines = {network: _lines(training, network) for network in training.plan.networks}
     return Comparison(training, means, differences, lines, moved)
@@ -75,16 +80,17 @@ def _means(training: Training, scores: Scores, network: str) -> Iterator[Row]:
         extra = (network, strategy.name, scores.against, values.shape[1])
         row = _row(scores, values, scale_of(scores.statistic), training.settings.level, extra)
         yield row
-        deviation = standard_deviation(scores, network, strategy.name)
-        yield Row("std", scores.statistic, deviation, "", "", scores.label, "", extra, n=row.n)
+        if scores.by_run:
+            deviation = standard_deviation(scores, network, strategy.name)
+            yield Row("std", scores.statistic, deviation, "", "", scores.label, "", extra, n=row.n)
 
 
-def _differences(training: Training, scores: Scores, network: str) -> Iterator[Row]:
-    """The extended Dice loss minus every other strategy, paired by subject and seed."""
-    ours = values_by_seed(scores, network, OURS)
-    for strategy in (s for s in training.strategies if s.name != OURS):
+def _differences(training: Training, scores: Scores, network: str, first: str) -> Iterator[Row]:
+    """One strategy minus every other one, paired by subject and seed."""
+    ours = values_by_seed(scores, network, first)
+    for strategy in (s for s in training.strategies if s.name != first):
         values = ours - values_by_seed(scores, network, strategy.name)
-        extra = (network, OURS, strategy.name, scores.against, values.shape[1])
+        extra = (network, first, strategy.name, scores.against, values.shape[1])
         yield _row(scores, values, "plain", training.settings.level, extra)
 
 
@@ -119,25 +125,29 @@ def printed_table(
 
 
 def _interval_text(row: Row) -> str:
-    """``0.955 (0.950–0.960)``; distances with one digit."""
+    """``0.955 (0.950–0.960)``, or ``-0.02 (-0.03 to 0.01)``; distances with one digit."""
     digits = 1 if row.statistic in LOWER else 3
     if row.low is None or row.low != row.low:
         return number(row.value, digits)
-    return f"{number(row.value, digits)} ({number(row.low, digits)}–{number(row.high, digits)})"
+    low, high = number(row.low, digits), number(row.high, digits)
+    return f"{number(row.value, digits)} ({low}{'–' if row.low >= 0 else ' to '}{high})"
 
 
-def _labels(comparison: Comparison) -> list[str]:
-    """The labels of the tables; all labels together are the empty one."""
-    return list(dict.fromkeys(s.label for s in comparison.training.scores))
+def _labels(comparison: Comparison, statistics: Sequence[str] = (OURS,)) -> list[str]:
+    """The labels of the tables of some statistics; all labels together are the empty one."""
+    return list(dict.fromkeys(s.label for s in comparison.training.scores if s.statistic in statistics))
 
 
 def write(comparison: Comparison, folder: Path) -> list[Path]:
     """Write tables, charts and summary to the folder of the runs."""
     paths = [comparison.strategies.write(folder), comparison.differences.write(folder)]
-    for name, statistics in (("table2", ("dice", "iou", "hausdorff")), ("table3", (OURS,))):
+    printed = {"table2": ("dice", "iou", "hausdorff"), "table3": (OURS,)}
+    if comparison.training.plan.write_probability:
+        printed["uncertainty"] = UNCERTAINTY
+    for name, statistics in printed.items():
         rows, header = [], ["strategy"]
         for network in comparison.training.plan.networks:
-            for label in _labels(comparison):
+            for label in _labels(comparison, statistics):
                 header, body = printed_table(comparison, network, statistics, label)
                 rows += [[network, label, *cells] for cells in body]
         touched = [bool(comparison.moved.cases)] * len(rows)
@@ -178,6 +188,7 @@ def rank_extended_dice(comparison: Comparison, network: str) -> list[dict[str, A
     if not any(line.name == OURS for line in lines) or len(lines) < 2:
         return ranks
     rows = [r for r in comparison.strategies.rows if r["network"] == network and r.scope == "mean" and r.label == ""]
+    rows = [r for r in rows if r.statistic not in UNCERTAINTY]
     by = {(r["strategy"], r["against"], r.statistic): r.value for r in rows}
     for against, statistic in dict.fromkeys((r["against"], r.statistic) for r in rows):
         sign = -1 if statistic in LOWER else 1
@@ -263,6 +274,8 @@ def print_training(comparison: Comparison, console: Console) -> None:
     for network in plan.networks:
         for label in _labels(comparison):
             _print_table(comparison, network, label, console)
+        if training.plan.write_probability:
+            _print_uncertainty(comparison, network, console)
         for line in rank_sentences(comparison, network):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
         console.print()
@@ -278,6 +291,16 @@ def _print_table(comparison: Comparison, network: str, label: str, console: Cons
         names, *body = ([row[k] for k in columns] for row in (header, *rows))
         console.print(grid(f"{where}: {what}", names, body))
         what = "Dice against each, continued"
+
+
+def _print_uncertainty(comparison: Comparison, network: str, console: Console) -> None:
+    """Print what is known of probabilities and samples."""
+    for label in _labels(comparison, UNCERTAINTY):
+        header, rows = printed_table(comparison, network, UNCERTAINTY, label)
+        names = [name.removeprefix(f"{ALL_RATERS}: ").replace("_", " ") for name in header]
+        short = [[row[0], *(cell.split(" (")[0] for cell in row[1:])] for row in rows]
+        where = f"{network}, {label}" if label else network
+        console.print(grid(f"{where}: probabilities and samples against all raters", names, short))
 
 
 def split_columns(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:

@@ -17,13 +17,22 @@ import msgspec
 import numpy as np
 import torch
 
-from ..core.errors import InputError
+from ..core.errors import FormatError, InputError
 from ..io import safe_name, write_json, write_map
+from ..shape.grid import Grid
 from ..study.processes import begin_process, hold_signals
 from .fitting import CHECKPOINT, Schedule, Tick, fit
 from .frames import Frames, Scaling, reduced_shape
+from .sampling import SAMPLES, sample_names
 from .strategies import KNOWN, Strategy, find_strategies
-from .trained_network import Recipe, TrainedNetwork
+from .trained_network import (
+    Prediction,
+    Recipe,
+    TrainedNetwork,
+    probability_paths,
+    sample_paths,
+    write_probabilities,
+)
 
 NETWORK = "network.pt"
 DONE = "run.json"
@@ -64,6 +73,10 @@ class Bench:
     home: Path
     suffix: str
     """File extension of the predictions."""
+    write_probability: bool = True
+    """Whether to write probability maps and samples."""
+    samples: int = SAMPLES
+    """Number of samples of each test case, of networks that draw as many as are wanted."""
 
     def part(self, fold: int, part: str) -> Frames:
         """The cases of a fold to train on, or to test on."""
@@ -87,8 +100,15 @@ class Bench:
     def is_done(self, run: Run) -> bool:
         """Whether an earlier call finished this run on the same data; ``run.json`` is written last."""
         cases = [name for name, part in self.folds[run.fold].items() if part == "test"]
-        complete = all(self.prediction_path(run, name).is_file() for name in cases)
-        return complete and read_json(run.folder(self.home) / DONE).get("key") == self.key_of(run)
+        paths = [self.prediction_path(run, name) for name in cases]
+        if self.write_probability:
+            paths += [path for name in cases for path in self.probability_paths(run, name)]
+            paths += [path for name in cases for path in self.sample_paths(run, name)]
+        return self.is_trained(run) and all(path.is_file() for path in paths)
+
+    def is_trained(self, run: Run) -> bool:
+        """Whether an earlier call trained the network of this run on the same data."""
+        return read_json(run.folder(self.home) / DONE).get("key") == self.key_of(run)
 
     def key_of(self, run: Run) -> str:
         """The shared key, and what the strategy adds to the schedule."""
@@ -99,6 +119,13 @@ class Bench:
 
     def prediction_path(self, run: Run, case: str) -> Path:
         return self.home / "predictions" / run.name / f"{safe_name(case)}{self.suffix}"
+
+    def probability_paths(self, run: Run, case: str) -> list[Path]:
+        return probability_paths(self.home / "probability" / run.name, case, self.frames.labels.names)
+
+    def sample_paths(self, run: Run, case: str) -> list[Path]:
+        names = sample_names(run.strategy, self.frames.raters, self.samples)
+        return sample_paths(self.home / "samples" / run.name, case, names, self.suffix)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -127,40 +154,67 @@ def run_one(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: N
     """Train one run, save the network, predict the test cases, and mark the run as done."""
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True
-    folder, train, test = run.folder(bench.home), bench.part(run.fold, "train"), bench.part(run.fold, "test")
-    strategy = next(s for s in find_strategies(list(KNOWN), train.raters) if s.name == run.strategy)
-    recipe = bench.recipe(run, strategy, train)
-    key = bench.key_of(run)
-    run_key = f"{key} {run} {device.type}"
-    trained = fit(strategy, recipe, train, bench.schedule, folder, device, key=run_key, tick=tick)
-    trained.save(folder / NETWORK)
-    values = np.array(recipe.values, np.min_scalar_type(max(recipe.values)))
+    folder, test = run.folder(bench.home), bench.part(run.fold, "test")
+    trained = _trained_before(bench, run, device)
+    if trained is None:
+        (folder / DONE).unlink(missing_ok=True)
+        trained = _train(bench, run, device, tick)
+        trained.save(folder / NETWORK)
+    else:
+        for _ in range(bench.schedule.epochs):
+            tick()
     grids = dict(zip(test.names, test.grids, strict=True))
-    for name, codes in predict_frames(trained, test, bench.schedule.batch):
-        write_map(bench.prediction_path(run, name), values[codes], grids[name])
-    outcome = {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)}
-    write_json(folder / DONE, {**outcome, "seconds": trained.seconds})
+    for name, prediction in predict_frames(trained, test, bench.schedule.batch):
+        _write_prediction(bench, run, name, prediction, grids[name])
+    if not bench.is_trained(run):
+        outcome = {"key": bench.key_of(run), "network": NETWORK, "predictions": run.name, "device": str(device)}
+        write_json(folder / DONE, {**outcome, "seconds": trained.seconds})
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
-@torch.inference_mode()
-def predict_frames(trained: TrainedNetwork, frames: Frames, batch: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Label codes of every case at its own size; cases of equal size are predicted together."""
+def _trained_before(bench: Bench, run: Run, device: torch.device) -> TrainedNetwork | None:
+    """The network of a run that an earlier call finished, of which predictions are missing."""
+    if not bench.is_trained(run):
+        return None
+    try:
+        return TrainedNetwork.load(run.folder(bench.home) / NETWORK, device)
+    except FormatError:
+        return None
+
+
+def _train(bench: Bench, run: Run, device: torch.device, tick: Tick) -> TrainedNetwork:
+    folder, train = run.folder(bench.home), bench.part(run.fold, "train")
+    strategy = next(s for s in find_strategies(list(KNOWN), train.raters) if s.name == run.strategy)
+    recipe = bench.recipe(run, strategy, train)
+    run_key = f"{bench.key_of(run)} {run} {device.type}"
+    return fit(strategy, recipe, train, bench.schedule, folder, device, key=run_key, tick=tick)
+
+
+def _write_prediction(bench: Bench, run: Run, case: str, prediction: Prediction, grid: Grid) -> None:
+    """Write the mask of a test case, and, where they are wanted, its probability and samples."""
+    values = np.array(prediction.recipe.values, np.min_scalar_type(max(prediction.recipe.values)))
+    write_map(bench.prediction_path(run, case), values[prediction.codes], grid)
+    if bench.write_probability:
+        write_probabilities(bench.probability_paths(run, case)[0].parent, case, prediction)
+        drawn = prediction.samples(bench.samples)
+        for path, codes in zip(bench.sample_paths(run, case), drawn.values(), strict=True):
+            write_map(path, values[codes], grid)
+
+
+def predict_frames(trained: TrainedNetwork, frames: Frames, batch: int) -> Iterator[tuple[str, Prediction]]:
+    """The prediction for every case at its own size; cases of equal size are predicted together."""
     recipe = trained.recipe
-    device = next(trained.net.parameters()).device
     for rows in _rows_of_equal_size(frames, batch):
         shape = frames.grids[rows[0]].shape
         height, width = reduced_shape(shape, recipe.size)
-        images = frames.images[rows, :, :height, :width].to(device)
-        logits = trained.logits(images, shape)
-        if not logits.isfinite().all():
-            raise InputError(
-                f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the prediction of case "
-                f"{frames.names[rows[0]]} is not finite; lower --learning-rate, or use --precision float32"
-            )
-        codes = (logits[:, 0] > 0) if recipe.logits == 1 else logits.argmax(dim=1)
-        for row, mask in zip(rows, codes.to(torch.uint8).cpu().numpy(), strict=True):
-            yield frames.names[row], mask
+        images = frames.images[rows, :, :height, :width]
+        for row, prediction in zip(rows, trained.apply(images, shape), strict=True):
+            if not prediction.finite:
+                raise InputError(
+                    f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the prediction of case "
+                    f"{frames.names[row]} is not finite; lower --learning-rate, or use --precision float32"
+                )
+            yield frames.names[row], prediction
 
 
 def _rows_of_equal_size(frames: Frames, batch: int) -> Iterator[list[int]]:

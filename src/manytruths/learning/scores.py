@@ -27,6 +27,7 @@ from ..study.options import merged
 from .runs import Bench, Run
 
 MAJORITY = "vote:0.5"
+ALL_RATERS = "all raters"
 STATISTICS = ("dice", "iou", "hausdorff")
 """Those of Zeng et al.'s Table 2; their Table 3 has extended Dice."""
 
@@ -102,7 +103,7 @@ def _scores(parts: Sequence[LabelScores], runs: Sequence[Run]) -> Iterator[Score
                 values = [part.case_values(_column(run), truth, name) for run in runs]
                 filled = np.array(part.fill_missing(name, values, "worst"), np.float64)
                 by_subject = subject_values(part.tallies, filled.T).T
-                against = "all raters" if truth == EVERYBODY else truth.name
+                against = ALL_RATERS if truth == EVERYBODY else truth.name
                 by_run = (dict(zip(runs, values, strict=True)) for values in (filled, by_subject))
                 yield Scores(part.label, name, against, *by_run)
 

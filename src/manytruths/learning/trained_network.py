@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,12 @@ from ..io import Location, Template, atomic, read_image, safe_name, write_map
 from ..study import Progress
 from .frames import Scaling, reduce_image
 from .networks import NETWORKS, build_network
+from .sampling import INDIVIDUALS, LATENT, MEAN_OF, SAMPLES, EnergyLoss, latent_noise, sample_names
 
 FORMAT = 1
 """Version of the file format; increased when older programs cannot read new files."""
+AT_ONCE = 8
+"""Draws in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,11 @@ class Recipe:
     def logits(self) -> int:
         """Number of channels to predict with: one for two labels."""
         return 1 if len(self.values) == 2 else len(self.values)
+
+    @property
+    def rank(self) -> int:
+        """Number of latent variables."""
+        return self.outputs // self.logits - 1 if self.strategy == LATENT else 0
 
     def build(self) -> nn.Module:
         """The untrained network."""
@@ -128,9 +139,8 @@ class TrainedNetwork:
             raise FormatError(f"{path}: the network cannot be loaded ({_one_line(error)}); train it again") from error
         return cls(recipe, net.eval())
 
-    @torch.inference_mode()
     def probabilities(self, image: NDArray[Any]) -> NDArray[np.float32]:
-        """Probability of each label at each pixel.
+        """Probability of each label at each pixel; of a network with latent variables the mean over draws.
 
         Parameters
         ----------
@@ -142,19 +152,43 @@ class TrainedNetwork:
         ndarray
             (labels, H, W) in float32.
         """
+        return self.apply_to_image(image).probability
+
+    def samples(self, image: NDArray[Any], count: int = SAMPLES) -> dict[str, NDArray[np.int64]]:
+        """Masks, each as one rater might mark the image; the same for the same image.
+
+        Parameters
+        ----------
+        image : ndarray
+            As for :meth:`probabilities`.
+        count : int
+            Number of draws of a network with latent variables. A network of the strategy ``individuals`` has one
+            sample for each rater, with their name; other networks have none.
+
+        Returns
+        -------
+        dict of str to ndarray
+            (H, W) each, in the label values of the training masks.
+        """
+        values = np.array(self.recipe.values, np.int64)
+        return {name: values[codes] for name, codes in self.apply_to_image(image).samples(count).items()}
+
+    def apply_to_image(self, image: NDArray[Any]) -> Prediction:
+        """The prediction for an image as it is in its file."""
         recipe, shape = self.recipe, image.shape[:2]
         _check_image(image, recipe)
         planes = np.atleast_3d(recipe.scaling(reduce_image(image, recipe.size))).transpose(2, 0, 1)
-        device = next(self.net.parameters()).device
-        inputs = torch.from_numpy(np.array(planes)).to(device)[None]  # a copy: images may be read-only
-        return _probabilities(self.logits(inputs, shape))[0].cpu().numpy()
+        inputs = torch.from_numpy(np.array(planes))  # a copy: images may be read-only
+        return next(self.apply(inputs[None], shape))
 
-    def logits(self, images: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """Logits to predict with, of images that were reduced from a shape, at that shape."""
-        logits: Tensor = self.net(self.recipe.normalise(images))[:, : self.recipe.logits].float()
-        if logits.shape[2:] == shape:
-            return logits
-        return F.interpolate(logits, shape, mode="bilinear", align_corners=False)
+    @torch.inference_mode()
+    def apply(self, images: Tensor, shape: tuple[int, ...]) -> Iterator[Prediction]:
+        """Predictions for images (N, channels, H, W) that were reduced from a shape, at that shape."""
+        device = next(self.net.parameters()).device
+        outputs: Tensor = self.net(self.recipe.normalise(images.to(device))).float()
+        if outputs.shape[2:] != shape:
+            outputs = F.interpolate(outputs, shape, mode="bilinear", align_corners=False)
+        yield from (Prediction(self.recipe, own, digest(image)) for own, image in zip(outputs, images, strict=True))
 
     def predict(self, image: NDArray[Any]) -> NDArray[np.int64]:
         """The most probable label of each pixel.
@@ -173,12 +207,63 @@ class TrainedNetwork:
         return np.asarray(np.array(self.recipe.values, np.int64)[codes])
 
 
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a network says of one image."""
+
+    recipe: Recipe
+    outputs: Tensor
+    """(outputs, H, W)."""
+    key: str
+    """A digest of the image, on which draws depend besides the seed."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether the network gave numbers."""
+        return bool(self.outputs.isfinite().all())
+
+    @cached_property
+    def probability(self) -> NDArray[np.float32]:
+        """(labels, H, W)."""
+        if not self.recipe.rank:
+            return _probabilities(self.outputs[: self.recipe.logits]).cpu().numpy()
+        total = sum(_probabilities(logits) for logits in self._draw(MEAN_OF))
+        return (torch.as_tensor(total) / MEAN_OF).cpu().numpy()
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """(H, W): the most probable label of each pixel."""
+        return np.asarray(self.probability.argmax(axis=0))
+
+    def samples(self, count: int = SAMPLES) -> dict[str, NDArray[np.int64]]:
+        """(H, W) each, by name: the most probable labels of each draw, or of each rater's head."""
+        names = sample_names(self.recipe.strategy, self.recipe.raters, count)
+        if self.recipe.rank:
+            drawn: Iterable[Tensor] = self._draw(count)
+        else:
+            drawn = torch.split(self.outputs, self.recipe.logits)[1 : 1 + len(names)]
+        return {
+            name: _probabilities(logits).argmax(dim=0).cpu().numpy() for name, logits in zip(names, drawn, strict=True)
+        }
+
+    def _draw(self, count: int) -> Iterator[Tensor]:
+        """Logits (C, H, W) of each draw, made a few at a time."""
+        noise = latent_noise(count, self.recipe.rank, f"{self.recipe.seed} {self.key}").to(self.outputs.device)
+        for part in torch.split(noise, AT_ONCE, dim=1):
+            yield from EnergyLoss.draw(self.outputs[None], part)[0]
+
+
+def digest(image: Tensor) -> str:
+    """A hash of the pixels of an image."""
+    return hashlib.sha256(np.ascontiguousarray(image.cpu().numpy()).data).hexdigest()
+
+
 def _probabilities(logits: Tensor) -> Tensor:
-    """(N, labels, H, W); one logit gives background and foreground."""
-    if logits.shape[1] > 1:
-        return logits.softmax(dim=1)
+    """(labels, H, W); one logit gives background and foreground."""
+    if len(logits) > 1:
+        return logits.softmax(dim=0)
     marked = logits.sigmoid()
-    return torch.cat([1 - marked, marked], dim=1)
+    return torch.cat([1 - marked, marked])
 
 
 def save(path: Path, content: dict[str, Any]) -> None:
@@ -236,6 +321,7 @@ def predict(
     folder: Path | str,
     *,
     write_probability: bool = False,
+    draws: int = 0,
     suffix: str = ".png",
     device: str = "auto",
     progress: Progress | None = None,
@@ -252,6 +338,9 @@ def predict(
         Where to write ``{case}{suffix}``.
     write_probability : bool
         Also write probabilities as float32 TIFF, of the foreground or one file for each label, to ``probability/``.
+    draws : int
+        Also write so many samples to ``samples/{case}/{sample}{suffix}``, each as one rater might mark the image. A
+        network of the strategy ``individuals`` has one sample for each rater, whatever the number.
     suffix : str
         File extension of the masks: ``.png``, ``.tif``, ``.npy``, ``.nii.gz``, ``.nrrd`` or ``.mha``.
     device : str
@@ -265,6 +354,13 @@ def predict(
         The files written.
     """
     trained = TrainedNetwork.load(network, find_device(device))
+    if draws < 0:
+        raise CallError(f"draws must be 0 or more; got {draws}")
+    if draws and not sample_names(trained.recipe.strategy, trained.recipe.raters):
+        raise InputError(
+            f"{network}: a network of the strategy {trained.recipe.strategy} makes one mask and draws no samples; "
+            f"train one of the strategy {LATENT} or {INDIVIDUALS}"
+        )
     files = Template(images, require=("case",)).find()
     cases = [file.fields["case"] for file in files]
     twice = next((case for case in cases if cases.count(case) > 1), None)
@@ -275,7 +371,7 @@ def predict(
     paths: list[Path] = []
     for count, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
         try:
-            paths += _predict_case(trained, file.location, case, Path(folder), write_probability, suffix)
+            paths += _predict_case(trained, file.location, case, Path(folder), write_probability, draws, suffix)
         except ManytruthsError as error:
             raise type(error)(f"case {case}: {error}") from None
         if progress:
@@ -284,24 +380,47 @@ def predict(
 
 
 def _predict_case(
-    trained: TrainedNetwork, location: Location, case: str, folder: Path, write_probability: bool, suffix: str
+    trained: TrainedNetwork,
+    location: Location,
+    case: str,
+    folder: Path,
+    write_probability: bool,
+    draws: int,
+    suffix: str,
 ) -> list[Path]:
     picture = read_image(location)
     if len(picture.grid.shape) != 2:
         raise InputError(f"{location} is a volume, but the network takes 2D images; save its slices as separate images")
-    probabilities = trained.probabilities(picture.array)
-    values, recipe = np.array(trained.recipe.values, np.int64), trained.recipe
-    path = folder / f"{safe_name(case)}{suffix}"
-    write_map(path, values[probabilities.argmax(axis=0)], picture.grid)
-    if not write_probability:
-        return [path]
-    labels = [f"-{safe_name(name)}" for name in recipe.names]
-    maps = {"": probabilities[1]} if len(values) == 2 else dict(zip(labels, probabilities, strict=True))
-    paths = [path]
-    for label, probability in maps.items():
-        paths.append(folder / "probability" / f"{safe_name(case)}{label}.tif")
-        write_map(paths[-1], probability)
+    prediction, values = trained.apply_to_image(picture.array), np.array(trained.recipe.values, np.int64)
+    paths = [folder / f"{safe_name(case)}{suffix}"]
+    write_map(paths[0], values[prediction.codes], picture.grid)
+    if write_probability:
+        paths += write_probabilities(folder / "probability", case, prediction)
+    if draws:
+        drawn = prediction.samples(draws)
+        for name, path in zip(drawn, sample_paths(folder / "samples", case, drawn, suffix), strict=True):
+            write_map(path, values[drawn[name]], picture.grid)
+            paths.append(path)
     return paths
+
+
+def write_probabilities(folder: Path, case: str, prediction: Prediction) -> list[Path]:
+    """Write the map of the foreground, or of each label."""
+    paths, whole = probability_paths(folder, case, prediction.recipe.names), prediction.probability
+    for path, probability in zip(paths, whole[1:] if len(paths) == 1 else whole, strict=True):
+        write_map(path, probability)
+    return paths
+
+
+def probability_paths(folder: Path, case: str, names: Sequence[str]) -> list[Path]:
+    """``{case}.tif`` of two labels, otherwise ``{case}-{label}.tif`` of each."""
+    labels = [""] if len(names) == 2 else [f"-{safe_name(name)}" for name in names]
+    return [folder / f"{safe_name(case)}{label}.tif" for label in labels]
+
+
+def sample_paths(folder: Path, case: str, samples: Iterable[str], suffix: str) -> list[Path]:
+    """``{case}/{sample}{suffix}``."""
+    return [folder / safe_name(case) / f"{name}{suffix}" for name in samples]
 
 
 def find_device(name: str) -> torch.device:

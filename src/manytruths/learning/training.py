@@ -21,9 +21,11 @@ from .fitting import Schedule
 from .frames import Frames, Scaling, read_frames
 from .networks import NETWORKS
 from .runs import Bench, Run, read_json, run_all
+from .sampling import SAMPLES
 from .scores import Scores, evaluate_runs
 from .strategies import Strategy, find_strategies
 from .trained_network import find_device
+from .uncertainty import evaluate_uncertainty
 
 PARTS = ("train", "test")
 SETTINGS = "settings.json"
@@ -95,7 +97,8 @@ class TrainPlan:
     ----------
     strategies : tuple of str
         ``all``, or some of ``single``, ``inner``, ``outer``, ``majority``, ``average``, ``confusion``, ``individuals``,
-        ``staple``, ``extended_dice``, and the control ``majority_dice``.
+        ``staple``, ``extended_dice``; beside these nine of the paper, the control ``majority_dice``, ``soft_staple``
+        and ``latent``.
     networks : tuple of str
         ``unet``, ``deeplab``.
     seeds : tuple of int
@@ -114,6 +117,10 @@ class TrainPlan:
         Seed of the random split.
     distances : bool
         Whether to compute Hausdorff distances.
+    write_probability : bool
+        Whether to write probability maps and samples of the test cases, and to evaluate them.
+    draws : int
+        Number of samples of each test case, of networks that draw as many as are wanted; two or more.
     device : str
         ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or ``cuda:1`` and so on.
     at_once : int
@@ -130,6 +137,8 @@ class TrainPlan:
     split: Path | None = None
     split_seed: int = 0
     distances: bool = True
+    write_probability: bool = True
+    draws: int = SAMPLES
     device: str = "auto"
     at_once: int = 1
 
@@ -146,6 +155,8 @@ class TrainPlan:
             raise CallError("give either --folds or --split, not both")
         if self.size is not None and self.size < 16:
             raise CallError(f"size must be 16 pixels or more; got {self.size}")
+        if self.draws < 2:
+            raise CallError(f"draws must be 2 or more, as one says nothing of their spread; got {self.draws}")
         if self.at_once < 1:
             raise CallError(f"at_once must be 1 or more; got {self.at_once}")
 
@@ -215,6 +226,8 @@ def train(
     run_all(bench, runs, device, plan.at_once, _count_epochs(training, len(runs) * plan.schedule.epochs))
     whole = list(dict.fromkeys(Run(run.network, run.strategy, run.seed) for run in runs))
     scores = evaluate_runs(study, bench, whole, distances=plan.distances, jobs=settings.jobs, progress=judging)
+    if plan.write_probability:
+        scores += evaluate_uncertainty(study, bench, whole, jobs=settings.jobs)
     return Training(study, plan, bench, tuple(chosen), tuple(whole), tuple(scores), settings)
 
 
@@ -240,8 +253,9 @@ def _bench(
     rows = [(name, k, fold[name]) for k, fold in enumerate(folds) for name in fold]
     write_csv(home / "split.csv", rows, ("case", "fold", "part"))
     return Bench(
-        frames, tuple(folds), scaling, plan.size, plan.schedule, repr(identity), home, suffixes(next(iter(study)))[0]
-    )
+        frames, tuple(folds), scaling, plan.size, plan.schedule, repr(identity), home, suffixes(next(iter(study)))[0],
+        plan.write_probability, plan.draws,
+    )  # fmt: skip
 
 
 def _check_settings(path: Path, now: Mapping[str, Any]) -> None:

@@ -23,7 +23,14 @@ from ..tables import marked_rows
 from .annotation_tools import export_annotations
 from .result import Export, adjudication_notes, check_folder, resampled_notes
 from .targets import check_consensus
-from .training_formats import write_monai_case, write_monai_lists, write_nnunet_case, write_nnunet_lists
+from .training_formats import (
+    TRAINER,
+    TRAINER_FOLDER,
+    write_monai_case,
+    write_monai_lists,
+    write_nnunet_case,
+    write_nnunet_lists,
+)
 from .training_set import CaseCounts, Disputed, TrainingOptions, TrainingSet, plan_training_set, survey_study
 
 Format = Literal["nnunet", "monai", "cvat", "labelstudio", "coco", "slicer", "bids", "dicomseg"]
@@ -80,7 +87,8 @@ def export(
         The consensus method, as in :func:`fuse`: ``staple``, ``vote:0.5``, ``simple``, ``plurality``, …
     disputed : {"consensus", "ignore", "soft", "replicate"}
         Training formats: pixels on which raters disagree get the label of the consensus, the label to ignore, the
-        probability of the consensus (MONAI), or every rater's label in a training case of their own.
+        probability of the consensus (nnU-Net: of one label, with a trainer of our own), or every rater's label in a
+        training case of their own.
     folds : int, optional
         Training formats: folds of the cross-validation over subjects; 5, or as many as there are subjects.
     seed : int
@@ -147,11 +155,6 @@ def export(
             opened, format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
         )  # fmt: skip
     options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
-    if format == "nnunet" and disputed == "soft":
-        raise CallError(
-            "--disputed soft: nnU-Net takes whole numbers as labels, not fractions; take ignore or replicate, "
-            "or export to monai"
-        )
     if format == "nnunet":
         folder = _numbered_folder(folder, id, name)
     return _export_training_set(
@@ -193,6 +196,11 @@ def _export_training_set(
 ) -> Export:
     check_folder(folder, format)
     survey = survey_study(study, opening_errors, jobs=jobs, progress=progress)
+    if format == "nnunet" and options.disputed == "soft" and len(survey.numbering.values) > 1:
+        raise InputError(
+            f"there are {len(survey.numbering.values)} labels, and nnU-Net gets soft labels of one: unite them with "
+            "--foreground any, choose one, take --disputed replicate, or export to monai; nothing was written"
+        )
     plan = plan_training_set(study, options, survey, folder)
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, format)
@@ -228,7 +236,7 @@ def _result(study: Study, format: str, plan: TrainingSet, counts: Mapping[str, C
     }
     notes = tuple(_notes(study, plan, counts))
     lines = _lines(study, plan, share)
-    return Export(study, format, plan.folder, (), tables, notes, details, lines, _next_steps(format, plan.folder))
+    return Export(study, format, plan.folder, (), tables, notes, details, lines, _next_steps(format, plan))
 
 
 def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> PlainTable:
@@ -272,12 +280,18 @@ def _lines(study: Study, plan: TrainingSet, share: float) -> tuple[str, ...]:
     )
 
 
-def _next_steps(format: str, folder: Path) -> tuple[str, ...]:
+def _next_steps(format: str, plan: TrainingSet) -> tuple[str, ...]:
+    folder = plan.folder
     if format == "monai":
         return "", f"written to {folder}: datalist.json and its files"
     number, raw = int(folder.name[7:10]), quote(str(folder.parent))
-    return (
+    steps = (
         "",
         f"written to {folder}",
         f"next: nnUNet_raw={raw} nnUNetv2_plan_and_preprocess -d {number} --verify_dataset_integrity",
     )
+    if plan.options.disputed != "soft":
+        return steps
+    trainer = quote(str(folder / TRAINER_FOLDER))
+    command = f"nnUNetv2_train {number} CONFIGURATION FOLD -tr {TRAINER.stem}"
+    return (*steps, f"then, with nnU-Net 2.8.0 or later: nnUNet_extTrainer={trainer} {command}")

@@ -1,11 +1,12 @@
 """The files of training sets: a raw data set of nnU-Net v2, or a data list for MONAI.
 
-nnU-Net gets imagesTr, labelsTr, dataset.json and splits_final.json; MONAI every rater's mask, who was there, hard and
-soft references, listed in one JSON file.
+nnU-Net gets imagesTr, labelsTr, dataset.json and splits_final.json, and a trainer of soft labels; MONAI every rater's
+mask, who was there, hard and soft references, listed in one JSON file.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...fusion import Consensus
 from ...io import write_json, write_map
 from ...io.files import suffix_of
 from ...study import Case, Study
 from .targets import NOT_RATED, Codes, Targets
 from .training_set import CaseCounts, TrainingCase, TrainingSet, copy_file, count_labels, read_case, write_image
 
+STEPS = 240
+"""Steps from 0 to 1 in which nnU-Net gets probabilities: shares of 2, 3, 4, 5, 6, 8, 10 and 12 raters are exact."""
+TRAINER = Path(__file__).parent / "nnunet_trainer" / "nnUNetTrainerSoftLabels.py"
+"""The trainer that nnU-Net needs for them; it imports nnU-Net, and nothing of manytruths."""
+TRAINER_FOLDER = "trainer"
 LINKED = {".png": (".png", ".jpg", ".jpeg", ".bmp"), ".nii.gz": (".nii", ".nii.gz")}
 """What MONAI reads with the axes in the same order as the files beside it, by the ending of those."""
 
@@ -37,7 +44,9 @@ def write_nnunet_case(case: Case, training: TrainingSet) -> CaseCounts:
     """Image and label of every training case that a case becomes."""
     targets, picture, grid = read_case(case, training.survey)
     options, ending = training.options, training.survey.ending
-    hard = targets.hard(targets.consensus(options.consensus)) if options.disputed == "consensus" else None
+    consensus = targets.consensus(options.consensus) if options.disputed in ("consensus", "soft") else None
+    hard = None if consensus is None else targets.hard(consensus)
+    soft = _number_probabilities(targets, consensus) if consensus is not None and options.disputed == "soft" else None
     first, labels = None, list[Codes]()
     for item in training.of(case.name):
         labels.append(_label(targets, item, training, hard))
@@ -45,8 +54,15 @@ def write_nnunet_case(case: Case, training: TrainingSet) -> CaseCounts:
         # replicas have one image; packing it is what takes the time
         write_image(image, picture, grid) if first is None else copy_file(first, image)
         first = first or image
-        write_map(training.folder / "labelsTr" / f"{item.name}{ending}", labels[-1], grid)
+        write_map(training.folder / "labelsTr" / f"{item.name}{ending}", labels[-1] if soft is None else soft, grid)
     return count_labels(targets, labels)
+
+
+def _number_probabilities(targets: Targets, consensus: Consensus) -> Codes:
+    """1 is a probability of 1, the numbers after it are lower ones, and 0 is 0; the last is what nobody rated."""
+    (chance,) = targets.soft(consensus)
+    steps = np.rint(chance.astype(np.float64) * STEPS)
+    return np.where(targets.rated, np.where(steps > 0, STEPS + 1 - steps, 0), STEPS + 1).astype(np.uint8)
 
 
 def write_nnunet_lists(study: Study, training: TrainingSet, counts: Mapping[str, CaseCounts]) -> None:
@@ -54,13 +70,26 @@ def write_nnunet_lists(study: Study, training: TrainingSet, counts: Mapping[str,
     survey, numbering = training.survey, training.survey.numbering
     # ITK wants axes at right angles
     reader = "SimpleITKIO" if survey.square else "NibabelIO"
+    soft = training.options.disputed == "soft"
+    labels: dict[str, int | list[int]] = dict(numbering.named)
+    if soft:
+        # one region of all numbers, so that there is one output
+        labels[numbering.names[0]] = list(range(1, STEPS + 1))
+    if training.ignores(counts):
+        labels["ignore"] = STEPS + 1 if soft else numbering.ignore
     dataset = {
         "channel_names": training.channel_names,
-        "labels": numbering.named | ({"ignore": numbering.ignore} if training.ignores(counts) else {}),
+        "labels": labels,
         "numTraining": len(training.cases),
         "file_ending": survey.ending,
         "overwrite_image_reader_writer": reader if survey.ending == ".nii.gz" else "NaturalImage2DIO",
     }
+    if soft:
+        probabilities = [0.0, *((STEPS + 1 - number) / STEPS for number in range(1, STEPS + 1))]
+        dataset |= {"regions_class_order": [1], "soft_labels": probabilities}
+        path = training.folder / TRAINER_FOLDER / TRAINER.name
+        path.parent.mkdir()
+        shutil.copyfile(TRAINER, path)
     write_json(training.folder / "dataset.json", dataset)
     if training.folds > 1:
         splits = [
