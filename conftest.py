@@ -62,7 +62,7 @@ def list_files(root: Path) -> set[str]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    # a runner in the background may have been started with these ignored, which every program that a test starts would inherit
+    # a runner in the background may ignore these, and programs that tests start would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
