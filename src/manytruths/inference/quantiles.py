@@ -57,7 +57,7 @@ def clustered_proportion_interval(
     from survey data. Surv Methodol 1998;24:193–201.
 
     >>> [round(end, 3) for end in clustered_proportion_interval([2] + [0] * 9, [2] * 10)]
-    [0.002, 0.445]
+    [0.001, 0.508]
     >>> clustered_proportion_interval([1, 1] + [0] * 18, [1] * 20) == proportion_interval(2, 20)
     True
     """
