@@ -6,6 +6,7 @@ import gzip
 import io
 import logging
 import math
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -165,6 +166,13 @@ def open_voxels(location: Location, scratch: Path) -> Voxels:
 
     Memory does not depend on the size of the file.
     """
+    try:
+        return _open_voxels(location, scratch)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise_damaged(location, str(error), error)
+
+
+def _open_voxels(location: Location, scratch: Path) -> Voxels:
     header, grid, packed = read_layout(location)
     shape, kind = header.get_data_shape(), header.get_data_dtype()
     start, path = int(header.get_data_offset()), location.path
