@@ -27,7 +27,7 @@ from .forecasts import Region, Values, check_probability, check_region, observe
 
 BINS = 15
 """Bins of Guo et al."""
-PIECE = 1 << 15
+PIECE = 1 << 16
 """Pixels that are sorted into bins at once, so that what is made of them stays in the cache."""
 FEW_EDGES = 40
 """Up to so many edges are compared one by one; more are searched for."""
@@ -256,6 +256,7 @@ def _places(
 ) -> Iterator[tuple[NDArray[Any], Values]]:
     """The place of every pixel in the table of patterns and bins, and its probability, piece by piece."""
     width = len(edges) - 1
+    wide = np.dtype(np.int32 if patterns * width < 1 << 31 else np.int64)
     kind = np.float32 if values.dtype in (np.float16, np.float32) else np.float64
     inner = _round_down(edges[1:-1], np.dtype(kind))
     for block in flat_blocks([values, index, *([] if hidden is None else [hidden])]):
@@ -263,11 +264,12 @@ def _places(
         for start in range(0, len(block[0]), step):
             p, pattern, *mask = (part[start : start + step] for part in block)
             p = p.astype(kind, copy=False)
-            place = pattern.astype(np.int64)
-            place *= width
+            place = pattern.astype(wide) * wide.type(width)
             place += _bin_numbers(p, inner)
             # what does not count is put beside the table
-            place[pattern < 0] = patterns * width
+            outside = pattern < 0
+            if outside.any():
+                place[outside] = patterns * width
             if mask:
                 place[mask[0]] = patterns * width
                 p = np.where(mask[0], 0, p)
