@@ -301,8 +301,13 @@ def _sum_runs(place: NDArray[Any], p: Values) -> Iterator[tuple[NDArray[Any], Va
     starts = np.concatenate([[0], starts])
     there = place[starts]
     yield there, np.diff(starts, append=len(place)).astype(np.float64)
-    yield there, np.add.reduceat(p, starts)
-    yield there, np.add.reduceat(p * p, starts)
+    # one pass for both sums
+    both = np.empty(len(p), np.complex128)
+    both.real = p
+    np.multiply(p, p, out=both.imag)
+    sums = np.add.reduceat(both, starts)
+    yield there, sums.real
+    yield there, sums.imag
 
 
 def find_edges(bins: int | NDArray[np.float64]) -> Values:
