@@ -27,7 +27,7 @@ from .forecasts import Region, Values, check_probability, check_region, observe
 
 BINS = 15
 """Bins of Guo et al."""
-PIECE = 1 << 15
+PIECE = 1 << 16
 """Pixels that are sorted into bins at once, so that what is made of them stays in the cache."""
 FEW_EDGES = 40
 """Up to so many edges are compared one by one; more are searched for."""
@@ -288,6 +288,7 @@ def _places(
 ) -> Iterator[tuple[NDArray[Any], Values]]:
     """The place of every pixel in the table of patterns and bins, and its probability, piece by piece."""
     width = len(edges) - 1
+    wide = np.dtype(np.int32 if patterns * width < 1 << 31 else np.int64)
     kind = np.float32 if values.dtype in (np.float16, np.float32) else np.float64
     inner = _round_down(edges[1:-1], np.dtype(kind))
     for block in flat_blocks([values, index, *([] if hidden is None else [hidden])]):
@@ -295,11 +296,12 @@ def _places(
         for start in range(0, len(block[0]), step):
             p, pattern, *mask = (part[start : start + step] for part in block)
             p = p.astype(kind, copy=False)
-            place = pattern.astype(np.int64)
-            place *= width
+            place = pattern.astype(wide) * wide.type(width)
             place += _bin_numbers(p, inner)
             # what does not count is put beside the table
-            place[pattern < 0] = patterns * width
+            outside = pattern < 0
+            if outside.any():
+                place[outside] = patterns * width
             if mask:
                 place[mask[0]] = patterns * width
                 p = np.where(mask[0], 0, p)
@@ -331,8 +333,13 @@ def _sum_runs(place: NDArray[Any], p: Values) -> Iterator[tuple[NDArray[Any], Va
     starts = np.concatenate([[0], starts])
     there = place[starts]
     yield there, np.diff(starts, append=len(place)).astype(np.float64)
-    yield there, np.add.reduceat(p, starts)
-    yield there, np.add.reduceat(p * p, starts)
+    # one pass for both sums
+    both = np.empty(len(p), np.complex128)
+    both.real = p
+    np.multiply(p, p, out=both.imag)
+    sums = np.add.reduceat(both, starts)
+    yield there, sums.real
+    yield there, sums.imag
 
 
 def find_edges(bins: int | NDArray[np.float64]) -> Values:

@@ -174,10 +174,13 @@ def sample_distances(
         if array.shape != arrays[0].shape:
             got, wanted = format_shape(array.shape), format_shape(arrays[0].shape)
             raise GridError(f"the mask of {name} is {got} but that of {names[0]} is {wanted}")
-    coder = Coder(names, None if labels is None else Labels.of(labels), void, foreground == "any")
+    declared = None if labels is None else Labels.of(labels)
+    coder = Coder(names, declared, void, foreground == "any")
+    ground = declared is None or declared.zero_is_background
     counts = _Intersections(len(arrays))
     for block in flat_blocks([fill_masked(array) for array in arrays]):
-        counts.add(coder.encode(block))
+        codes = coder.encode(block)
+        counts.add(codes, coder.codes.get(0, VOID) if ground else VOID)
     found = coder.labels()
     marks = [(found.names[code], coder.codes.get(found.values[code], VOID)) for code in found.marks] or [("any", VOID)]
     iou = np.stack([counts.iou(code) for _, code in marks])
@@ -231,14 +234,14 @@ class _Intersections:
         self.inside: dict[int, Counts] = {}
         self.rated = np.zeros((masks, masks), np.int64)
 
-    def add(self, codes: NDArray[np.uint8]) -> None:
-        """Count a block of (masks, items) codes."""
+    def add(self, codes: NDArray[np.uint8], background: int) -> None:
+        """Count a block of (masks, items) codes; of background there is nothing to know."""
         present = _codes(codes)
         void = _pack_bits(codes != VOID) if VOID in present else None
         every = np.full((self.masks, self.masks), codes.shape[1]) if void is None else _meet(void, void)
         self.rated += every
         for code in present:
-            if code == VOID:
+            if code in (VOID, background):
                 continue
             bits = _pack_bits(codes == code)
             meet = _meet(bits, bits)
