@@ -1,7 +1,7 @@
 """Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``.
 
 ``python docs/learning_pages.py echo echo-study/train`` takes over from a finished study what they are made of;
-``echo-draws`` and ``chase-draws`` stand for the studies of probabilities and samples.
+``echo-draws`` stands for the study of probabilities and samples.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ import manytruths as mt
 from manytruths.charts import contour_overlay
 from manytruths.charts.bars import dot_chart
 from manytruths.charts.svg import format_number
+from manytruths.inference.scales import Scale
 
 HERE = Path(__file__).parent / "learning"
 STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}
-DRAWS = "echo-draws", "chase-draws"
-"""Studies of probabilities and samples."""
+DRAWS = "echo-draws"
+"""The study of probabilities and samples."""
 SMALL = {"subjects": 120, "frames": 1, "size": 64}
-"""The phantom of ``echo-draws``."""
+"""The phantom of that study."""
+SCALES: dict[str, Scale] = {"sample_diversity": "share", "squared_error": "share"}
+"""Of the intervals of means; the others are plain."""
 GROUPS = 20
 """Groups of five raters, who are the population that the five of the study stand for."""
 NETWORKS = {"unet": "U-Net", "deeplab": "DeepLabv3+"}
@@ -124,9 +127,8 @@ def write_tables() -> None:
     for study in STUDIES:
         for table, lines in page_tables(study).items():
             _write_page(study, table, lines)
-    for study in DRAWS:
-        _write_page(study, "draws", draws_table(study))
-    _write_page("echo-draws", "population", population_table())
+    _write_page(DRAWS, "draws", draws_table())
+    _write_page(DRAWS, "population", population_table())
 
 
 def _write_page(study: str, table: str, lines: list[list[str]]) -> None:
@@ -202,15 +204,13 @@ def true_rates(names: Iterable[str]) -> Iterator[tuple[str, str, float]]:
 # -- probabilities and samples ---------------------------------------------------------------------
 
 
-def gather_draws(study: str, home: Path) -> None:
-    """Tables of a finished study of probabilities and samples, and, of the phantom, what the true spread says."""
-    (HERE / study).mkdir(exist_ok=True)
+def gather_draws(home: Path) -> None:
+    """Tables of the finished study of probabilities and samples, and how they compare with the true spread."""
+    (HERE / DRAWS).mkdir(exist_ok=True)
     for table in ("strategies", "differences", "uncertainty"):
-        shutil.copyfile(home / f"{table}.csv", HERE / study / f"{table}.csv")
-    times = ((*run, len(rows)) for run, rows in _of_runs(home, "log"))
-    _write(study, "runs", (*RUN, "epochs"), times)
-    if study == "echo-draws":
-        _write(study, "population", ("strategy", "statistic", "value", "low", "high", "n"), against_population(home))
+        shutil.copyfile(home / f"{table}.csv", HERE / DRAWS / f"{table}.csv")
+    _write(DRAWS, "runs", (*RUN, "epochs"), ((*run, len(rows)) for run, rows in _of_runs(home, "log")))
+    _write(DRAWS, "population", ("strategy", "statistic", "value", "low", "high", "n"), against_population(home))
 
 
 def population() -> mt.EchoStudy:
@@ -254,8 +254,9 @@ def against_population(home: Path) -> Iterator[tuple[object, ...]]:
         for way, stack in by_way.items():
             parts = [(way, stack)] if way == "latent" else [(way, stack), (f"latent minus {way}", latent - stack)]
             for title, each in parts:
-                i = mean_interval(each, "plain")
-                yield title, statistic, i.value, i.low, i.high, i.n
+                i = mean_interval(each, "plain" if " minus " in title else SCALES.get(statistic, "plain"))
+                ends = ("" if np.isnan(end) else end for end in (i.low, i.high))
+                yield title, statistic, i.value, *ends, i.n
 
 
 def _of_population(
@@ -264,30 +265,33 @@ def _of_population(
     distances = mt.sample_distances(drawn, masks, labels=[0, 1])
     truth = np.mean(masks, axis=0)
     spread = mt.sample_diversity(distances) if len(drawn) > 1 else 0.0
-    true_spread = mt.sample_diversity(masks)
     return {
         "model_energy_distance": mt.energy_distance(distances, unbiased=form),
         "sample_diversity": spread,
-        "true_diversity": true_spread,
-        "diversity_difference": spread - true_spread,
+        "diversity_difference": spread - mt.sample_diversity(masks),
         "squared_error": float(np.mean((chance - truth) ** 2)),
     }
 
 
-def draws_table(study: str) -> list[list[str]]:
+def draws_table() -> list[list[str]]:
     """A line for each strategy: what is known of its probabilities and samples."""
-    rows = rows_of(study, "uncertainty")
+    rows = rows_of(DRAWS, "uncertainty")
     columns = [column for column in rows[0] if column.startswith("all raters: ")]
     titles = [column.removeprefix("all raters: ").replace("_", " ") for column in columns]
-    return [["strategy", *titles], *([r["strategy"], *(_cell(r[c]) for c in columns)] for r in rows)]
+    # what begins with a minus has an apostrophe before it in files for spreadsheets
+    return [["strategy", *titles], *([r["strategy"], *(_cell(r[c].lstrip("'")) for c in columns)] for r in rows)]
 
 
 def population_table() -> list[list[str]]:
     """The same against the population; differences of the latent variables to the others."""
-    found = {(r["strategy"], r["statistic"]): r for r in rows_of("echo-draws", "population")}
+    found = {(r["strategy"], r["statistic"]): r for r in rows_of(DRAWS, "population")}
     ways = [way for way, statistic in found if statistic == "model_energy_distance" and " minus " not in way]
     columns = "model_energy_distance", "sample_diversity", "diversity_difference", "squared_error"
-    header = ["", *(name.replace("_", " ") for name in columns), "model energy distance: latent minus it"]
+    header = [
+        "samples or probabilities of",
+        *(name.replace("_", " ") for name in columns),
+        "model energy distance: latent minus it",
+    ]
     lines = []
     for way in ways:
         apart = found.get((f"latent minus {way}", "model_energy_distance"))
@@ -297,9 +301,15 @@ def population_table() -> list[list[str]]:
 
 
 def _with_interval(row: dict[str, str], digits: int = 3) -> str:
-    value, low, high = (format_number(float(row[name]), digits) for name in ("value", "low", "high"))
+    value = format_number(float(row["value"]), digits)
+    if not row["low"]:
+        return value
+    low, high = (format_number(float(row[name]), digits) for name in ("low", "high"))
     return f"{value} ({low} to {high})"
 
 
 if __name__ == "__main__":
-    (gather_draws if sys.argv[1] in DRAWS else gather)(sys.argv[1], Path(sys.argv[2]))
+    if sys.argv[1] == DRAWS:
+        gather_draws(Path(sys.argv[2]))
+    else:
+        gather(sys.argv[1], Path(sys.argv[2]))

@@ -293,3 +293,77 @@ def test_what_the_page_says_first():
     page = " ".join((ROOT / "docs/learning.md").read_text(encoding="utf-8").split())
     assert "with the U-Net its lead over the next best is within the interval" in page
     assert "on the phantom more than half of that over the majority vote, on CHASE_DB1 nearly all of it" in page
+
+
+# -- probabilities and samples ---------------------------------------------------------------------
+
+DRAWS = "echo-draws"
+
+
+def of_population(strategy: str, statistic: str) -> dict[str, str]:
+    rows = [r for r in rows_of(DRAWS, "population") if (r["strategy"], r["statistic"]) == (strategy, statistic)]
+    return rows[0]
+
+
+def told(row: dict[str, str], sign: int = 1) -> list[str]:
+    """The value and the ends of its interval, as they are written."""
+    return [f"{sign * float(row[name]):.3f}" for name in ("value", "low", "high")]
+
+
+def test_tables_of_draws_are_those_of_the_runs(pages):
+    made = {"draws": pages["draws_table"](), "population": pages["population_table"]()}
+    assert set(re.findall(rf"learning/{DRAWS}/page-([\w-]+)\.csv", PAGE)) == set(made)
+    for name, lines in made.items():
+        with (HOME / DRAWS / f"page-{name}.csv").open(encoding="utf-8", newline="") as file:
+            assert list(csv.reader(file)) == lines
+
+
+def test_what_the_page_says_of_the_runs_of_draws():
+    rows = rows_of(DRAWS, "runs")
+    assert f"{len(rows)} runs of {rows[0]['epochs']} epochs" in FLAT
+    assert {row["epochs"] for row in rows} == {"40"}
+    assert "480 steps" in FLAT
+    assert 40 * 60 // 5 == 480
+    wide = next(
+        r for r in rows_of(DRAWS, "strategies")
+        if (r["strategy"], r["statistic"], r["scope"]) == ("average", "extended_dice", "mean")
+    )  # fmt: skip
+    assert wide["n"] == "60"
+    assert "was {} ({} to {}) over three seeds".format(*told(wide)) in FLAT
+
+
+def test_what_the_page_says_of_the_population(pages):
+    assert len(pages["population"]().raters) == 100
+    latent, raters = (of_population(way, "model_energy_distance") for way in ("latent", "raters"))
+    assert "is {} ({} to {}), that of the raters of the study".format(*told(latent)) in FLAT
+    assert f"that of the raters of the study {told(raters)[0]}." in FLAT
+    every = {
+        r["strategy"]: float(r["value"])
+        for r in rows_of(DRAWS, "population")
+        if r["statistic"] == "model_energy_distance"
+    }
+    ways = [way for way in every if " minus " not in way and way != "raters"]
+    assert min(ways, key=every.__getitem__) == "latent"
+    differing = {way: of_population(f"latent minus {way}", "model_energy_distance") for way in ways if way != "latent"}
+    assert {way for way, row in differing.items() if float(row["high"]) < 0} == {"individuals", "soft_staple"}
+    assert set(differing) - {"individuals", "soft_staple"} == {"average", "majority", "extended_dice"}
+
+
+def test_what_the_page_says_of_spread_and_probabilities():
+    wide, heads = (of_population(way, "diversity_difference") for way in ("latent", "individuals"))
+    assert "lie further apart, by {} ({} to {})".format(*told(wide)) in FLAT
+    value, low, high = told(heads)
+    assert float(low) < 0 < float(high)
+    assert f"by {value[1:]}, with an interval from {low[1:]} nearer to {high} further" in FLAT
+    true = float(of_population("latent", "sample_diversity")["value"]) - float(wide["value"])
+    assert f"have a mean distance of {true:.3f}" in FLAT
+    others = [r for r in rows_of(DRAWS, "population") if r["statistic"] == "sample_diversity"]
+    still = {r["strategy"] for r in others if float(r["value"]) == 0}
+    assert still == {"average", "majority", "soft_staple", "extended_dice"}
+    errors = [r for r in rows_of(DRAWS, "population") if r["statistic"] == "squared_error"]
+    apart = [r for r in errors if " minus " in r["strategy"] and r["strategy"] != "latent minus raters"]
+    assert len(apart) == 5
+    assert all(float(r["low"]) < 0 < float(r["high"]) for r in apart)
+    means = [float(r["value"]) for r in errors if " minus " not in r["strategy"] and r["strategy"] != "raters"]
+    votes = told(of_population("raters", "squared_error"))[0]
+    assert f"The means are {between(means)}; that of the votes of the five raters is {votes}." in FLAT

@@ -40,7 +40,7 @@ def test_the_whole_command_on_the_echo_phantom(tmp_path, capsys):
     two, three = (table(home / f"table{k}.csv") for k in (2, 3))
     assert len(two) == len(three) == 2 * 9
     assert list(two[0])[3:] == [f"{t}: {s}" for t in truths for s in ("dice", "iou", "hausdorff")]
-    assert len(table(home / "strategies.csv")) == 2 * (2 * 13) * (7 * 3 + 1)
+    assert len(table(home / "strategies.csv")) == 2 * 13 * (2 * (7 * 3 + 1 + 4) + 1)  # mean and std, but of calibration
     assert len(table(home / "differences.csv")) == 2 * 12 * (7 * 3 + 1)
     told = json.loads((home / "summary.json").read_text())
     assert (told["cases"], told["tested"], told["networks"]) == (6, 2, ["unet", "deeplab"])

@@ -31,7 +31,12 @@ def done(tmp_path_factory):
     folder = write_training(tmp_path_factory.mktemp("tables"), subjects=11, frames=2)
     home = folder.path / "out" / "train"
     plan = small_plan(
-        strategies=("single", "majority", "extended_dice"), seeds=SEEDS, folds=2, epochs=4, distances=True
+        strategies=("single", "majority", "extended_dice"),
+        seeds=SEEDS,
+        folds=2,
+        epochs=4,
+        distances=True,
+        write_probability=False,
     )
     compared = compare(train(folder.open(), plan, home))
     write(compared, home)
