@@ -42,9 +42,9 @@ _NAMES: dict[Scale, str] = {
         krippendorff_alpha_ordinal matthews_correlation mcc pabak
     """,
     "positive": """
-        added area asd assd changed crps_volume diameter_3d edited_volume energy_distance entropy esm false_marks
-        hausdorff hausdorff_95 hd hd95 lesions lesions_alone long_axis mae masd mean_absolute mean_surface_distance msd
-        mse
+        added area asd assd changed crps_volume curvas_crps diameter_3d edited_volume energy_distance entropy esm
+        false_marks hausdorff hausdorff_95 hd hd95 lesions lesions_alone long_axis mae masd mean_absolute
+        mean_surface_distance msd mse
         relative_mean_absolute relative_rms removed rms rmse short_axis size_ratio ssm std sum_long_axes volume
         volume_difference
     """,
