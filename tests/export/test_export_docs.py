@@ -20,7 +20,7 @@ def test_commands_and_code_print_what_the_page_says(capsys, tmp_path, monkeypatc
     pytest.importorskip("monai.data", exc_type=ImportError)
     monkeypatch.chdir(tmp_path)
     assert run(capsys, "demo", "--quiet", "--jobs", 1).status == 0
-    assert [kind for kind, _, _ in BLOCKS] == ["console", "console", "python", "python"]
+    assert [kind for kind, _, _ in BLOCKS] == ["console", "console", "python", "console", "python"]
     for kind, code, printed in BLOCKS:
         if kind == "console":
             done = run(capsys, *shlex.split(code.removeprefix("$ manytruths ")), "--jobs", 1)
