@@ -100,6 +100,31 @@ def test_volumes_of_samples_are_scored_by_crps() -> None:
         assert by_case("crps_volume", "A")[name] == pytest.approx(crps, rel=1e-12)
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+def test_volumes_are_of_pixels_that_both_speak_of(tmp_path: Path, sampled: bool) -> None:
+    """Not of what the rater did not rate, nor of where the algorithm is not judged."""
+    box, area = np.zeros((20, 20), np.uint8), np.zeros((20, 20), np.uint8)
+    box[4:16, 2:18], area[:, :10] = 1, 1
+    unrated = box.copy()
+    unrated[:8] = 9
+    for rater, mask in (("A", box), ("B", box), ("C", unrated)):
+        write_png(tmp_path / f"masks/{rater}/p01.png", mask)
+    given = {"predictions": str(tmp_path / "prob/{algorithm}/{case}.npy"), "probability": True}
+    write_npy(tmp_path / "prob/net/p01.npy", box.astype(np.float32))
+    if sampled:
+        for k in "12":
+            write_png(tmp_path / f"samples/net/p01/{k}.png", box)
+        given["samples"] = str(tmp_path / "samples/{algorithm}/{case}/{sample}.png")
+    write_png(tmp_path / "area/net/p01.png", area)
+    template = str(tmp_path / "masks/{rater}/{case}.png")
+    for training in (None, str(tmp_path / "area/{algorithm}/{case}.png")):
+        result = mt.evaluate(mt.Study.open(template, training=training, void=9, **given), lesions=False)
+        assert [by_case("crps_volume", rater, result)["p01"] for rater in RATERS] == [0, 0, 0]
+        reached = [r.value for r in result.tables["reach"].all("crps_volume", "case")]
+        assert reached
+        assert set(reached) == {0.0}
+
+
 def test_what_the_raters_reach_is_against_the_same_rater() -> None:
     rows = evaluation().tables["reach"]
     for name in NAMES:
