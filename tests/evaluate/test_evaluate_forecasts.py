@@ -460,6 +460,28 @@ def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
     assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
 
 
+def test_a_band_knows_nothing_of_pixels_that_do_not_count(tmp_path: Path) -> None:
+    """Neither of what lies outside the region of interest, nor of what the algorithm was trained on."""
+    truth, roi, area = disc(), np.ones((24, 24), np.uint8), np.zeros((24, 24), np.uint8)
+    roi[19:, :6], area[:, :9] = 0, 1
+    predicted = truth.copy()
+    predicted[:, :9] = 0
+    predicted[20:, :4] = 1
+    for name in NAMES:
+        for rater in RATERS:
+            write_png(tmp_path / f"masks/{rater}/{name}.png", truth)
+        write_png(tmp_path / f"pred/net/{name}.png", predicted)
+        write_png(tmp_path / f"area/net/{name}.png", area)
+        write_png(tmp_path / f"roi/{name}.png", roi)
+    study = mt.Study.open(
+        str(tmp_path / "masks/{rater}/{case}.png"), predictions=str(tmp_path / "pred/{algorithm}/{case}.png"),
+        training=str(tmp_path / "area/{algorithm}/{case}.png"), roi=str(tmp_path / "roi/{case}.png"),
+    )  # fmt: skip
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
+    assert result.tables["scores"].find("dice", "mean", algorithm="net", against="A").value == 1
+    assert coverage(result, "vote:0.5")["band_margin"].value == 0
+
+
 def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
     rows, columns = np.mgrid[:40, :40] - 20
     p = 1 / (1 + np.exp(np.hypot(rows, columns) - 9))

@@ -78,10 +78,12 @@ def _margins_of_masks(label: LabelMarks) -> Iterator[tuple[tuple[Column, Column]
     references = {c: label.marks[c] for c in whole.reading.references} | {
         c: mask for c, mask in maps.items() if not c.left_out
     }
-    for column in whole.predictions:
-        mask = np.ma.filled(label.marks[column], False)
+    for column, prediction in whole.predictions.items():
+        mask = np.asarray(whole.binary(np.ma.getdata(prediction), label.value), bool)
+        hidden = whole.not_judged(column) | np.ma.getmaskarray(label.marks[column])
         for reference, marked in references.items():
-            truth = np.ma.filled(marked, False)
+            # what does not count is no difference, but the outline is that of the whole prediction
+            truth = np.where(hidden | np.ma.getmaskarray(marked), mask, np.ma.getdata(marked))
             yield (column, reference), smallest_margin(mask, truth, spacing=whole.reading.grid.spacing)
 
 

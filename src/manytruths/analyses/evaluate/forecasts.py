@@ -199,14 +199,7 @@ def _has_samples(label: LabelMarks) -> bool:
 def _marks(label: LabelMarks, column: Column) -> tuple[dict[str, Array], dict[str, Array]]:
     """The masks of the samples and of the raters, hidden where an algorithm is not judged."""
     whole, reading = label.whole, label.whole.reading
-    region, area = reading.region, reading.training_areas.get(column)
-    hidden = np.zeros(reading.grid.shape, bool)
-    if not isinstance(region, str):
-        hidden |= np.asarray(region) == 0
-    elif region == "union":
-        hidden |= ~whole.union
-    if area is not None:
-        hidden |= area
+    hidden = whole.not_judged(column)
 
     def seen(mask: Array) -> Array:
         marked = whole.binary(mask, label.value)
