@@ -460,6 +460,15 @@ def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
     assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
 
 
+def test_bands_stand_in_the_order_of_reference_standards() -> None:
+    """Not in that of a set, which differs from run to run."""
+    methods = ("vote:0.25", "vote:0.5", "staple", "vote:0.75", "vote:any", "vote:all")
+    study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY})
+    result = mt.evaluate(study, consensus=methods, lesions=False, band=0.8)
+    rows = [r["against"] for r in result.tables["bands"].all("band_margin", "pooled")]
+    assert rows == [r["against"] for r in result.tables["scores"].all("dice", "mean") if r["against"] in methods]
+
+
 def test_a_band_knows_nothing_of_pixels_that_do_not_count(tmp_path: Path) -> None:
     """Neither of what lies outside the region of interest, nor of what the algorithm was trained on."""
     truth, roi, area = disc(), np.ones((24, 24), np.uint8), np.zeros((24, 24), np.uint8)
@@ -479,7 +488,11 @@ def test_a_band_knows_nothing_of_pixels_that_do_not_count(tmp_path: Path) -> Non
     )  # fmt: skip
     result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
     assert result.tables["scores"].find("dice", "mean", algorithm="net", against="A").value == 1
-    assert coverage(result, "vote:0.5")["band_margin"].value == 0
+    row = coverage(result, "vote:0.5")["band_margin"]
+    assert (row.value, row.region) == (
+        0,
+        result.tables["scores"].find("dice", "mean", algorithm="net", against="A").region,
+    )
 
 
 def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
@@ -493,6 +506,33 @@ def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
     margins = {n: mt.smallest_margin(p, masks[n], band="probability") for n in MANY}
     learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.8, band="probability")
     assert coverage(result, "vote:0.5")["band_margin"].value == pytest.approx(learnt.margin)
+
+
+@pytest.mark.parametrize("options", [{"band": 0.8}, {"recalibrate": "temperature"}])
+def test_nothing_is_learnt_from_maps_that_are_no_probabilities(options: dict[str, Any]) -> None:
+    bytes_of = {name: {"net": (255 * maps()[name]["net"]).astype(np.uint8)} for name in NAMES}
+    study = mt.Study.from_arrays(masks(), predictions=bytes_of, probability=True)
+    with pytest.raises(mt.InputError, match=r"^--.*: there is nothing to learn from: net: whole numbers have no scale"):
+        mt.evaluate(study, lesions=False, **options)
+
+
+def test_one_map_that_is_no_probability_leaves_the_algorithm_without_a_band() -> None:
+    """As it is without scores, and not with a band that was learnt on the other cases."""
+    both = {name: {"net": by["net"], "other": by["net"] + 2 * (name == "p03")} for name, by in maps().items()}
+    study = mt.Study.from_arrays(masks(), predictions=both, probability=True)
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
+    assert {r["algorithm"] for r in result.tables["bands"].rows} == {"net"}
+
+
+@pytest.mark.parametrize("options", [{"band": 0.8}, {"recalibrate": "temperature"}])
+def test_subjects_without_a_map_are_not_said_to_be_learnt_from(options: dict[str, Any]) -> None:
+    some = {name: by for name, by in maps().items() if name not in ("p03", "p04")}
+    groups = {name: f"split={'calibration' if i % 2 else 'test'}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=some, probability=True, groups=groups)
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, **options)
+    (note,) = [note for note in result.notes if code_of(note) in ("bands", "recalibration")]
+    assert "on 5 subjects" in note
+    assert "on 5 others" in note
 
 
 def test_too_few_calibration_subjects_are_refused() -> None:

@@ -129,6 +129,8 @@ class ForecastScores:
     """By label and case, of algorithms."""
     notes: tuple[str, ...] = ()
     recalibration: Recalibration | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms whose maps are no probabilities, and why."""
 
     @property
     def tables(self) -> list[Table]:
@@ -197,7 +199,9 @@ def tabulate_forecasts(
         recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
     notes = (*_notes(study, cases, refused), *_challenge_notes(plan), *(recalibrated.notes if recalibrated else ()))
-    return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated)
+    return ForecastScores(
+        parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated, refused
+    )
 
 
 # -- scores by case --------------------------------------------------------------------------------------
