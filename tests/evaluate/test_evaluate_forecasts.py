@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import manytruths as mt
+from manytruths.analyses.evaluate.printing import print_evaluation
 from manytruths.core.undefined import code_of
 from study_folders import disc, run, table, write_npy, write_png, write_study
 
@@ -175,6 +178,26 @@ def test_missing_samples_count_as_the_worst_and_are_said() -> None:
     # a score of volumes has no worst value, so that its case is left out
     crps = result.tables["scores"].find("crps_volume", "mean", algorithm="net", against="A")
     assert (crps.n, crps.n_undefined) == (11, 1)
+
+
+def test_samples_are_scored_beside_maps_that_are_no_probabilities() -> None:
+    responses = {name: {"net": 3 * by["net"]} for name, by in maps().items()}
+    study = mt.Study.from_arrays(masks(), predictions=responses, samples=drawn(), probability=True)
+    result = mt.evaluate(study, lesions=False)
+    assert not by_case("brier", "A", result)
+    for name, against in (("crps_volume", "A"), ("energy_distance", "all raters")):
+        assert by_case(name, against, result) == by_case(name, against)
+
+
+def test_the_terminal_says_what_each_score_is_against() -> None:
+    study = mt.Study.from_arrays(masks(), predictions=maps(), samples=drawn(), probability=True)
+    result = mt.evaluate(study, lesions=False)
+    console = Console(file=io.StringIO(), width=200)
+    print_evaluation(result, console)
+    printed = " ".join(console.file.getvalue().split())
+    assert "mean over raters unless said" in printed
+    for header in ("Brier score", "soft Dice (vote share)", "energy distance (all raters)"):
+        assert header in printed
 
 
 def test_one_sample_has_no_spread() -> None:
@@ -554,5 +577,11 @@ def test_scores_of_challenges_are_named_with_what_is_odd_about_them() -> None:
         wanted = mt.curvas_crps(float(maps()[name]["net"].sum()), raters)
         assert by_case("curvas_crps", "all raters", result)[name] == pytest.approx(wanted, rel=1e-6)
     assert not by_case("curvas_crps", "all raters")
+    responses = {name: {"net": 3 * by["net"]} for name, by in maps().items()}
+    unscaled = mt.Study.from_arrays(masks(), predictions=responses, probability=True)
+    for like in ("curvas", "qubiq"):
+        said = {code_of(note) for note in mt.evaluate(unscaled, lesions=False, like=like).notes}
+        assert "no_probabilities" in said
+        assert f"like_{like}" not in said
     (note,) = [note for note in mt.evaluate(study, lesions=False, like="qubiq").notes if code_of(note) == "like_qubiq"]
     assert "soft_dice" in note

@@ -11,7 +11,7 @@ who have pixels in the bin, with Student's t: an interval over subjects, since p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -49,7 +49,18 @@ from ...io.result_tables import Row, Table
 from ...study import Study
 from ..tables import Series, Settings, region_of, summarise
 from .case_scores import EVERYBODY, Key, Values
-from .forecasts import ANOTHER, MOST_HELD_OUT, OTHER_MASKS, OTHERS, SHARE, CaseForecasts, LabelForecasts
+from .forecasts import (
+    ANOTHER,
+    CURVAS,
+    MOST_HELD_OUT,
+    OTHER_MASKS,
+    OTHERS,
+    SAMPLE_SCORES,
+    SHARE,
+    VOLUME,
+    CaseForecasts,
+    LabelForecasts,
+)
 from .marks import EvaluatePlan
 from .mask_scores import MEAN, LabelScores, mean_over_labels, rank_labels, score_rows, with_units
 from .recalibration import Recalibration, tabulate_recalibration
@@ -198,7 +209,8 @@ def tabulate_forecasts(
     if plan.recalibrate is not None:
         recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
-    notes = (*_notes(study, cases, refused), *_challenge_notes(plan), *(recalibrated.notes if recalibrated else ()))
+    challenge = _challenge_notes(plan, {row.statistic for row in scores.rows})
+    notes = (*_notes(study, cases, refused), *challenge, *(recalibrated.notes if recalibrated else ()))
     return ForecastScores(
         parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated, refused
     )
@@ -214,7 +226,8 @@ def _label_scores(
     scores: dict[str, dict[Key, Values]] = {}
     for case, found in here.items():
         own = {key: values for key, values in found.scores.items() if key[0] not in REACH}
-        mine = {(who, whom): _without_maps(values) if who.name in refused else values
+        sampled = {*found.distances, *study[case].missing_samples}
+        mine = {(who, whom): _without_maps(values, who in sampled) if who.name in refused else values
                 for (who, whom), values in own.items()}  # fmt: skip
         for column, distances in found.distances.items():
             mine[column, EVERYBODY] = mine.get((column, EVERYBODY), {}) | _sample_scores(distances, draws)
@@ -225,9 +238,10 @@ def _label_scores(
     )  # fmt: skip
 
 
-def _without_maps(values: Values) -> Values:
-    """What was not made from a map."""
-    return {name: value for name, value in values.items() if name.startswith("energy_distance")}
+def _without_maps(values: Values, sampled: bool) -> Values:
+    """What was not made from a map; volumes are those of samples, where there are any."""
+    kept = (*SAMPLE_SCORES, *((VOLUME,) if sampled else ()))
+    return {name: value for name, value in values.items() if name in kept}
 
 
 def _axes(here: Mapping[str, LabelForecasts]) -> int:
@@ -412,6 +426,8 @@ def _notes(study: Study, cases: Mapping[str, CaseForecasts], refused: Mapping[st
         yield Note("many_raters", f"{raters} raters: what they reach themselves against each other is not measured")
 
 
+CHALLENGES = {"qubiq": "soft_dice", "curvas": CURVAS}
+"""The score of each."""
 QUIRKS = {
     "qubiq": "soft_dice is QUBIQ's score: shares of few raters lie on its thresholds, so that many maps score alike, "
     "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score have no thresholds",
@@ -421,9 +437,9 @@ QUIRKS = {
 }
 
 
-def _challenge_notes(plan: EvaluatePlan) -> Iterator[str]:
-    """What to know about the score of a challenge."""
-    if plan.like is not None:
+def _challenge_notes(plan: EvaluatePlan, scores: Collection[str]) -> Iterator[str]:
+    """What to know about the score of a challenge, where there is one."""
+    if plan.like is not None and CHALLENGES[plan.like] in scores:
         yield Note(f"like_{plan.like}", QUIRKS[plan.like])
 
 

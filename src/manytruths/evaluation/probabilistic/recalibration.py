@@ -118,8 +118,8 @@ def fit_temperature(
 
     if slope(LEAST_RATE) >= 0:
         raise InputError(
-            "what raters marked speaks against the map, so that the best temperature is infinite: one half everywhere is "
-            "more likely; an isotonic function may do better"
+            "what raters marked speaks against the map, so that the best temperature is infinite: one half everywhere "
+            "is more likely; an isotonic function may do better"
         )
     if slope(MOST_RATE) <= 0:
         raise InputError("raters marked exactly what the map calls more likely than not: the best temperature is 0")
