@@ -117,7 +117,7 @@ def test_volumes_are_of_pixels_that_both_speak_of(tmp_path: Path, sampled: bool)
     if sampled:
         for k in "12":
             write_png(tmp_path / f"samples/net/p01/{k}.png", box)
-        given["samples"] = str(tmp_path / "samples/{algorithm}/{case}/{sample}.png")
+        given = {"samples": str(tmp_path / "samples/{algorithm}/{case}/{sample}.png")}
     write_png(tmp_path / "area/net/p01.png", area)
     template = str(tmp_path / "masks/{rater}/{case}.png")
     for training in (None, str(tmp_path / "area/{algorithm}/{case}.png")):
