@@ -200,6 +200,24 @@ def test_the_terminal_says_what_each_score_is_against() -> None:
         assert header in printed
 
 
+def test_a_map_of_all_labels_is_said_not_to_be_scored_by_label() -> None:
+    halves = {name: {r: m + (m & (np.arange(24) > 11)) for r, m in by.items()} for name, by in masks().items()}
+    left = np.arange(24) <= 11
+    each = {
+        name: {"net": np.stack([by["net"] * left, by["net"] * ~left]), "one": by["net"]} for name, by in maps().items()
+    }
+    study = mt.Study.from_arrays(halves, predictions=each, probability=True, labels={1: "left", 2: "right"})
+    result = mt.evaluate(study, lesions=False)
+    assert {r["algorithm"] for r in result.tables["scores"].all("brier", "mean")} == {"net"}
+    (note,) = [note for note in result.notes if code_of(note) == "no_probabilities"]
+    assert note.startswith("one is scored by curves, not as a forecast: it has one map of all labels")
+
+
+def test_an_algorithm_without_any_sample_is_refused() -> None:
+    with pytest.raises(mt.CallError, match="there is no sample of 'net' in case 'p00'"):
+        mt.Study.from_arrays(masks(), samples={"p00": {"net": []}})
+
+
 def test_one_sample_has_no_spread() -> None:
     one = {name: {"net": by["net"][:1]} for name, by in drawn().items()}
     result = mt.evaluate(mt.Study.from_arrays(masks(), samples=one), lesions=False)

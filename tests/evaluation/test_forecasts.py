@@ -337,6 +337,8 @@ def test_probabilities_that_are_none_say_how_many_and_where():
         mt.brier(p, np.zeros((2, 4, 4), int))
     with pytest.raises(InputError, match="1 of 2 do not"):
         mt.soft_dice([np.nan, 0.5], [[1, 0]])
+    with pytest.raises(InputError, match=r"2 of 2 do not: that at \(0,\) is nan"):
+        mt.brier([np.nan, np.nan], [[1, 0]])
     with pytest.raises(InputError, match="divide bytes by 255"):
         mt.brier(np.array([255, 0], np.uint8), [[1, 0]])
     with pytest.raises(InputError, match="array of"):

@@ -99,12 +99,13 @@ def _forecasts_by_label(
         raw = {c: output.response for c, output in outputs.items()}
         yield "", label, _as_forecasts(whole, maps, raw)
         return
+    united = {c.name: "it has one map of all labels, and not one of each" for c in outputs if c not in by_label}
     for code in labels.marks:
         value = labels.values[code]
         label = LabelMarks(whole, value)
         nowhere = np.zeros(reading.grid.shape)
         own = {column: maps.get(value, nowhere) for column, maps in by_label.items()}
-        yield labels.names[code], label, _Forecasts(count_maps(label, own).judged)
+        yield labels.names[code], label, _Forecasts(count_maps(label, own).judged, united)
 
 
 @dataclass(frozen=True)
