@@ -279,6 +279,8 @@ def test_certain_background_has_a_bin_of_its_own_in_curvas():
     maps = {1: [0.0, 0.005]}
     assert mt.curvas_calibration_error(maps, [[1, 0]]) == pytest.approx((1 + 0.005) / 2)
     assert code(mt.curvas_calibration_error({1: [0.5]}, [[9]], void=9)) == "not_rated"
+    with pytest.raises(CallError, match="named by the values of labels, background is 0; got background"):
+        mt.curvas_calibration_error({"background": [1.0]}, [[1]])
 
 
 def test_thresholds_of_qubiq_by_hand():

@@ -32,6 +32,7 @@ from ...evaluation.probabilistic.samples import (
     d_max,
     energy_distance,
     matched_iou,
+    rater_diversity,
     sample_diversity,
 )
 from ...evaluation.ranking.by_reference import ReferenceRankings
@@ -257,7 +258,7 @@ def _sample_scores(distances: SampleDistances, draws: int) -> Values:
         "matched_iou": matched_iou(distances),
         "d_max": d_max(distances, draws=draws),
         "sample_diversity": sample_diversity(distances),
-        "rater_diversity": _rater_diversity(distances),
+        "rater_diversity": rater_diversity(distances),
     }
     values["diversity_difference"] = _difference(values["sample_diversity"], values["rater_diversity"])
     return values
@@ -266,14 +267,6 @@ def _sample_scores(distances: SampleDistances, draws: int) -> Values:
 def _difference(first: float, second: float) -> float:
     undefined = [value for value in (first, second) if isinstance(value, Undefined)]
     return undefined[0] if undefined else first - second
-
-
-def _rater_diversity(distances: SampleDistances) -> float:
-    """The mean distance between two raters."""
-    n = len(distances.raters)
-    if n < 2:
-        return Undefined("fewer_than_two_raters")
-    return float((1 - distances.among_raters()).sum() / (n * (n - 1)))
 
 
 def _least_samples(cases: Mapping[str, CaseForecasts]) -> int:
@@ -367,7 +360,7 @@ def _pooled_errors(bins: Calibration, region: str) -> Iterator[Row]:
 def _confidence_rows(
     sums: BinSums, label: str, region: str, names: tuple[str, str], settings: Settings
 ) -> Iterator[Row]:
-    """How sure the algorithm is of what it calls more likely, and how many raters agree, in all bins but the lowest."""
+    """How sure the algorithm is of what it calls more likely, and how many agree, without the lowest and middle bin."""
     values = {"confidence": sums.confidence, "agreement": sums.agreement}
     values["overconfidence"] = values["confidence"] - values["agreement"]
     extra = (*names, float(sums.edges[1]), float(sums.edges[-1]))
