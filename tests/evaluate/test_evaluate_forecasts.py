@@ -493,7 +493,7 @@ def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
     margins = {
         n: mt.smallest_margin(disc(size=40, radius=9), np.mean(list(many()[n].values()), axis=0) >= 0.5) for n in MANY
     }
-    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.9)
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], coverage=0.9)
     assert rows["band_margin"].value == pytest.approx(learnt.margin)
     assert (rows["band_margin"].n, rows["band_margin"].unit) == (12, "pixels")
     held = [margins[n] <= learnt.margin for n in MANY[::2]]
@@ -545,7 +545,7 @@ def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
     result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
     masks = {n: np.mean(list(many()[n].values()), axis=0) >= 0.5 for n in MANY}
     margins = {n: mt.smallest_margin(p, masks[n], band="probability") for n in MANY}
-    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.8, band="probability")
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], coverage=0.8, band="probability")
     assert coverage(result, "vote:0.5")["band_margin"].value == pytest.approx(learnt.margin)
 
 
@@ -578,7 +578,9 @@ def test_subjects_without_a_map_are_not_said_to_be_learnt_from(options: dict[str
 
 def test_too_few_calibration_subjects_are_refused() -> None:
     study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY}, groups=half())
-    with pytest.raises(mt.InputError, match=r"a coverage of 0.95 needs at least 19 calibration subjects .* are 12"):
+    with pytest.raises(
+        mt.InputError, match=r"a coverage of 0.95 needs at least 19 .* are 12; give more, or a lower coverage"
+    ):
         mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.95)
 
 

@@ -120,7 +120,7 @@ def tabulate_bands(
         where = f"--band {level:g}, {column} against {reference}{f', label {label}' if label else ''}"
         with about(where):
             kind = next(iter(cases.values())).band
-            found = conformal_margin(margins=list(parts[CALIBRATION].values()), level=level, band=kind)
+            found = conformal_margin(margins=list(parts[CALIBRATION].values()), coverage=level, band=kind)
         held = [margin <= found.margin for margin in parts[TEST].values()]
         numbers.append((found.subjects, len(held)))
         extra = (column.name, reference.name, kind)
