@@ -141,6 +141,28 @@ def test_what_the_raters_reach_is_against_the_same_rater() -> None:
         assert found["masks of the others", "energy_distance_unbiased_samples"] == pytest.approx(cross)
 
 
+def test_what_the_raters_reach_does_not_depend_on_what_an_algorithm_was_trained_on(tmp_path: Path) -> None:
+    area = np.zeros((24, 24), np.uint8)
+    area[:, :12] = 1
+    for name in NAMES[:2]:
+        for rater, mask in masks()[name].items():
+            write_png(tmp_path / f"masks/{rater}/{name}.png", mask)
+        write_png(tmp_path / f"area/net/{name}.png", area)
+        for k, mask in enumerate(drawn()[name]["net"]):
+            write_png(tmp_path / f"samples/net/{name}/{k}.png", mask)
+    study = mt.Study.open(
+        str(tmp_path / "masks/{rater}/{case}.png"), training=str(tmp_path / "area/{algorithm}/{case}.png"),
+        samples=str(tmp_path / "samples/{algorithm}/{case}/{sample}.png"),
+    )  # fmt: skip
+    name = "energy_distance_unbiased_samples"
+    cases = [
+        {(r.case, r["against"]): r.value for r in result.tables["reach"].all(name, "case") if r.case in NAMES[:2]}
+        for result in (mt.evaluate(study, lesions=False), evaluation())
+    ]
+    assert cases[0]
+    assert cases[0] == pytest.approx(cases[1], rel=1e-12)
+
+
 def test_calibration_tells_of_every_bin_what_was_said_and_what_was_marked() -> None:
     rows = [r for r in evaluation().tables["calibration"].rows if (r["against"], r.region) == ("vote share", "whole")]
     p = np.stack([maps()[name]["net"] for name in NAMES])

@@ -143,7 +143,7 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
     if whole.plan.like == "curvas":
         _add(scores, _curvas_scores({**sampled, **mapped}))
     _add(scores, _sample_scores(distances))
-    _add(scores, _reach(joint, forecasts.maps, distances))
+    _add(scores, _reach(joint, forecasts.maps, _among_raters(label, distances)))
     _add(scores, _missing_scores(label, scores))
     axes = len(whole.reading.grid.shape)
     packed = pack(dict(forecasts.maps)) if forecasts.maps and whole.plan.recalibrate else None
@@ -199,16 +199,19 @@ def _has_samples(label: LabelMarks) -> bool:
 
 def _marks(label: LabelMarks, column: Column) -> tuple[dict[str, Array], dict[str, Array]]:
     """The masks of the samples and of the raters, hidden where an algorithm is not judged."""
-    whole, reading = label.whole, label.whole.reading
-    hidden = whole.not_judged(column)
+    hidden = label.whole.not_judged(column)
+    drawn = {name: _seen(label, mask, hidden) for name, mask in label.whole.reading.samples[column].items()}
+    return drawn, _raters_marks(label, hidden)
 
-    def seen(mask: Array) -> Array:
-        marked = whole.binary(mask, label.value)
-        return np.ma.array(marked, mask=hidden | np.ma.getmaskarray(marked)).astype(np.uint8)
 
-    drawn = {name: seen(mask) for name, mask in reading.samples[column].items()}
-    raters = {c.name: seen(reading.masks[c]) for c in rater_columns(label.base) if c in reading.masks}
-    return drawn, raters
+def _raters_marks(label: LabelMarks, hidden: Array) -> dict[str, Array]:
+    masks = label.whole.reading.masks
+    return {c.name: _seen(label, masks[c], hidden) for c in rater_columns(label.base) if c in masks}
+
+
+def _seen(label: LabelMarks, mask: Array, hidden: Array) -> Array:
+    marked = label.whole.binary(mask, label.value)
+    return np.ma.array(marked, mask=hidden | np.ma.getmaskarray(marked)).astype(np.uint8)
 
 
 def _compare_samples(label: LabelMarks, column: Column) -> SampleDistances:
@@ -295,8 +298,20 @@ def _curvas_scores(forecasts: Mapping[Column, ByRater]) -> Iterator[tuple[Key, V
 # -- what the raters reach -------------------------------------------------------------------------------
 
 
+def _among_raters(label: LabelMarks, distances: Mapping[Column, SampleDistances]) -> SampleDistances | None:
+    """Distances that hold those between raters, also where an algorithm is not judged; None without samples."""
+    if not distances:
+        return None
+    areas = label.whole.reading.training_areas
+    everywhere = next((found for column, found in distances.items() if column not in areas), None)
+    if everywhere is not None:
+        return everywhere
+    raters = _raters_marks(label, label.whole.not_judged(OTHER_MASKS))
+    return sample_distances(raters, raters, labels=Labels((0, 1)))
+
+
 def _reach(
-    joint: Tally, maps: Mapping[Column, Responses], distances: Mapping[Column, SampleDistances]
+    joint: Tally, maps: Mapping[Column, Responses], distances: SampleDistances | None
 ) -> Iterator[tuple[Key, Values]]:
     """Each rater held out in turn: the others together, and another rater alone."""
     there = [c for c in rater_columns(joint) if _is_there(joint, c)]
@@ -314,7 +329,7 @@ def _reach(
                 expected_calibration_error, nothing, region=region
             )
     rated = (joint.patterns[:, [joint.position(c) for c in there]] != VOID).all(axis=1)
-    if (maps or distances) and rated.any():
+    if (maps or distances is not None) and rated.any():
         # volumes compare on the pixels that all of them rated
         shared = replace(joint, patterns=joint.patterns[rated], counts=joint.counts[rated])
         volumes = Volumes.of_masks(shared, there, item=_item(joint))
@@ -323,8 +338,8 @@ def _reach(
         for i, rater in enumerate(held.raters):
             yield (OTHERS, raters[rater]), {name: _known(held.others[i])}
             yield (ANOTHER, raters[rater]), {name: _known(held.another[i])}
-    if distances:
-        held = compare_held_out(energy_distance, next(iter(distances.values())))
+    if distances is not None:
+        held = compare_held_out(energy_distance, distances)
         for i, rater in enumerate(held.raters):
             yield (OTHER_MASKS, raters[rater]), {"energy_distance_unbiased_samples": _known(held.others[i])}
 
