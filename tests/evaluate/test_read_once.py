@@ -9,6 +9,7 @@ import pytest
 
 import manytruths as mt
 from manytruths.study import case as reading
+from manytruths.study import probabilities
 from study_folders import disc, write_png, write_study
 
 
@@ -24,8 +25,10 @@ def opened(monkeypatch):
 
         return count
 
-    for name in [name for name in vars(reading) if name.startswith("read_")]:
-        monkeypatch.setattr(reading, name, counting(getattr(reading, name)))
+    for module in (reading, probabilities):
+        for name, read in list(vars(module).items()):
+            if name.startswith("read_") and read.__module__.startswith("manytruths.io"):
+                monkeypatch.setattr(module, name, counting(read))
     return counts
 
 
@@ -78,3 +81,16 @@ def test_probability_maps(tmp_path, opened, skew):
     assert {str(p) for p in tmp_path.rglob("*.png") if "out" not in p.parts} - set(opened) <= {
         str(tmp_path / f"images/{case}.png") for case in ("p1", "p2")
     }
+
+
+def test_samples(tmp_path, opened):
+    masks = write_study(tmp_path)
+    for name in ("1", "2"):
+        for case in ("p1", "p2"):
+            write_png(tmp_path / f"draws/unet/{case}/{name}.png", np.roll(disc(), int(name), 0))
+    study = mt.Study.open(masks, samples=f"{tmp_path}/draws/{{algorithm}}/{{case}}/{{sample}}.png")
+    opened.clear()
+    result = mt.evaluate(study, out=tmp_path / "out")
+    assert "energy_distance" in {row.statistic for row in result.tables["scores"].rows}
+    assert set(opened) == {str(path) for path in tmp_path.rglob("*.png") if "out" not in path.parts}
+    assert set(opened.values()) == {1}

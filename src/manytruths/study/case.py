@@ -482,8 +482,11 @@ class Reading:
     @cached_property
     def outputs(self) -> dict[Column, Output]:
         """The probability maps of the algorithms, of each label where there are maps of several."""
-        from .probabilities import read_output
+        from .probabilities import average_samples, read_output
+        from .samples import averages_samples
 
+        if averages_samples(self.case):
+            return {c: average_samples(list(masks.values()), self.case.labels) for c, masks in self.samples.items()}
         return {column: read_output(self.case, column, self.grid) for column in self.case.predictions}
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ class Output:
 def read_output(case: Case, column: Column, grid: Grid | None) -> Output:
     """The probability maps of one algorithm, checked, on a grid."""
     if averages_samples(case):
-        return _share_of_samples(case, column, grid)
+        return average_samples(list(read_samples(case, column, grid).values()), case.labels)
     source, what = case.predictions[column], f"case {case.name}, {case.describe_prediction(column)}"
     with about(what):
         if isinstance(source, Mapping) and "" not in source:
@@ -65,10 +65,10 @@ def _read(case: Case, source: Any) -> Mask:
     return Mask(picture.array, picture.grid, picture.format)
 
 
-def _share_of_samples(case: Case, column: Column, grid: Grid | None) -> Output:
-    masks = list(read_samples(case, column, grid).values())
+def average_samples(masks: Sequence[Array], labels: Labels | None) -> Output:
+    """The share of the samples that mark a pixel, and that give it each label."""
     values = sorted(set().union(*(np.unique(mask).tolist() for mask in masks)) - {0})
-    known = [] if case.labels is None else [case.labels.values[code] for code in case.labels.marks]
+    known = [] if labels is None else [labels.values[code] for code in labels.marks]
     marked = np.mean([mask != 0 for mask in masks], axis=0)
     each = {value: np.mean([mask == value for mask in masks], axis=0) for value in dict.fromkeys([*known, *values])}
     return Output(marked, each if len(each) > 1 else None)
