@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import manytruths as mt
+from manytruths.analyses.evaluate.printing import print_evaluation
 from manytruths.core.undefined import code_of
 from study_folders import disc, run, table, write_npy, write_png, write_study
 
@@ -100,6 +103,31 @@ def test_volumes_of_samples_are_scored_by_crps() -> None:
         assert by_case("crps_volume", "A")[name] == pytest.approx(crps, rel=1e-12)
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+def test_volumes_are_of_pixels_that_both_speak_of(tmp_path: Path, sampled: bool) -> None:
+    """Not of what the rater did not rate, nor of where the algorithm is not judged."""
+    box, area = np.zeros((20, 20), np.uint8), np.zeros((20, 20), np.uint8)
+    box[4:16, 2:18], area[:, :10] = 1, 1
+    unrated = box.copy()
+    unrated[:8] = 9
+    for rater, mask in (("A", box), ("B", box), ("C", unrated)):
+        write_png(tmp_path / f"masks/{rater}/p01.png", mask)
+    given = {"predictions": str(tmp_path / "prob/{algorithm}/{case}.npy"), "probability": True}
+    write_npy(tmp_path / "prob/net/p01.npy", box.astype(np.float32))
+    if sampled:
+        for k in "12":
+            write_png(tmp_path / f"samples/net/p01/{k}.png", box)
+        given = {"samples": str(tmp_path / "samples/{algorithm}/{case}/{sample}.png")}
+    write_png(tmp_path / "area/net/p01.png", area)
+    template = str(tmp_path / "masks/{rater}/{case}.png")
+    for training in (None, str(tmp_path / "area/{algorithm}/{case}.png")):
+        result = mt.evaluate(mt.Study.open(template, training=training, void=9, **given), lesions=False)
+        assert [by_case("crps_volume", rater, result)["p01"] for rater in RATERS] == [0, 0, 0]
+        reached = [r.value for r in result.tables["reach"].all("crps_volume", "case")]
+        assert reached
+        assert set(reached) == {0.0}
+
+
 def test_what_the_raters_reach_is_against_the_same_rater() -> None:
     rows = evaluation().tables["reach"]
     for name in NAMES:
@@ -111,6 +139,28 @@ def test_what_the_raters_reach_is_against_the_same_rater() -> None:
         assert found["another rater", "brier"] == pytest.approx(np.mean([brier(o, a) for o in others]))
         cross = 2 * np.mean([iou_distance(o, a) for o in others]) - iou_distance(*others)
         assert found["masks of the others", "energy_distance_unbiased_samples"] == pytest.approx(cross)
+
+
+def test_what_the_raters_reach_does_not_depend_on_what_an_algorithm_was_trained_on(tmp_path: Path) -> None:
+    area = np.zeros((24, 24), np.uint8)
+    area[:, :12] = 1
+    for name in NAMES[:2]:
+        for rater, mask in masks()[name].items():
+            write_png(tmp_path / f"masks/{rater}/{name}.png", mask)
+        write_png(tmp_path / f"area/net/{name}.png", area)
+        for k, mask in enumerate(drawn()[name]["net"]):
+            write_png(tmp_path / f"samples/net/{name}/{k}.png", mask)
+    study = mt.Study.open(
+        str(tmp_path / "masks/{rater}/{case}.png"), training=str(tmp_path / "area/{algorithm}/{case}.png"),
+        samples=str(tmp_path / "samples/{algorithm}/{case}/{sample}.png"),
+    )  # fmt: skip
+    name = "energy_distance_unbiased_samples"
+    cases = [
+        {(r.case, r["against"]): r.value for r in result.tables["reach"].all(name, "case") if r.case in NAMES[:2]}
+        for result in (mt.evaluate(study, lesions=False), evaluation())
+    ]
+    assert cases[0]
+    assert cases[0] == pytest.approx(cases[1], rel=1e-12)
 
 
 def test_calibration_tells_of_every_bin_what_was_said_and_what_was_marked() -> None:
@@ -150,6 +200,44 @@ def test_missing_samples_count_as_the_worst_and_are_said() -> None:
     # a score of volumes has no worst value, so that its case is left out
     crps = result.tables["scores"].find("crps_volume", "mean", algorithm="net", against="A")
     assert (crps.n, crps.n_undefined) == (11, 1)
+
+
+def test_samples_are_scored_beside_maps_that_are_no_probabilities() -> None:
+    responses = {name: {"net": 3 * by["net"]} for name, by in maps().items()}
+    study = mt.Study.from_arrays(masks(), predictions=responses, samples=drawn(), probability=True)
+    result = mt.evaluate(study, lesions=False)
+    assert not by_case("brier", "A", result)
+    for name, against in (("crps_volume", "A"), ("energy_distance", "all raters")):
+        assert by_case(name, against, result) == by_case(name, against)
+
+
+def test_the_terminal_says_what_each_score_is_against() -> None:
+    study = mt.Study.from_arrays(masks(), predictions=maps(), samples=drawn(), probability=True)
+    result = mt.evaluate(study, lesions=False)
+    console = Console(file=io.StringIO(), width=200)
+    print_evaluation(result, console)
+    printed = " ".join(console.file.getvalue().split())
+    assert "mean over raters unless said" in printed
+    for header in ("Brier score", "soft Dice (vote share)", "energy distance (all raters)"):
+        assert header in printed
+
+
+def test_a_map_of_all_labels_is_said_not_to_be_scored_by_label() -> None:
+    halves = {name: {r: m + (m & (np.arange(24) > 11)) for r, m in by.items()} for name, by in masks().items()}
+    left = np.arange(24) <= 11
+    each = {
+        name: {"net": np.stack([by["net"] * left, by["net"] * ~left]), "one": by["net"]} for name, by in maps().items()
+    }
+    study = mt.Study.from_arrays(halves, predictions=each, probability=True, labels={1: "left", 2: "right"})
+    result = mt.evaluate(study, lesions=False)
+    assert {r["algorithm"] for r in result.tables["scores"].all("brier", "mean")} == {"net"}
+    (note,) = [note for note in result.notes if code_of(note) == "no_probabilities"]
+    assert note.startswith("one is scored by curves, not as a forecast: it has one map of all labels")
+
+
+def test_an_algorithm_without_any_sample_is_refused() -> None:
+    with pytest.raises(mt.CallError, match="there is no sample of 'net' in case 'p00'"):
+        mt.Study.from_arrays(masks(), samples={"p00": {"net": []}})
 
 
 def test_one_sample_has_no_spread() -> None:
@@ -427,12 +515,47 @@ def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
     margins = {
         n: mt.smallest_margin(disc(size=40, radius=9), np.mean(list(many()[n].values()), axis=0) >= 0.5) for n in MANY
     }
-    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.9)
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], coverage=0.9)
     assert rows["band_margin"].value == pytest.approx(learnt.margin)
     assert (rows["band_margin"].n, rows["band_margin"].unit) == (12, "pixels")
     held = [margins[n] <= learnt.margin for n in MANY[::2]]
     assert rows["band_coverage"].value == pytest.approx(np.mean(held))
     assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
+
+
+def test_bands_stand_in_the_order_of_reference_standards() -> None:
+    """Not in that of a set, which differs from run to run."""
+    methods = ("vote:0.25", "vote:0.5", "staple", "vote:0.75", "vote:any", "vote:all")
+    study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY})
+    result = mt.evaluate(study, consensus=methods, lesions=False, band=0.8)
+    rows = [r["against"] for r in result.tables["bands"].all("band_margin", "pooled")]
+    assert rows == [r["against"] for r in result.tables["scores"].all("dice", "mean") if r["against"] in methods]
+
+
+def test_a_band_knows_nothing_of_pixels_that_do_not_count(tmp_path: Path) -> None:
+    """Neither of what lies outside the region of interest, nor of what the algorithm was trained on."""
+    truth, roi, area = disc(), np.ones((24, 24), np.uint8), np.zeros((24, 24), np.uint8)
+    roi[19:, :6], area[:, :9] = 0, 1
+    predicted = truth.copy()
+    predicted[:, :9] = 0
+    predicted[20:, :4] = 1
+    for name in NAMES:
+        for rater in RATERS:
+            write_png(tmp_path / f"masks/{rater}/{name}.png", truth)
+        write_png(tmp_path / f"pred/net/{name}.png", predicted)
+        write_png(tmp_path / f"area/net/{name}.png", area)
+        write_png(tmp_path / f"roi/{name}.png", roi)
+    study = mt.Study.open(
+        str(tmp_path / "masks/{rater}/{case}.png"), predictions=str(tmp_path / "pred/{algorithm}/{case}.png"),
+        training=str(tmp_path / "area/{algorithm}/{case}.png"), roi=str(tmp_path / "roi/{case}.png"),
+    )  # fmt: skip
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
+    assert result.tables["scores"].find("dice", "mean", algorithm="net", against="A").value == 1
+    row = coverage(result, "vote:0.5")["band_margin"]
+    assert (row.value, row.region) == (
+        0,
+        result.tables["scores"].find("dice", "mean", algorithm="net", against="A").region,
+    )
 
 
 def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
@@ -444,13 +567,42 @@ def test_a_band_of_probabilities_is_that_of_the_worst_pixel() -> None:
     result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
     masks = {n: np.mean(list(many()[n].values()), axis=0) >= 0.5 for n in MANY}
     margins = {n: mt.smallest_margin(p, masks[n], band="probability") for n in MANY}
-    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], level=0.8, band="probability")
+    learnt = mt.conformal_margin(margins=[margins[n] for n in MANY[1::2]], coverage=0.8, band="probability")
     assert coverage(result, "vote:0.5")["band_margin"].value == pytest.approx(learnt.margin)
+
+
+@pytest.mark.parametrize("options", [{"band": 0.8}, {"recalibrate": "temperature"}])
+def test_nothing_is_learnt_from_maps_that_are_no_probabilities(options: dict[str, Any]) -> None:
+    bytes_of = {name: {"net": (255 * maps()[name]["net"]).astype(np.uint8)} for name in NAMES}
+    study = mt.Study.from_arrays(masks(), predictions=bytes_of, probability=True)
+    with pytest.raises(mt.InputError, match=r"^--.*: there is nothing to learn from: net: whole numbers have no scale"):
+        mt.evaluate(study, lesions=False, **options)
+
+
+def test_one_map_that_is_no_probability_leaves_the_algorithm_without_a_band() -> None:
+    """As it is without scores, and not with a band that was learnt on the other cases."""
+    both = {name: {"net": by["net"], "other": by["net"] + 2 * (name == "p03")} for name, by in maps().items()}
+    study = mt.Study.from_arrays(masks(), predictions=both, probability=True)
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.8)
+    assert {r["algorithm"] for r in result.tables["bands"].rows} == {"net"}
+
+
+@pytest.mark.parametrize("options", [{"band": 0.8}, {"recalibrate": "temperature"}])
+def test_subjects_without_a_map_are_not_said_to_be_learnt_from(options: dict[str, Any]) -> None:
+    some = {name: by for name, by in maps().items() if name not in ("p03", "p04")}
+    groups = {name: f"split={'calibration' if i % 2 else 'test'}" for i, name in enumerate(NAMES)}
+    study = mt.Study.from_arrays(masks(), predictions=some, probability=True, groups=groups)
+    result = mt.evaluate(study, consensus="vote:0.5", lesions=False, **options)
+    (note,) = [note for note in result.notes if code_of(note) in ("bands", "recalibration")]
+    assert "on 5 subjects" in note
+    assert "on 5 others" in note
 
 
 def test_too_few_calibration_subjects_are_refused() -> None:
     study = mt.Study.from_arrays(many(), predictions={n: {"net": disc(size=40, radius=9)} for n in MANY}, groups=half())
-    with pytest.raises(mt.InputError, match=r"a coverage of 0.95 needs at least 19 calibration subjects .* are 12"):
+    with pytest.raises(
+        mt.InputError, match=r"a coverage of 0.95 needs at least 19 .* are 12; give more, or a lower coverage"
+    ):
         mt.evaluate(study, consensus="vote:0.5", lesions=False, band=0.95)
 
 
@@ -467,5 +619,11 @@ def test_scores_of_challenges_are_named_with_what_is_odd_about_them() -> None:
         wanted = mt.curvas_crps(float(maps()[name]["net"].sum()), raters)
         assert by_case("curvas_crps", "all raters", result)[name] == pytest.approx(wanted, rel=1e-6)
     assert not by_case("curvas_crps", "all raters")
+    responses = {name: {"net": 3 * by["net"]} for name, by in maps().items()}
+    unscaled = mt.Study.from_arrays(masks(), predictions=responses, probability=True)
+    for like in ("curvas", "qubiq"):
+        said = {code_of(note) for note in mt.evaluate(unscaled, lesions=False, like=like).notes}
+        assert "no_probabilities" in said
+        assert f"like_{like}" not in said
     (note,) = [note for note in mt.evaluate(study, lesions=False, like="qubiq").notes if code_of(note) == "like_qubiq"]
     assert "soft_dice" in note

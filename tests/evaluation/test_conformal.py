@@ -62,10 +62,10 @@ def test_it_is_the_order_statistic_of_the_theorem(n, level):
     rank = math.ceil((n + 1) * Fraction(str(level)))
     if rank > n:
         with pytest.raises(InputError, match=f"needs at least {least_subjects(level)} calibration subjects"):
-            mt.conformal_margin(margins=np.arange(n), level=level)
+            mt.conformal_margin(margins=np.arange(n), coverage=level)
         assert n < 1 / (1 - Fraction(str(level))) - 1
     else:
-        found = mt.conformal_margin(margins=np.arange(n)[::-1], level=level)
+        found = mt.conformal_margin(margins=np.arange(n)[::-1], coverage=level)
         assert found.margin == rank - 1
         assert found.subjects == n
         # of n + 1 subjects in any order, the new one is among the first so many
@@ -81,22 +81,22 @@ def test_cases_of_one_subject_count_once():
     each = [mt.smallest_margin(a, b) for a, b in zip(masks, references, strict=True)]
     by_subject = [max(each[2 * i : 2 * i + 2]) for i in range(6)]
     for found in (
-        mt.conformal_margin(masks, references, subjects=subjects, level=0.8),
+        mt.conformal_margin(masks, references, subjects=subjects, coverage=0.8),
         mt.conformal_margin(
-            dict(enumerate(masks)), dict(enumerate(references)), subjects=dict(enumerate(subjects)), level=0.8
+            dict(enumerate(masks)), dict(enumerate(references)), subjects=dict(enumerate(subjects)), coverage=0.8
         ),
-        mt.conformal_margin(margins=by_subject, level=0.8),
+        mt.conformal_margin(margins=by_subject, coverage=0.8),
     ):
         assert found.subjects == 6
         assert found.margin == sorted(by_subject)[5]
-    assert mt.conformal_margin(masks, references, level=0.8).subjects == 12
+    assert mt.conformal_margin(masks, references, coverage=0.8).subjects == 12
 
 
 def test_an_empty_prediction_has_no_finite_margin():
     nothing, some = np.zeros((3, 3), int), np.eye(3, dtype=int)
     assert mt.smallest_margin(nothing, some) == mt.smallest_margin(some | 1, some) == math.inf
     assert mt.smallest_margin(nothing, nothing) == 0
-    found = mt.conformal_margin(margins=[0] * 5 + [math.inf] * 5, level=0.9)
+    found = mt.conformal_margin(margins=[0] * 5 + [math.inf] * 5, coverage=0.9)
     assert found.margin == math.inf
     band = found.around(some)
     assert band.outer.all()
@@ -109,7 +109,7 @@ def test_continuous_margins_cover_as_the_theorem_says():
     for level in (0.8, 0.9):
         covered = []
         for _ in range(200):
-            found = mt.conformal_margin(margins=rng.exponential(size=30), level=level)
+            found = mt.conformal_margin(margins=rng.exponential(size=30), coverage=level)
             covered.append(np.mean(rng.exponential(size=2000) <= found.margin))
         low, high = found.expected_coverage
         assert low - 0.01 <= np.mean(covered) <= high + 0.01
@@ -154,22 +154,22 @@ def coverage(margins, subjects, level):
     covered = []
     for _ in range(200):
         order = rng.permutation(len(margins))
-        learnt = mt.conformal_margin(margins=margins[order[:subjects]], level=level)
+        learnt = mt.conformal_margin(margins=margins[order[:subjects]], coverage=level)
         covered.append(np.mean(margins[order[subjects:]] <= learnt.margin))
     return *learnt.expected_coverage, float(np.mean(covered))
 
 
 def test_what_cannot_be_learnt():
     masks = [np.eye(3, dtype=int)] * 10
-    few = "coverage of 0.9 needs at least 9 calibration subjects with a reference, and there are 3"
+    few = "coverage of 0.9 needs at least 9 calibration subjects with prediction and reference, and there are 3"
     with pytest.raises(InputError, match=few):
         mt.conformal_margin(masks[:3], masks[:3])
     with pytest.raises(InputError, match="there are 0"):
         mt.conformal_margin([], [])
     with pytest.raises(InputError, match="there are 1"):
         mt.conformal_margin(masks, masks, subjects=["one"] * 10)
-    with pytest.raises(CallError, match="level is a coverage"):
-        mt.conformal_margin(masks, masks, level=1.0)
+    with pytest.raises(CallError, match="coverage lies between 0 and 1"):
+        mt.conformal_margin(masks, masks, coverage=1.0)
     with pytest.raises(CallError, match="prediction and a reference of every case"):
         mt.conformal_margin(masks)
     with pytest.raises(CallError, match="one of two for: 9"):

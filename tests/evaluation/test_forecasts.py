@@ -279,6 +279,8 @@ def test_certain_background_has_a_bin_of_its_own_in_curvas():
     maps = {1: [0.0, 0.005]}
     assert mt.curvas_calibration_error(maps, [[1, 0]]) == pytest.approx((1 + 0.005) / 2)
     assert code(mt.curvas_calibration_error({1: [0.5]}, [[9]], void=9)) == "not_rated"
+    with pytest.raises(CallError, match="named by the values of labels, background is 0; got background"):
+        mt.curvas_calibration_error({"background": [1.0]}, [[1]])
 
 
 def test_thresholds_of_qubiq_by_hand():
@@ -337,6 +339,8 @@ def test_probabilities_that_are_none_say_how_many_and_where():
         mt.brier(p, np.zeros((2, 4, 4), int))
     with pytest.raises(InputError, match="1 of 2 do not"):
         mt.soft_dice([np.nan, 0.5], [[1, 0]])
+    with pytest.raises(InputError, match=r"2 of 2 do not: that at \(0,\) is nan"):
+        mt.brier([np.nan, np.nan], [[1, 0]])
     with pytest.raises(InputError, match="divide bytes by 255"):
         mt.brier(np.array([255, 0], np.uint8), [[1, 0]])
     with pytest.raises(InputError, match="array of"):

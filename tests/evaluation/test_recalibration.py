@@ -90,8 +90,11 @@ def test_what_nothing_can_be_learnt_from():
             fit(p, np.zeros((2, 4), int), region="union")
     with pytest.raises(InputError, match="0 or 1, which no temperature changes"):
         mt.fit_temperature([1.0, 0, 0, 0], masks)
-    with pytest.raises(InputError, match="no more where the map is higher"):
+    with pytest.raises(InputError, match="the best temperature is infinite"):
         mt.fit_temperature([0.2, 0.9, 0.8, 0.7], masks)
+    # raters mark more where the map is higher, but everywhere more often than it says
+    with pytest.raises(InputError, match="the best temperature is infinite: one half everywhere is more likely"):
+        mt.fit_temperature([0.1, 0.1, 0.3, 0.3], np.array([[1, 0, 1, 1], [0, 1, 1, 1]]))
     with pytest.raises(InputError, match="the best temperature is 0"):
         mt.fit_temperature([0.9, 0.2, 0.3, 0.4], masks)
     with pytest.raises(InputError, match="lie between 0 and 1"):

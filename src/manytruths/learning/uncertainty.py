@@ -25,7 +25,7 @@ from ..core.labels import MACRO
 from ..core.undefined import divide
 from ..evaluation.probabilistic.binning import ReliabilityDiagram
 from ..evaluation.probabilistic.calibration import reliability_diagram
-from ..evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances, sample_diversity
+from ..evaluation.probabilistic.samples import energy_distance, rater_diversity, sample_distances, sample_diversity
 from ..io import read_mask, read_probability
 from ..study import Case, Progress, Study
 from .frames import label_values
@@ -103,17 +103,10 @@ def _judge(case: str, bench: Bench, run: Run, masks: Mapping[str, Any]) -> CaseU
     known = {
         "model_energy_distance": energy_distance(distances, unbiased="samples" if run.strategy == LATENT else False),
         "sample_diversity": diversity,
-        "diversity_difference": diversity - _raters_diversity(distances),
+        "diversity_difference": diversity - rater_diversity(distances),
         "brier": whole.brier,
     }
     return CaseUncertainty(known, whole)
-
-
-def _raters_diversity(distances: SampleDistances) -> float:
-    """The mean distance between two raters; undefined with one."""
-    apart = 1 - distances.among_raters()
-    pairs = len(apart) * (len(apart) - 1)
-    return float(apart.sum()) / pairs if pairs else float("nan")
 
 
 def _scores(by_run: Mapping[Run, _Gathered], label: str) -> Iterator[Scores]:

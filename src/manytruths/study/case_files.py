@@ -93,6 +93,9 @@ def find_cases(
     if options.samples is not None:
         samples = _find_samples(options, drafts, judged, complain, bool(structures))
         cases = with_samples(cases, samples)
+        # samples may be all that an algorithm has
+        judged = judged | _columns(samples)
+    _check_training(options, beside["training"], judged, complain)
     return place_outlines(cases, options), left_out, unused
 
 
@@ -191,7 +194,6 @@ def _find_beside(
     predictions = _find_predictions(options, drafts, complain, structures or named)
     references = _by_case(options.reference, "reference", drafts, complain, labels=structures)
     training = _by_case(options.training, "algorithm", drafts, complain)
-    _check_training(options, training, _columns(predictions), complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
     _check_ranks(ranks, drafts, _others(columns, {}), complain)
     return {"predictions": predictions, "references": references, "training": training, "ranks": ranks}

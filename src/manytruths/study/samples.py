@@ -55,7 +55,13 @@ def with_sample_arrays(
             raise CallError(
                 f"samples are given of {other[0]!r}, which has no prediction; there are {few(sorted(judged))}"
             )
-        by_case[name] = {Column(str(who), "algorithm"): _numbered(stack) for who, stack in by_name.items()}
+        stacks = {str(who): _numbered(stack) for who, stack in by_name.items()}
+        empty = [who for who, stack in stacks.items() if not stack]
+        if empty:
+            raise CallError(
+                f"there is no sample of {empty[0]!r} in case {name!r}; leave the algorithm out of that case"
+            )
+        by_case[name] = {Column(who, "algorithm"): stack for who, stack in stacks.items()}
     return with_samples(cases, by_case)
 
 

@@ -7,13 +7,12 @@ without a prediction, or without the reference standard, take no part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...claims.sentences import counted
 from ...core.columns import Column
 from ...core.errors import InputError
 from ...core.labels import VOID
@@ -29,7 +28,7 @@ from ..tables import Settings
 from .forecasts import case_forecasts
 from .marks import CaseMarks, LabelMarks
 from .probability_maps import CountedMaps
-from .recalibration import CALIBRATION, TEST, split_subjects
+from .recalibration import CALIBRATION, TEST, name_numbers, raise_no_forecast, split_subjects
 
 Key = tuple[str, Column, Column]
 """Label, algorithm, reference standard."""
@@ -43,6 +42,8 @@ class CaseMargins:
     band: Band
     unit: str
     """Of distances: mm, or pixels."""
+    region: str = "whole"
+    """What of the image counts."""
 
 
 def measure_margins(whole: CaseMarks, counted: CountedMaps | None) -> CaseMargins:
@@ -55,12 +56,12 @@ def measure_margins(whole: CaseMarks, counted: CountedMaps | None) -> CaseMargin
             for reference in responses.tally.role("reference")
             if (margin := _margin_of_map(responses, reference)) is not None
         }
-        return CaseMargins(found, "probability", "")
+        return CaseMargins(found, "probability", "", counted.label.joint.region)
     grid = whole.reading.grid
     unit = "mm" if grid.spacing is not None else f"{pixel_name(len(grid.shape))}s"
     with about(f"case {whole.case.name}, --band"):
         found = {(name, *key): margin for name, label in _labels(whole) for key, margin in _margins_of_masks(label)}
-    return CaseMargins(found, "distance", unit)
+    return CaseMargins(found, "distance", unit, whole.together.joint.region)
 
 
 def _labels(whole: CaseMarks) -> Iterator[tuple[str, LabelMarks]]:
@@ -78,10 +79,12 @@ def _margins_of_masks(label: LabelMarks) -> Iterator[tuple[tuple[Column, Column]
     references = {c: label.marks[c] for c in whole.reading.references} | {
         c: mask for c, mask in maps.items() if not c.left_out
     }
-    for column in whole.predictions:
-        mask = np.ma.filled(label.marks[column], False)
+    for column, prediction in whole.predictions.items():
+        mask = np.asarray(whole.binary(np.ma.getdata(prediction), label.value), bool)
+        hidden = whole.not_judged(column) | np.ma.getmaskarray(label.marks[column])
         for reference, marked in references.items():
-            truth = np.ma.filled(marked, False)
+            # what does not count is no difference, but the outline is that of the whole prediction
+            truth = np.where(hidden | np.ma.getmaskarray(marked), mask, np.ma.getdata(marked))
             yield (column, reference), smallest_margin(mask, truth, spacing=whole.reading.grid.spacing)
 
 
@@ -96,34 +99,41 @@ def _margin_of_map(responses: Responses, reference: Column) -> float | None:
 
 
 def tabulate_bands(
-    study: Study, cases: Mapping[str, CaseMargins], level: float, settings: Settings
+    study: Study, cases: Mapping[str, CaseMargins], level: float, settings: Settings, skip: Mapping[str, str]
 ) -> tuple[Table, tuple[str, ...]]:
     """The margin of every algorithm and reference standard, and the coverage reached on the other subjects."""
     split = split_subjects(study, settings.seed, f"--band {level:g}")
     table = Table("bands", ("algorithm", "against", "band"))
-    keys = sorted({key for found in cases.values() for key in found.margins}, key=lambda k: (k[0], k[1].order))
+    every = dict.fromkeys(key for found in cases.values() for key in found.margins if key[1].name not in skip)
+    keys = sorted(every, key=lambda key: (key[0], key[1].order))
+    if not keys:
+        raise_no_forecast(f"--band {level:g}", skip)
     units = {found.unit for found in cases.values()}
     if len(units) > 1:
         raise InputError("--band: the pixel size of some cases is not known; give it with --spacing")
     unit = units.pop() if units else ""
+    regions = {found.region for found in cases.values()}
+    region = regions.pop() if len(regions) == 1 else "mixed"
+    numbers: list[tuple[int, int]] = []
     for label, column, reference in keys:
         parts = {part: _by_subject(study, cases, (label, column, reference), names) for part, names in split.items()}
         where = f"--band {level:g}, {column} against {reference}{f', label {label}' if label else ''}"
         with about(where):
             kind = next(iter(cases.values())).band
-            found = conformal_margin(margins=list(parts[CALIBRATION].values()), level=level, band=kind)
+            found = conformal_margin(margins=list(parts[CALIBRATION].values()), coverage=level, band=kind)
         held = [margin <= found.margin for margin in parts[TEST].values()]
+        numbers.append((found.subjects, len(held)))
         extra = (column.name, reference.name, kind)
         low, high = found.expected_coverage
-        row = Row("pooled", "band_margin", found.margin, "", "", label, "whole", extra, n=found.subjects)
+        row = Row("pooled", "band_margin", found.margin, "", "", label, region, extra, n=found.subjects)
         row.unit = unit
         table.append(row)
-        table.append(Row("pooled", "band_expected_coverage", level, "", "", label, "whole", extra, low, high))
+        table.append(Row("pooled", "band_expected_coverage", level, "", "", label, region, extra, low, high))
         if held:
             share = proportion(sum(held), len(held), settings.level)
             ends = (share.low, share.high)
-            table.append(Row("pooled", "band_coverage", share.value, "", "", label, "whole", extra, *ends, len(held)))
-    return table, (_describe(study, split, level),)
+            table.append(Row("pooled", "band_coverage", share.value, "", "", label, region, extra, *ends, len(held)))
+    return table, (_describe(numbers, level),)
 
 
 def _by_subject(
@@ -139,9 +149,7 @@ def _by_subject(
     return largest
 
 
-def _describe(study: Study, split: Mapping[str, Any], level: float) -> Note:
-    subjects = {part: len({study[name].subject for name in names}) for part, names in split.items()}
-    learnt = counted(subjects[CALIBRATION], "subject")
-    return Note(
-        "bands", f"bands for a coverage of {level:g} were learnt on {learnt}, and counted on {subjects[TEST]} others"
-    )
+def _describe(numbers: Sequence[tuple[int, int]], level: float) -> Note:
+    learnt, others = (list(part) for part in zip(*numbers, strict=True))
+    text = f"learnt on {name_numbers(learnt, 'subject')}, and counted on {name_numbers(others, 'other')}"
+    return Note("bands", f"bands for a coverage of {level:g} were {text}")

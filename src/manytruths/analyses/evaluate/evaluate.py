@@ -795,7 +795,7 @@ def tabulate_evaluation(
     margins = {name: case.margins for name, case in cases.items() if case.margins is not None}
     bands, band_notes = None, tuple[str, ...]()
     if margins and plan.band is not None:
-        bands, band_notes = tabulate_bands(study, margins, plan.band, settings)
+        bands, band_notes = tabulate_bands(study, margins, plan.band, settings, forecasts.refused if forecasts else {})
         tables += [bands] if bands.rows else []
     free = {name: case.free_responses for name, case in cases.items() if case.free_responses is not None}
     froc = froc_table(study, free, settings) if free and len(free) == len(cases) else None

@@ -11,7 +11,7 @@ who have pixels in the bin, with Student's t: an interval over subjects, since p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -32,6 +32,7 @@ from ...evaluation.probabilistic.samples import (
     d_max,
     energy_distance,
     matched_iou,
+    rater_diversity,
     sample_diversity,
 )
 from ...evaluation.ranking.by_reference import ReferenceRankings
@@ -49,7 +50,18 @@ from ...io.result_tables import Row, Table
 from ...study import Study
 from ..tables import Series, Settings, region_of, summarise
 from .case_scores import EVERYBODY, Key, Values
-from .forecasts import ANOTHER, MOST_HELD_OUT, OTHER_MASKS, OTHERS, SHARE, CaseForecasts, LabelForecasts
+from .forecasts import (
+    ANOTHER,
+    CURVAS,
+    MOST_HELD_OUT,
+    OTHER_MASKS,
+    OTHERS,
+    SAMPLE_SCORES,
+    SHARE,
+    VOLUME,
+    CaseForecasts,
+    LabelForecasts,
+)
 from .marks import EvaluatePlan
 from .mask_scores import MEAN, LabelScores, mean_over_labels, rank_labels, score_rows, with_units
 from .recalibration import Recalibration, tabulate_recalibration
@@ -129,6 +141,8 @@ class ForecastScores:
     """By label and case, of algorithms."""
     notes: tuple[str, ...] = ()
     recalibration: Recalibration | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms whose maps are no probabilities, and why."""
 
     @property
     def tables(self) -> list[Table]:
@@ -196,8 +210,11 @@ def tabulate_forecasts(
     if plan.recalibrate is not None:
         recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
     orders = rank_labels([part for part in parts if part.keys], plan.missing)
-    notes = (*_notes(study, cases, refused), *_challenge_notes(plan), *(recalibrated.notes if recalibrated else ()))
-    return ForecastScores(parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated)
+    challenge = _challenge_notes(plan, {row.statistic for row in scores.rows})
+    notes = (*_notes(study, cases, refused), *challenge, *(recalibrated.notes if recalibrated else ()))
+    return ForecastScores(
+        parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated, refused
+    )
 
 
 # -- scores by case --------------------------------------------------------------------------------------
@@ -210,7 +227,8 @@ def _label_scores(
     scores: dict[str, dict[Key, Values]] = {}
     for case, found in here.items():
         own = {key: values for key, values in found.scores.items() if key[0] not in REACH}
-        mine = {(who, whom): _without_maps(values) if who.name in refused else values
+        sampled = {*found.distances, *study[case].missing_samples}
+        mine = {(who, whom): _without_maps(values, who in sampled) if who.name in refused else values
                 for (who, whom), values in own.items()}  # fmt: skip
         for column, distances in found.distances.items():
             mine[column, EVERYBODY] = mine.get((column, EVERYBODY), {}) | _sample_scores(distances, draws)
@@ -221,9 +239,10 @@ def _label_scores(
     )  # fmt: skip
 
 
-def _without_maps(values: Values) -> Values:
-    """What was not made from a map."""
-    return {name: value for name, value in values.items() if name.startswith("energy_distance")}
+def _without_maps(values: Values, sampled: bool) -> Values:
+    """What was not made from a map; volumes are those of samples, where there are any."""
+    kept = (*SAMPLE_SCORES, *((VOLUME,) if sampled else ()))
+    return {name: value for name, value in values.items() if name in kept}
 
 
 def _axes(here: Mapping[str, LabelForecasts]) -> int:
@@ -239,7 +258,7 @@ def _sample_scores(distances: SampleDistances, draws: int) -> Values:
         "matched_iou": matched_iou(distances),
         "d_max": d_max(distances, draws=draws),
         "sample_diversity": sample_diversity(distances),
-        "rater_diversity": _rater_diversity(distances),
+        "rater_diversity": rater_diversity(distances),
     }
     values["diversity_difference"] = _difference(values["sample_diversity"], values["rater_diversity"])
     return values
@@ -248,14 +267,6 @@ def _sample_scores(distances: SampleDistances, draws: int) -> Values:
 def _difference(first: float, second: float) -> float:
     undefined = [value for value in (first, second) if isinstance(value, Undefined)]
     return undefined[0] if undefined else first - second
-
-
-def _rater_diversity(distances: SampleDistances) -> float:
-    """The mean distance between two raters."""
-    n = len(distances.raters)
-    if n < 2:
-        return Undefined("fewer_than_two_raters")
-    return float((1 - distances.among_raters()).sum() / (n * (n - 1)))
 
 
 def _least_samples(cases: Mapping[str, CaseForecasts]) -> int:
@@ -349,7 +360,7 @@ def _pooled_errors(bins: Calibration, region: str) -> Iterator[Row]:
 def _confidence_rows(
     sums: BinSums, label: str, region: str, names: tuple[str, str], settings: Settings
 ) -> Iterator[Row]:
-    """How sure the algorithm is of what it calls more likely, and how many raters agree, in all bins but the lowest."""
+    """How sure the algorithm is of what it calls more likely, and how many agree, without the lowest and middle bin."""
     values = {"confidence": sums.confidence, "agreement": sums.agreement}
     values["overconfidence"] = values["confidence"] - values["agreement"]
     extra = (*names, float(sums.edges[1]), float(sums.edges[-1]))
@@ -408,6 +419,8 @@ def _notes(study: Study, cases: Mapping[str, CaseForecasts], refused: Mapping[st
         yield Note("many_raters", f"{raters} raters: what they reach themselves against each other is not measured")
 
 
+CHALLENGES = {"qubiq": "soft_dice", "curvas": CURVAS}
+"""The score of each."""
 QUIRKS = {
     "qubiq": "soft_dice is QUBIQ's score: shares of few raters lie on its thresholds, so that many maps score alike, "
     "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score have no thresholds",
@@ -417,9 +430,9 @@ QUIRKS = {
 }
 
 
-def _challenge_notes(plan: EvaluatePlan) -> Iterator[str]:
-    """What to know about the score of a challenge."""
-    if plan.like is not None:
+def _challenge_notes(plan: EvaluatePlan, scores: Collection[str]) -> Iterator[str]:
+    """What to know about the score of a challenge, where there is one."""
+    if plan.like is not None and CHALLENGES[plan.like] in scores:
         yield Note(f"like_{plan.like}", QUIRKS[plan.like])
 
 

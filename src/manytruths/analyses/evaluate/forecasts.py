@@ -99,12 +99,13 @@ def _forecasts_by_label(
         raw = {c: output.response for c, output in outputs.items()}
         yield "", label, _as_forecasts(whole, maps, raw)
         return
+    united = {c.name: "it has one map of all labels, and not one of each" for c in outputs if c not in by_label}
     for code in labels.marks:
         value = labels.values[code]
         label = LabelMarks(whole, value)
         nowhere = np.zeros(reading.grid.shape)
         own = {column: maps.get(value, nowhere) for column, maps in by_label.items()}
-        yield labels.names[code], label, _Forecasts(count_maps(label, own).judged)
+        yield labels.names[code], label, _Forecasts(count_maps(label, own).judged, united)
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,12 @@ def _score_label(label: LabelMarks, forecasts: _Forecasts) -> LabelForecasts:
         diagrams |= {(column, *key): diagram for key, diagram in own.items()}
     distances = {c: _compare_samples(label, c) for c in case.samples} if _has_samples(label) else {}
     sampled = {column: _volumes_of_samples(label, column) for column in distances}
-    mapped = {c: _volumes_of_map(r, joint) for c, r in forecasts.maps.items() if c not in sampled}
-    mapped = {c: volumes for c, volumes in mapped.items() if c not in case.missing_samples}
-    _add(scores, _volume_scores({**mapped, **sampled}, joint))
+    mapped = {column: _volumes_of_map(r, joint) for column, r in forecasts.maps.items()}
+    _add(scores, _volume_scores({c: v for c, v in mapped.items() if c not in case.missing_samples} | sampled))
     if whole.plan.like == "curvas":
-        of_maps = {column: _volumes_of_map(r, joint) for column, r in forecasts.maps.items()}
-        _add(scores, _curvas_scores({**sampled, **of_maps}, joint))
+        _add(scores, _curvas_scores({**sampled, **mapped}))
     _add(scores, _sample_scores(distances))
-    _add(scores, _reach(joint, forecasts.maps, distances))
+    _add(scores, _reach(joint, forecasts.maps, _among_raters(label, distances)))
     _add(scores, _missing_scores(label, scores))
     axes = len(whole.reading.grid.shape)
     packed = pack(dict(forecasts.maps)) if forecasts.maps and whole.plan.recalibrate else None
@@ -200,23 +199,19 @@ def _has_samples(label: LabelMarks) -> bool:
 
 def _marks(label: LabelMarks, column: Column) -> tuple[dict[str, Array], dict[str, Array]]:
     """The masks of the samples and of the raters, hidden where an algorithm is not judged."""
-    whole, reading = label.whole, label.whole.reading
-    region, area = reading.region, reading.training_areas.get(column)
-    hidden = np.zeros(reading.grid.shape, bool)
-    if not isinstance(region, str):
-        hidden |= np.asarray(region) == 0
-    elif region == "union":
-        hidden |= ~whole.union
-    if area is not None:
-        hidden |= area
+    hidden = label.whole.not_judged(column)
+    drawn = {name: _seen(label, mask, hidden) for name, mask in label.whole.reading.samples[column].items()}
+    return drawn, _raters_marks(label, hidden)
 
-    def seen(mask: Array) -> Array:
-        marked = whole.binary(mask, label.value)
-        return np.ma.array(marked, mask=hidden | np.ma.getmaskarray(marked)).astype(np.uint8)
 
-    drawn = {name: seen(mask) for name, mask in reading.samples[column].items()}
-    raters = {c.name: seen(reading.masks[c]) for c in rater_columns(label.base) if c in reading.masks}
-    return drawn, raters
+def _raters_marks(label: LabelMarks, hidden: Array) -> dict[str, Array]:
+    masks = label.whole.reading.masks
+    return {c.name: _seen(label, masks[c], hidden) for c in rater_columns(label.base) if c in masks}
+
+
+def _seen(label: LabelMarks, mask: Array, hidden: Array) -> Array:
+    marked = label.whole.binary(mask, label.value)
+    return np.ma.array(marked, mask=hidden | np.ma.getmaskarray(marked)).astype(np.uint8)
 
 
 def _compare_samples(label: LabelMarks, column: Column) -> SampleDistances:
@@ -237,14 +232,46 @@ def _sample_scores(distances: Mapping[Column, SampleDistances]) -> Iterator[tupl
 # -- volumes -------------------------------------------------------------------------------------------
 
 
-def _volumes_of_samples(label: LabelMarks, column: Column) -> Volumes:
-    drawn, _ = _marks(label, column)
-    return Volumes(_item(label.joint) * np.array([float(np.ma.filled(mask, 0).sum()) for mask in drawn.values()]))
+ByRater = Mapping[Column, tuple[Volumes, Volumes] | None]
+"""The volumes of a forecast, and of a rater, on the pixels that both speak of; None where there are none.
+
+Under ``EVERYBODY`` the forecast of all of its pixels, and the volumes of all raters there.
+"""
 
 
-def _volumes_of_map(responses: Responses, table: Tally) -> Volumes:
-    sizes = np.bincount(responses.level, responses.counts, len(responses.levels))
-    return Volumes.of_counts(responses.levels, sizes, item=_item(table))
+def _volumes_of_samples(label: LabelMarks, column: Column) -> ByRater:
+    drawn, raters = _marks(label, column)
+    item = _item(label.joint)
+
+    def measure(masks: Iterable[Array], seen: Array | bool = True) -> Volumes:
+        return Volumes(item * np.array([float((np.ma.filled(mask, 0) * seen).sum()) for mask in masks]))
+
+    found: dict[Column, tuple[Volumes, Volumes] | None] = {}
+    for name, mask in raters.items():
+        rated = ~np.ma.getmaskarray(mask)
+        found[Column(name, "rater")] = (measure(drawn.values(), rated), measure([mask])) if rated.any() else None
+    found[EVERYBODY] = (measure(drawn.values()), measure(raters.values())) if raters else None
+    return found
+
+
+def _volumes_of_map(responses: Responses, joint: Tally) -> ByRater:
+    item, counts = _item(joint), responses.counts
+
+    def forecast(keep: Array) -> Volumes:
+        sizes = np.bincount(responses.level[keep], counts[keep], len(responses.levels))
+        return Volumes.of_counts(responses.levels, sizes, item=item)
+
+    table = responses.tally
+    there = [c for c in rater_columns(joint) if _is_there(joint, c)]
+    codes = {c: table.patterns[responses.pattern, table.position(c)] for c in there}
+    own = {c: item * float(counts[code == 1].sum()) for c, code in codes.items()}
+    found: dict[Column, tuple[Volumes, Volumes] | None] = {
+        c: (forecast(code != VOID), Volumes(np.array([own[c]]))) if (code != VOID).any() else None
+        for c, code in codes.items()
+    }
+    every = np.ones(len(counts), bool)
+    found[EVERYBODY] = (forecast(every), Volumes(np.array(list(own.values())))) if own and len(counts) else None
+    return found
 
 
 def _item(table: Tally) -> float:
@@ -254,25 +281,37 @@ def _item(table: Tally) -> float:
     return table.unit.size / 1000 if table.unit.name == "mm³" else table.unit.size
 
 
-def _volume_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterator[tuple[Key, Values]]:
-    raters = {c: Volumes.of_masks(joint, [c], item=_item(joint)) for c in rater_columns(joint) if _is_there(joint, c)}
-    for column, volumes in forecasts.items():
-        for rater, own in raters.items():
-            yield (column, rater), {VOLUME: crps_volume(volumes, own)}
+def _volume_scores(forecasts: Mapping[Column, ByRater]) -> Iterator[tuple[Key, Values]]:
+    for column, by_rater in forecasts.items():
+        for rater, volumes in by_rater.items():
+            if rater != EVERYBODY:
+                yield (column, rater), {VOLUME: Undefined("not_rated") if volumes is None else crps_volume(*volumes)}
 
 
-def _curvas_scores(forecasts: Mapping[Column, Volumes], joint: Tally) -> Iterator[tuple[Key, Values]]:
+def _curvas_scores(forecasts: Mapping[Column, ByRater]) -> Iterator[tuple[Key, Values]]:
     """The challenge's score takes the mean of the forecast, Σ p of a map, against the volumes of all raters."""
-    raters = Volumes.of_masks(joint, [c for c in rater_columns(joint) if _is_there(joint, c)], item=_item(joint))
-    for column, volumes in forecasts.items():
-        yield (column, EVERYBODY), {CURVAS: curvas_crps(volumes, raters)}
+    for column, by_rater in forecasts.items():
+        volumes = by_rater[EVERYBODY]
+        yield (column, EVERYBODY), {CURVAS: Undefined("not_rated") if volumes is None else curvas_crps(*volumes)}
 
 
 # -- what the raters reach -------------------------------------------------------------------------------
 
 
+def _among_raters(label: LabelMarks, distances: Mapping[Column, SampleDistances]) -> SampleDistances | None:
+    """Distances that hold those between raters, also where an algorithm is not judged; None without samples."""
+    if not distances:
+        return None
+    areas = label.whole.reading.training_areas
+    everywhere = next((found for column, found in distances.items() if column not in areas), None)
+    if everywhere is not None:
+        return everywhere
+    raters = _raters_marks(label, label.whole.not_judged(OTHER_MASKS))
+    return sample_distances(raters, raters, labels=Labels((0, 1)))
+
+
 def _reach(
-    joint: Tally, maps: Mapping[Column, Responses], distances: Mapping[Column, SampleDistances]
+    joint: Tally, maps: Mapping[Column, Responses], distances: SampleDistances | None
 ) -> Iterator[tuple[Key, Values]]:
     """Each rater held out in turn: the others together, and another rater alone."""
     there = [c for c in rater_columns(joint) if _is_there(joint, c)]
@@ -289,15 +328,18 @@ def _reach(
             found[f"expected_calibration_error{end}"] = compare_held_out(
                 expected_calibration_error, nothing, region=region
             )
-    if maps or distances:
-        volumes = Volumes.of_masks(joint, there, item=_item(joint))
-        found[VOLUME] = compare_held_out(crps_volume, volumes, joint, item=_item(joint), unbiased=False)
+    rated = (joint.patterns[:, [joint.position(c) for c in there]] != VOID).all(axis=1)
+    if (maps or distances is not None) and rated.any():
+        # volumes compare on the pixels that all of them rated
+        shared = replace(joint, patterns=joint.patterns[rated], counts=joint.counts[rated])
+        volumes = Volumes.of_masks(shared, there, item=_item(joint))
+        found[VOLUME] = compare_held_out(crps_volume, volumes, shared, item=_item(joint), unbiased=False)
     for name, held in found.items():
         for i, rater in enumerate(held.raters):
             yield (OTHERS, raters[rater]), {name: _known(held.others[i])}
             yield (ANOTHER, raters[rater]), {name: _known(held.another[i])}
-    if distances:
-        held = compare_held_out(energy_distance, next(iter(distances.values())))
+    if distances is not None:
+        held = compare_held_out(energy_distance, distances)
         for i, rater in enumerate(held.raters):
             yield (OTHER_MASKS, raters[rater]), {"energy_distance_unbiased_samples": _known(held.others[i])}
 

@@ -194,6 +194,16 @@ class CaseMarks:
         """What each algorithm marked with any label."""
         return {c: self.binary(mask) for c, mask in self.predictions.items()}
 
+    def not_judged(self, column: Column) -> NDArray[np.bool_]:
+        """Pixels that do not count for an algorithm: outside the region, and what it was trained on."""
+        region, area = self.reading.region, self.reading.training_areas.get(column)
+        hidden = np.zeros(self.reading.grid.shape, bool)
+        if not isinstance(region, str):
+            hidden |= np.asarray(region) == 0
+        elif region == "union":
+            hidden |= ~self.union
+        return hidden if area is None else np.asarray(hidden | area)
+
     def binary(self, mask: Array, value: int | None = None) -> Array:
         """Marked or not with one label's value, or with any."""
         return binary_mask(mask, value, self.case.options.void)

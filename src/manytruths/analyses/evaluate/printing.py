@@ -364,6 +364,8 @@ FORECASTS = {
     "energy_distance": EVERYBODY.name, "energy_distance_unbiased_samples": MEAN.name, "crps_volume": MEAN.name,
 }  # fmt: skip
 """What is shown of forecasts, and against whom."""
+BESIDE = {SHARE.name: " (vote share)", EVERYBODY.name: " (all raters)"}
+"""What columns say that are no means over raters."""
 POOLED = "expected_calibration_error"
 """What is shown of all cases together."""
 
@@ -385,8 +387,9 @@ def _forecast_grids(result: Evaluation) -> Iterator[Any]:
         who = list(dict.fromkeys(name for name, _ in rows))
         units = {name: next((r.unit for (_, s), r in rows.items() if s == name and r.unit), "") for name in names}
         cells = [[w, *(number(rows[w, n].value) if (w, n) in rows else "" for n in names)] for w in who]
-        header = ["", *(f"{NAMES[n]}, {units[n]}" if units[n] else NAMES[n] for n in names)]
-        title = "As forecasts of what each rater marks, mean over raters, beside what the raters reach"
+        beside = {name: BESIDE.get(FORECASTS[name], "") for name in names}
+        header = ["", *(NAMES[n] + (f", {units[n]}" if units[n] else "") + beside[n] for n in names)]
+        title = "As forecasts of what each rater marks, mean over raters unless said, beside what the raters reach"
         if cells:
             yield grid(part.title(title), header, cells)
     if found.recalibration is not None:

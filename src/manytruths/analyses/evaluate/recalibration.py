@@ -7,9 +7,9 @@ temperature or an isotonic function is learnt against all raters, of each algori
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -77,6 +77,22 @@ def split_subjects(study: Study, seed: int, why: str) -> Split:
     return parts
 
 
+def raise_no_forecast(what: str, skip: Mapping[str, str]) -> NoReturn:
+    """Nothing can be learnt where no prediction of any algorithm can be used."""
+    why = "; ".join(f"{name}: {reason}" for name, reason in skip.items()) or "there is no prediction of any case"
+    raise InputError(f"{what}: there is nothing to learn from: {why}")
+
+
+def name_numbers(numbers: Iterable[int], thing: str) -> str:
+    """How many, where algorithms have predictions of different cases.
+
+    >>> name_numbers([12, 12], "subject"), name_numbers([12, 10], "other")
+    ('12 subjects', '10 to 12 others')
+    """
+    every = sorted(set(numbers))
+    return f"{every[0]} to " * (len(every) > 1) + counted(every[-1], thing)
+
+
 def tabulate_recalibration(
     study: Study, cases: Mapping[str, CaseForecasts], way: Way, settings: Settings, skip: Mapping[str, str]
 ) -> Recalibration:
@@ -85,17 +101,23 @@ def tabulate_recalibration(
     table = Table("recalibration", ("algorithm", "against", "when"))
     learnt: dict[tuple[str, str], Temperature | Isotonic] = {}
     labels = list(dict.fromkeys(label for found in cases.values() for label in found))
+    numbers: list[tuple[int, ...]] = []
     for label in labels:
         here = {name: found[label] for name, found in cases.items() if label in found}
         responses = {name: unpack(found.packed) for name, found in here.items() if found.packed is not None}
         columns = dict.fromkeys(c for by_column in responses.values() for c in by_column if c.name not in skip)
         for column in columns:
+            there = {
+                part: [name for name in names if column in responses.get(name, {})] for part, names in split.items()
+            }
+            numbers.append(tuple(len({study[name].subject for name in there[part]}) for part in (CALIBRATION, TEST)))
             learnt[label, column.name] = _learn(responses, column, split[CALIBRATION], way, label)
             table.add(_rows(study, here, responses, column, learnt[label, column.name], split[TEST], label, settings))
-    subjects = {part: len({study[name].subject for name in names}) for part, names in split.items()}
+    if not learnt:
+        raise_no_forecast(f"--recalibrate {way}", skip)
     how = "the column split of cases.csv" if any(c.properties.get("split") for c in study) else "a random half"
-    on = counted(subjects[CALIBRATION], "subject")
-    text = f"recalibrated ({way}) on {on}, scored on {subjects[TEST]} others ({how})"
+    on, test = (list(part) for part in zip(*numbers, strict=True))
+    text = f"recalibrated ({way}) on {name_numbers(on, 'subject')}, scored on {name_numbers(test, 'other')} ({how})"
     return Recalibration(split, learnt, table, (Note("recalibration", text),))
 
 

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.columns import Column
-from ...core.errors import CallError
+from ...core.errors import CallError, few
 from ...core.labels import VOID
 from ...core.mask_arrays import Masks
 from ...core.tally import Tally
@@ -215,6 +215,10 @@ def curvas_calibration_error(
     0.2
     """
     check_label_sums(probabilities)
+    if not all(isinstance(label, int | np.integer) or str(label).isdecimal() for label in probabilities):
+        raise CallError(
+            f"maps are named by the values of labels, background is 0; got {few(list(map(str, probabilities)))}"
+        )
     maps = {int(label): np.asarray(values, np.float64) for label, values in probabilities.items()}
     # what rounding leaves below 0 is no probability
     left = np.clip(1 - sum(maps.values()), 0, 1)

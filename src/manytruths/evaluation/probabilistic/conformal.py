@@ -75,7 +75,7 @@ class ConformalMargin:
 
     margin: float
     """In pixels, in the units of the spacing, or in probability; infinite where too many subjects have none."""
-    level: float
+    coverage: float
     """The coverage wanted."""
     subjects: int
     """How many it was learnt from."""
@@ -85,7 +85,7 @@ class ConformalMargin:
     @property
     def expected_coverage(self) -> tuple[float, float]:
         """The limits between which the coverage of a new subject lies on average, unless margins tie."""
-        return self.level, min(1.0, self.level + 1 / (self.subjects + 1))
+        return self.coverage, min(1.0, self.coverage + 1 / (self.subjects + 1))
 
     def around(self, prediction: ArrayLike, spacing: Sequence[float] | None = None) -> MarginBand:
         """The band of a prediction.
@@ -164,7 +164,7 @@ def conformal_margin(
     predictions: Sequence[ArrayLike] | Mapping[Any, ArrayLike] | None = None,
     references: Sequence[ArrayLike] | Mapping[Any, ArrayLike] | None = None,
     *,
-    level: float = 0.9,
+    coverage: float = 0.9,
     band: Band = "distance",
     subjects: Sequence[str] | Mapping[Any, str] | None = None,
     spacing: Sequence[float] | None = None,
@@ -178,7 +178,7 @@ def conformal_margin(
         One mask a case, or one probability map with ``band="probability"``.
     references : sequence or dict of array_like
         The reference of each case.
-    level : float
+    coverage : float
         The coverage wanted, 1 − α.
     band : {"distance", "probability"}
         A band of pixels around the outline, or of probabilities around 1/2.
@@ -201,14 +201,14 @@ def conformal_margin(
 
     Examples
     --------
-    >>> found = conformal_margin(margins=[0, 1, 1, 2, 2, 3, 3, 4, 5], level=0.8)
+    >>> found = conformal_margin(margins=[0, 1, 1, 2, 2, 3, 3, 4, 5], coverage=0.8)
     >>> found.margin, found.expected_coverage
     (4.0, (0.8, 0.9))
     >>> found.around([0, 0, 0, 0, 0, 0, 1, 1]).outer.astype(int)
     array([0, 0, 1, 1, 1, 1, 1, 1])
     """
-    if not 0 < level < 1:
-        raise CallError(f"level is a coverage between 0 and 1; got {level!r}")
+    if not 0 < coverage < 1:
+        raise CallError(f"coverage lies between 0 and 1; got {coverage!r}")
     if margins is None:
         smallest = _margins_by_subject(predictions, references, band, subjects, spacing)
     else:
@@ -218,30 +218,30 @@ def conformal_margin(
         if np.isnan(smallest).any() or (smallest < 0).any():
             raise InputError("margins are numbers from 0 on, and may be infinite; got some that are negative or nan")
     n = len(smallest)
-    least = least_subjects(level)
+    least = least_subjects(coverage)
     if n < least:
         raise InputError(
-            f"a coverage of {level:g} needs at least {least} calibration subjects with a reference, and there are {n}; "
-            "give more, or a lower level"
+            f"a coverage of {coverage:g} needs at least {least} calibration subjects with prediction and reference, "
+            f"and there are {n}; give more, or a lower coverage"
         )
-    return ConformalMargin(float(np.sort(smallest)[_rank(n, level) - 1]), level, n, band)
+    return ConformalMargin(float(np.sort(smallest)[_rank(n, coverage) - 1]), coverage, n, band)
 
 
-def least_subjects(level: float) -> int:
+def least_subjects(coverage: float) -> int:
     """The fewest calibration subjects with which a margin is finite: n ≥ 1/α − 1.
 
     >>> least_subjects(0.9), least_subjects(0.95)
     (9, 19)
     """
-    n = max(1, math.floor(level / (1 - level)) - 1)
-    while _rank(n, level) > n:
+    n = max(1, math.floor(coverage / (1 - coverage)) - 1)
+    while _rank(n, coverage) > n:
         n += 1
     return n
 
 
-def _rank(n: int, level: float) -> int:
+def _rank(n: int, coverage: float) -> int:
     """⌈(n + 1)(1 − α)⌉, where 0.9 stands for nine tenths."""
-    return math.ceil(round((n + 1) * level, 9))
+    return math.ceil(round((n + 1) * coverage, 9))
 
 
 def _margins_by_subject(

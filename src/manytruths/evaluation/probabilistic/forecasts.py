@@ -355,11 +355,12 @@ def check_probability(probability: ArrayLike, what: str = "probabilities") -> No
     if not bad.any():
         return
     where = tuple(int(i) for i in np.argwhere(bad)[0])
-    least, most = np.nanmin(values), np.nanmax(values)
+    known = np.ma.compressed(np.ma.masked_invalid(values) if values.dtype.kind == "f" else np.ma.asarray(values))
+    range_ = f"they run from {known.min():g} to {known.max():g}, and " if known.size else ""
     advice = "; divide bytes by 255" if values.dtype == np.uint8 else ""
     raise InputError(
-        f"{what} lie between 0 and 1, but {int(bad.sum()):,} of {values.size:,} do not: they run from {least:g} to "
-        f"{most:g}, and that at {where} is {values[where]:g}{advice}"
+        f"{what} lie between 0 and 1, but {int(bad.sum()):,} of {values.size:,} do not: {range_}that at {where} is "
+        f"{values[where]:g}{advice}"
     )
 
 

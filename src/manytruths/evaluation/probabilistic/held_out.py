@@ -8,10 +8,11 @@ measured:
 - another rater alone: their mask as a forecast of 0 and 1, as a single sample, as a volume; in the mean over the
   others.
 
-All three are measured on the pixels that the held-out rater and any other rated. The others are R − 1 raters, and
-models have other numbers of samples; energy distances and scores of volumes therefore count pairs of different samples
-alone (``unbiased="samples"``, ``unbiased=True``), unless it is asked for otherwise. A single rater is a forecast
-without spread.
+Forecasts are measured on the pixels that the held-out rater and any other rated, distances of each two masks where both
+are rated. Volumes are of all that each marked: where raters left out different parts, give masks of what all rated. The
+others are R − 1 raters, and models have other numbers of samples; energy distances and scores of volumes therefore
+count pairs of different samples alone (``unbiased="samples"``, ``unbiased=True``), unless it is asked for otherwise. A
+single rater is a forecast without spread.
 """
 
 from __future__ import annotations

@@ -117,7 +117,10 @@ def fit_temperature(
         return float(n @ (z * expit(rate * z)) - y @ z)
 
     if slope(LEAST_RATE) >= 0:
-        raise InputError("raters marked no more where the map is higher, so that no temperature improves it")
+        raise InputError(
+            "what raters marked speaks against the map, so that the best temperature is infinite: one half everywhere "
+            "is more likely; an isotonic function may do better"
+        )
     if slope(MOST_RATE) <= 0:
         raise InputError("raters marked exactly what the map calls more likely than not: the best temperature is 0")
     rate = brentq(slope, LEAST_RATE, MOST_RATE, xtol=1e-12, rtol=1e-12)

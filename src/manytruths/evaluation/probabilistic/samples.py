@@ -59,7 +59,7 @@ ENERGY_FORMS: dict[Unbiased, str] = {
 }
 """The name of each form of the energy distance, by the argument ``unbiased``."""
 
-FEW_SAMPLES = "fewer_than_two_samples"
+FEW_SAMPLES, FEW_RATERS = "fewer_than_two_samples", "fewer_than_two_raters"
 NOT_SHARED = "no_item_rated_by_both"
 LARGEST_ASSIGNMENT = 2000
 """Rows of an assignment of repeated masks; beyond, a linear programme of the masks themselves has the same optimum."""
@@ -340,7 +340,7 @@ def energy_distance(
     known = _known(samples, masks)
     cross = 1 - known.cross(label).mean()
     among = _mean_distance(known.among_samples(label), bool(unbiased), FEW_SAMPLES)
-    raters = _mean_distance(known.among_raters(label), unbiased in ("both", True), "fewer_than_two_raters")
+    raters = _mean_distance(known.among_raters(label), unbiased in ("both", True), FEW_RATERS)
     for term in (among, raters):
         if isinstance(term, Undefined):
             return term
@@ -390,6 +390,15 @@ def sample_diversity(
         masks = samples  # type: ignore[assignment]
     known = _known(samples, masks)
     return _or_undefined(_mean_distance(known.among_samples(label), True, FEW_SAMPLES))
+
+
+def rater_diversity(distances: SampleDistances) -> float:
+    """The mean distance between two raters, with which the diversity of samples is compared.
+
+    >>> rater_diversity(sample_distances([[1, 0]], [[1, 1], [1, 0]]))
+    0.5
+    """
+    return _or_undefined(_mean_distance(distances.among_raters(), True, FEW_RATERS))
 
 
 def matched_iou(

@@ -25,7 +25,8 @@ MOST_SENTENCES = 4
 AGAINST_RATERS = {
     "brier": "Mean squared difference of the probability from what the rater marked, over all pixels; 0 at best",
     "brier_union": "The same over the pixels that any rater marked",
-    "energy_distance_unbiased_samples": "Distance of the samples from the rater's mask, less half that between samples",
+    "energy_distance_unbiased_samples": "Twice the mean 1 − IoU of a sample and the rater's mask, less that of two "
+    "samples",
     "crps_volume": "Error of the area or volume, less half the spread of its forecast; 0 at best",
 }
 """Scores against every rater in turn."""
