@@ -231,6 +231,19 @@ def test_raters_have_other_letters_in_each_case(tmp_path, study):
     assert len({letters for _, letters in orders}) > 1
 
 
+def test_a_second_showing_has_other_letters(tmp_path, study):
+    options = ("--practice", "0", "--controls", "0", "--repeats", "1", "--no-first-look", "--names")
+    orders = {}
+    with Server(tmp_path, study, *options) as server:
+        for item in server.get("queue")["items"]:
+            shown = server.get(f"items/{item['id']}/outlines")["letters"]
+            drawn = tuple(sorted((each["name"], str(each["runs"])) for each in shown))
+            case = server.get(f"items/{item['id']}")["case_name"]
+            orders.setdefault((case, drawn), []).append("".join(each["name"] for each in shown))
+    assert {len(seen) for seen in orders.values()} == {2}
+    assert sum(first != again for first, again in orders.values()) > len(orders) / 2
+
+
 def test_what_is_hidden_is_shown_only_where_it_is_allowed_and_asked_for(tmp_path, study):
     with Server(tmp_path, study, *PLAIN, "--show", "votes,consensus") as server:
         id = server.open_items()[0]

@@ -203,6 +203,7 @@ def test_skipped_disputes_come_back_at_the_end(flat):
     state = flat.wait(
         lambda state: state["statuses"][0] == "skipped" and state["step"] == "look" and state["number"] == 2
     )
+    expect(flat.page.locator(".saved")).to_contain_text("Skipped: dispute 1")
     for _ in range(len(state["statuses"]) - 1):
         flat.decide("u")
     assert flat.at("look")["number"] == 1
@@ -219,6 +220,7 @@ def test_a_second_adjudicator_is_asked_for(flat):
     flat.look()
     flat.press("q")
     flat.wait(lambda state: state["statuses"][0] == "second")
+    expect(flat.page.locator(".saved")).to_contain_text("Left to a second adjudicator: dispute 1")
     assert flat.at("look")["number"] == 2
 
 

@@ -19,8 +19,8 @@ Role = Literal["first", "second", "third"]
 Order = Literal["subject", "doubt"]
 Shown = Literal["votes", "consensus", "algorithms"]
 SHOWN: tuple[str, ...] = get_args(Shown)
-APART = 3
-"""Subjects between a dispute and its second showing, where there are so many."""
+APART = 20
+"""Subjects between a dispute and its second showing, where there are so many: fewer are remembered."""
 PRACTICE_SHARE = 4
 """At most one in so many disputes is practised on."""
 LETTERS = "ABCDEFGHJK"
@@ -129,9 +129,10 @@ def order_subjects(subjects: Iterable[str], seed: str) -> list[str]:
     return sorted(dict.fromkeys(subjects), key=lambda subject: chance(seed, "subject", subject))
 
 
-def shuffle_raters(raters: Iterable[str], seed: str, case: str) -> list[str]:
-    """Raters in the order of their letters, another one in each case."""
-    return sorted(raters, key=lambda rater: chance(seed, "letter", case, rater))
+def shuffle_raters(raters: Iterable[str], seed: str, case: str, *, again: bool = False) -> list[str]:
+    """Raters in the order of their letters, another one in each case, and where a dispute is shown again."""
+    what = "letter again" if again else "letter"
+    return sorted(raters, key=lambda rater: chance(seed, what, case, rater))
 
 
 def letter(number: int) -> str:

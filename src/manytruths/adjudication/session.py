@@ -607,10 +607,10 @@ class Session:
         return {"runs": runs_to_pairs(clip_runs(runs, dispute.box, view.box))}
 
     def raters(self, item: Item) -> list[str]:
-        """Raters of the case in the order of their letters."""
+        """Raters of the case in the order of their letters; other letters where a dispute is shown again."""
         dispute = item.dispute
         names = {*dispute.found_by, *dispute.missed_by, *dispute.not_rated_by}
-        return shuffle_raters(names, self._seed, dispute.case)
+        return shuffle_raters(names, self._seed, dispute.case, again=item.purpose == "repeat")
 
     def read(self, item: Item) -> Dispute:
         """The dispute with what was drawn, of the kind that the rule gives it."""

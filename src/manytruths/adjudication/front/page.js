@@ -354,7 +354,7 @@ class AdjudicationPage {
     if (trouble) this.alarm(`${say(trouble, { n: mail.waiting })}${why}`, mail.kind !== "token");
     else this.alarm(session?.gone ? say("gone.reading") : null, true);
     let words = "";
-    if (mail.kind === "saved") words = mail.about?.number && mail.about.decision ? say(mail.about.practice ? "saved.practice" : "saved.number", { number: mail.about.number }) : say("saved.saved");
+    if (mail.kind === "saved") words = this.savedWords(mail.about ?? {});
     else if (mail.kind === "sending") words = say("saved.sending");
     else if (trouble) words = say("saved.not", { n: mail.waiting });
     const { fileButton } = frame;
@@ -366,6 +366,12 @@ class AdjudicationPage {
     }
     frame.saved.classList.toggle("alarm", Boolean(trouble));
     frame.saved.dataset.kind = mail.kind;
+  }
+
+  savedWords({ number, decision, status, practice }) {
+    if (!number || !decision) return say("saved.saved");
+    const keys = { skipped: "saved.skipped", second: "saved.second" };
+    return say(keys[status] ?? (practice ? "saved.practice" : "saved.number"), { number });
   }
 
   alarm(words, retry = false) {

@@ -467,7 +467,7 @@ export class Session {
     const entry = this.entry;
     if (entry) entry.status = status;
     this.loaded.delete(item.id);
-    const sent = this.post(path, body, { number: this.numberOf(item.id), practice: Boolean(entry?.practice), id: item.id, decision: body });
+    const sent = this.post(path, body, { number: this.numberOf(item.id), practice: Boolean(entry?.practice), status, id: item.id, decision: body });
     const next = this.nextOpen();
     if (next === null) {
       this.changed();
