@@ -21,7 +21,15 @@ from ..findings import Findings
 from .algorithm_scores import algorithm_cell
 from .sizes import TITLES
 from .standards import given_references, size_word, standard_cell
-from .vocabulary import DISTANCE_TITLES, distance_meaning, in_items, rater_cell, sd_column, with_unit
+from .vocabulary import (
+    DISTANCE_TITLES,
+    distance_meaning,
+    in_items,
+    rater_cell,
+    sd_column,
+    size_difference_title,
+    with_unit,
+)
 
 PERCENT = ("volume_difference",)
 """Shown as a percentage."""
@@ -38,7 +46,7 @@ OVERLAPS = {
 }
 SIZES = {
     SIZE_DIFFERENCE: ("{size} − reference", "What was marked less what the reference has: above 0 where it is more"),
-    "volume_difference": ("Relative {size} difference", "Difference of the two sizes, without sign, over their mean"),
+    "volume_difference": ("", "Difference of the two sizes, without sign, over their mean; 200% where one is empty"),
 }
 
 
@@ -117,7 +125,8 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
         yield _table(findings, "given-reference-distances", title, judged, distances, note)
     own = [each for each in judged if each.find(SIZE_DIFFERENCE) is not None]
     size = size_word(findings)
-    titles = {n: (t.format(size=size).capitalize(), help) for n, (t, help) in SIZES.items()}
+    relative = size_difference_title(findings, *{id(each.table): each.table for each in own}.values())
+    titles = {n: (t.format(size=size).capitalize() or relative, help) for n, (t, help) in SIZES.items()}
     if own and (sizes := _columns(findings, titles, own)):
         if spread:
             help = f"Standard deviation of {size} − reference between {findings.subject_word}s."

@@ -53,6 +53,7 @@ from .vocabulary import (
     note_sentences,
     rater_cell,
     sd_column,
+    size_difference_title,
     with_unit,
 )
 
@@ -233,14 +234,14 @@ def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[
     how, what = "How the raters were put together", size_word(findings)
     shown = any(has_interval(row) for row in table.all("dice", "mean"))
     help = f"Overlap of the two masks{with_interval(findings, shown=shown)}. {DICE_ENDS}"
-    size = f"Difference of the marked {what}s over their mean: 67% where one is twice the other"
+    size = f"Difference of the marked {what}s over their mean: 67% where one is twice the other, 200% if one is empty"
     changed = f"Share of the counted {findings.pixel_word}s that one marks and the other does not (or labels otherwise)"
     return [
         (text_column("Reference standard", how), lambda pair: standard_cell(findings, pair[0])),
         (text_column("and", "The one that it is compared with"), lambda pair: standard_cell(findings, pair[1])),
         (Column("Dice", help), value("dice")),
         *([(sd_column(findings), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
-        (Column(f"Relative {what} difference", size), value("volume_difference", digits=1, percent=True)),
+        (Column(size_difference_title(findings, table), size), value("volume_difference", digits=1, percent=True)),
         (Column("Changed", changed), value("changed", percent=True)),
     ]
 

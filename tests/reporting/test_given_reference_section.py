@@ -1,0 +1,79 @@
+"""What the tables on a given reference, and others with the same columns, say of masks that are empty."""
+
+from __future__ import annotations
+
+import pytest
+from test_reference_standard_section import findings, tables
+
+from manytruths import Study
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.sections import agreement, cases, given_reference, raters, reference_standard
+from manytruths.reporting.sections.paper_texts import methods_text
+from study_folders import disc
+
+NAMES = [f"p{i:02}" for i in range(12)]
+WHO = "ABCDEF"
+
+
+def study(*, empty: bool = True, who: str = WHO) -> Study:
+    """The second case is left empty by A and an algorithm, where the others and the reference marked something."""
+    masks, given, predicted = {}, {}, {}
+    for i, name in enumerate(NAMES):
+        left = empty and i == 1
+        drawn = {r: disc(x=(k + i) % 3, y=i % 2, radius=6 + 0.3 * ((k * i) % 4)) for k, r in enumerate(who)}
+        masks[name] = drawn | {"A": drawn["A"] * (not left)}
+        given[name] = {"truth": disc(y=i % 3, radius=6.5)}
+        predicted[name] = {"net": disc(x=i % 3, radius=7.5) * (not left), "filter": disc(x=1, radius=5 + i % 2)}
+    return Study.from_arrays(masks, references=given, predictions=predicted)
+
+
+@pytest.fixture(scope="module")
+def partly() -> Findings:
+    return findings(study())
+
+
+@pytest.fixture(scope="module")
+def full() -> Findings:
+    return findings(study(empty=False, who="ABC"))
+
+
+RELATIVE = "Relative area difference"
+
+
+def relative_titles(found: Findings) -> dict[str, list[str]]:
+    """By table, the columns of relative differences of size."""
+    sections = [
+        raters.section(found),
+        cases.section(found),
+        reference_standard.section(found),
+        given_reference.section(found),
+    ]
+    shown = [tables(s) for s in sections if s is not None]
+    named = {n: [c.title for c in t.columns if c.title.startswith(RELATIVE)] for by in shown for n, t in by.items()}
+    lines = tables(agreement.section(found))["agreement"].rows
+    named["agreement"] = [row[0].shown for row in lines if row[0].shown.startswith(RELATIVE)]
+    return {name: titles for name, titles in named.items() if titles}
+
+
+def test_a_difference_that_counts_empty_masks_says_so_in_its_name(partly: Findings) -> None:
+    """Before, 36% of pairs who both marked and 62% of all pairs had the same name."""
+    named = relative_titles(partly)
+    assert named.pop("agreement") == [
+        f"{RELATIVE} (empty: 200%), mean of pairs",
+        f"{RELATIVE} where both marked, mean of pairs",
+    ]
+    assert {"rater-pairs", "reference-standards", "given-reference-sizes"} <= set(named)
+    assert {title for titles in named.values() for title in titles} == {f"{RELATIVE} (empty: 200%)"}
+
+
+def test_where_no_mask_is_empty_there_is_no_convention_to_name(full: Findings) -> None:
+    named = relative_titles(full)
+    assert named.pop("agreement") == [f"{RELATIVE}, mean of pairs"]
+    assert {title for titles in named.values() for title in titles} == {RELATIVE}
+
+
+def test_methods_do_not_say_of_all_tables_that_both_marked(partly: Findings, full: Findings) -> None:
+    """Said before of all: "is given for pairs of raters who both marked something"."""
+    text = "given for pairs who both marked something; where it also counts pairs of which one marked nothing, as 200%"
+    assert text in methods_text(partly)
+    assert "both marked something;" not in methods_text(full)
