@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from test_reference_standard_section import findings, tables
+from test_reference_standard_section import charts, column, findings, tables
 
 from manytruths import Study
+from manytruths.claims.sentences import plain_text
+from manytruths.reporting.elements import PageTable, Paragraphs
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, given_reference, raters, reference_standard
 from manytruths.reporting.sections.paper_texts import methods_text
@@ -35,6 +37,12 @@ def partly() -> Findings:
 @pytest.fixture(scope="module")
 def full() -> Findings:
     return findings(study(empty=False, who="ABC"))
+
+
+def given(found: Findings) -> dict[str, PageTable]:
+    section = given_reference.section(found)
+    assert section is not None
+    return tables(section)
 
 
 RELATIVE = "Relative area difference"
@@ -77,3 +85,29 @@ def test_methods_do_not_say_of_all_tables_that_both_marked(partly: Findings, ful
     text = "given for pairs who both marked something; where it also counts pairs of which one marked nothing, as 200%"
     assert text in methods_text(partly)
     assert "both marked something;" not in methods_text(full)
+
+
+def test_ratios_and_differences_in_one_column_are_told_apart(partly: Findings) -> None:
+    """Shown before: a bias of 0.96 of areas, which is a ratio, above one of −0.12 of long axes, a difference."""
+    table = given(partly)["given-reference-limits"]
+    sizes = column(table, "Size")
+    assert {size.partition(",")[0] for size in sizes} == {"Area", "Long axis"}
+    for title in ("Bias", "Lower limit", "Upper limit"):
+        signs = [shown.startswith("×") for shown in column(table, title)]
+        assert signs == [size.startswith("Area") for size in sizes], title
+
+
+def test_every_rater_has_a_chart_up_to_eight(partly: Findings) -> None:
+    """Before, the fifth rater was left out without a word."""
+    section = given_reference.section(partly)
+    assert section is not None
+    assert [f"size-reference-limits-{who}-truth" in charts(section) for who in [*WHO, "net", "filter"]] == [True] * 8
+    assert not any(isinstance(block, Paragraphs) for block in section.blocks)
+
+
+def test_who_is_left_out_of_the_charts_is_named() -> None:
+    section = given_reference.section(findings(study(who="ABCDEFGHIJ")))
+    assert section is not None
+    assert {f"size-reference-limits-{who}-truth" in charts(section) for who in "ABCDEFGH"} == {True}
+    said = [plain_text(s) for block in section.blocks if isinstance(block, Paragraphs) for s in block.sentences]
+    assert said == ["Not drawn here, but in the table above: I and J."]

@@ -5,18 +5,19 @@ By overlap, distance, size and lesions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
-from ...analyses.agree.reference_sizes import LINES, RELATION, rater_charts
+from ...analyses.agree.reference_sizes import LINES, RELATION, chart_name, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
 from ...claims.numbers import TableIndex, is_defined, significant_digits
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
+from ...claims.sizes import RATIOS
 from ...core.labels import MACRO
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
-from ..elements import Beside, Block, Chart, Column, PageTable, Section
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
 from .algorithm_scores import algorithm_cell
 from .sizes import TITLES
@@ -165,9 +166,17 @@ class _Limits:
     who: Cell
 
     def quote(self, statistic: str) -> Cell:
-        """Another number of the same comparison."""
+        """Another number of the same comparison: a ratio with its sign, ``×0.96``, or a difference."""
         row = self.table.row(statistic, "pooled", *self.row.extra, label=self.row.label)
-        return text_cell("") if row is None else self.table.quote(row, 2)
+        if row is None:
+            return text_cell("")
+        cell = self.table.quote(row, 2)
+        return replace(cell, shown=f"×{cell.shown}") if row["scale"] == "log" and is_defined(row) else cell
+
+    @property
+    def draws_limits(self) -> bool:
+        """Whether there are limits to draw."""
+        return is_defined(self.table.row("lower_limit", "pooled", *self.row.extra, label=self.row.label))
 
     def quote_line(self, part: str) -> Cell:
         """Slope or intercept of the line, which is that of the sizes themselves."""
@@ -207,7 +216,7 @@ def _limits(findings: Findings) -> Iterator[Block]:
     help = f"{findings.subject_word.capitalize()}s in which both have the size"
     count: ColumnOf[_Limits] = (Column("n", help), lambda each: text_cell(each.row.n))
     limits: list[ColumnOf[_Limits]] = [
-        (Column("Bias", "Areas and volumes: mean ratio to the reference, above 1 where more was marked. Lengths: mean "
+        (Column("Bias", "Areas and volumes: mean ratio (×) to the reference, above 1 where more was marked. Lengths: mean "
                 "difference, in the unit of the row."), lambda each: each.quote("bias")),
         (Column("Lower limit", "With the upper limit: holds 95% of the ratios, if their logarithms are normal; of "
                 "lengths, of the differences."), lambda each: each.quote("lower_limit")),
@@ -240,13 +249,28 @@ def _charts(findings: Findings) -> Iterator[Block]:
     evaluation = findings.evaluation
     raters = rater_charts(findings.agreement.tables, findings.study)
     algorithms = evaluation.sizes.charts if evaluation is not None and evaluation.sizes is not None else {}
-    svgs = [item for charts in (raters, algorithms) for item in list(charts.items())[:MOST_CHARTS]]
-    shown = [Chart(name, svg, CAPTION) for name, svg in svgs]
+    svgs = dict(item for charts in (raters, algorithms) for item in list(charts.items())[:MOST_CHARTS])
+    shown = [Chart(name, svg, CAPTION) for name, svg in svgs.items()]
     for i in range(0, len(shown), 2):
         yield Beside(tuple(shown[i : i + 2])) if len(shown[i : i + 2]) > 1 else shown[i]
+    if shown and (others := _not_drawn(findings, svgs)):
+        yield Paragraphs(((f"Not drawn here, but in the table above: {join_names(others)}.",),), kind="note")
 
 
-MOST_CHARTS = 4
+def _not_drawn(findings: Findings, drawn: Collection[str]) -> list[str]:
+    """Who is compared by area or volume without a chart on the page."""
+    rows = [each.row for each in _compared(findings) if each.row["size"] in RATIOS and each.draws_limits]
+    several = len({row.extra[5] for row in rows}) > 1
+    names = {
+        chart_name(row.extra[4:6], row.label): str(row.extra[4])
+        + (f" against {row.extra[5]}" if several else "")
+        + (f" ({row.label})" if row.label else "")
+        for row in rows
+    }
+    return [name for key, name in names.items() if key not in drawn]
+
+
+MOST_CHARTS = 8
 """Of raters, and of algorithms; ``agree`` and ``evaluate`` draw more."""
 CAPTION = "Ratio of the two sizes of each case, with the limits of agreement and their intervals."
 
