@@ -17,8 +17,11 @@ NAMES = [f"p{i:02}" for i in range(12)]
 WHO = "ABCDEF"
 
 
-def study(*, empty: bool = True, who: str = WHO) -> Study:
-    """The second case is left empty by A and an algorithm, where the others and the reference marked something."""
+def study(*, empty: bool = True, who: str = WHO, unread: str = "") -> Study:
+    """The second case is left empty by A and an algorithm, where the others and the reference marked something.
+
+    The other algorithm has no prediction of the case ``unread``.
+    """
     masks, given, predicted = {}, {}, {}
     for i, name in enumerate(NAMES):
         left = empty and i == 1
@@ -26,6 +29,8 @@ def study(*, empty: bool = True, who: str = WHO) -> Study:
         masks[name] = drawn | {"A": drawn["A"] * (not left)}
         given[name] = {"truth": disc(y=i % 3, radius=6.5)}
         predicted[name] = {"net": disc(x=i % 3, radius=7.5) * (not left), "filter": disc(x=1, radius=5 + i % 2)}
+        if name == unread:
+            del predicted[name]["filter"]
     return Study.from_arrays(masks, references=given, predictions=predicted)
 
 
@@ -111,3 +116,25 @@ def test_who_is_left_out_of_the_charts_is_named() -> None:
     assert {f"size-reference-limits-{who}-truth" in charts(section) for who in "ABCDEFGH"} == {True}
     said = [plain_text(s) for block in section.blocks if isinstance(block, Paragraphs) for s in block.sentences]
     assert said == ["Not drawn here, but in the table above: I and J."]
+
+
+def test_cases_without_a_distance_are_told_at_the_row(partly: Findings, full: Findings) -> None:
+    """Before, a mean with the image's diagonal in it stood below means without such cases, alike."""
+    table = given(partly)["given-reference-distances"]
+    told = dict(zip(column(table, "Who"), column(table, "Without a distance"), strict=True))
+    assert told == dict.fromkeys(told, "0") | {"A": "1 left out", "net": "1 as the diagonal"}
+    assert "Without a distance" not in [c.title for c in given(full)["given-reference-distances"].columns]
+
+
+@pytest.mark.parametrize(
+    ("missing", "unread", "net", "filter"),
+    [
+        ("worst", "p03", "1 as the diagonal", "1 as the diagonal"),
+        ("exclude", "p03", "1 as the diagonal", "0"),
+        ("exclude", "p01", "0", "0"),
+    ],
+)
+def test_a_case_without_a_prediction_counts_as_was_asked(missing: str, unread: str, net: str, filter: str) -> None:
+    table = given(findings(study(who="ABC", unread=unread), missing=missing))["given-reference-distances"]
+    told = dict(zip(column(table, "Who"), column(table, "Without a distance"), strict=True))
+    assert (told["net"], told["filter"]) == (net, filter)

@@ -11,10 +11,12 @@ from math import isnan
 
 from ...analyses.agree.reference_sizes import LINES, RELATION, chart_name, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
+from ...analyses.evaluate.case_scores import NO_PREDICTION, ONE_EMPTY
 from ...claims.numbers import TableIndex, is_defined, significant_digits
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
 from ...claims.sizes import RATIOS
 from ...core.labels import MACRO
+from ...core.undefined import code
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
@@ -122,6 +124,7 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
         if findings.evaluation is not None:
             note = "Where one of the two masks is empty there is no distance: such cases do not count for raters and "
             note += "consensuses; for algorithms they count as the image's diagonal, or as a surface Dice of 0."
+        distances += _without_distance(findings, judged)
         title = f"Distance to the outlines of the given reference{over}"
         yield _table(findings, "given-reference-distances", title, judged, distances, note)
     own = [each for each in judged if each.find(SIZE_DIFFERENCE) is not None]
@@ -145,6 +148,32 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
             note += " Where no lesion is matched, SQ is undefined for raters and consensuses; for algorithms it is 0."
         title = f"Lesions compared with those of the given reference{over}"
         yield _table(findings, "given-reference-lesions", title, found, lesions, note)
+
+
+def _without_distance(findings: Findings, judged: Sequence[Judged]) -> list[ColumnOf[Judged]]:
+    """How many cases have no distance, and how they count; no column where all have one."""
+    excluding = findings.evaluation is not None and findings.evaluation.plan.missing == "exclude"
+    empty: dict[tuple[object, ...], set[str]] = {}
+    unpredicted: set[str] = set()
+    for table in {id(each.table): each.table for each in judged}.values():
+        name = next((name for name in DISTANCE_TITLES if any(True for _ in table.all(name, "mean", label=None))), "")
+        for row in table.all(name, "case", label=None):
+            why = code(row.value)
+            if why == NO_PREDICTION and excluding:
+                unpredicted.add(row.case)
+            elif why in (ONE_EMPTY, NO_PREDICTION):
+                for label in {row.label, MACRO}:
+                    empty.setdefault((*row.extra, label), set()).add(row.case)
+
+    def cell(each: Judged) -> Cell:
+        cases = empty.get((*each.row.extra, each.row.label), set())
+        if "algorithm" in each.row.columns:
+            return text_cell(f"{len(counted)} as the diagonal" if (counted := cases - unpredicted) else 0)
+        return text_cell(f"{len(cases)} left out" if cases else 0)
+
+    help = "Cases in which one of the two masks is empty: left out, or counted as the image's diagonal"
+    help += ", as is a case without a prediction" * (findings.evaluation is not None and not excluding)
+    return [(text_column("Without a distance", help), cell)] if empty else []
 
 
 LESIONS = {
@@ -216,8 +245,8 @@ def _limits(findings: Findings) -> Iterator[Block]:
     help = f"{findings.subject_word.capitalize()}s in which both have the size"
     count: ColumnOf[_Limits] = (Column("n", help), lambda each: text_cell(each.row.n))
     limits: list[ColumnOf[_Limits]] = [
-        (Column("Bias", "Areas and volumes: mean ratio (×) to the reference, above 1 where more was marked. Lengths: mean "
-                "difference, in the unit of the row."), lambda each: each.quote("bias")),
+        (Column("Bias", "Areas and volumes: mean ratio (×) to the reference, above 1 where more was marked. Lengths: "
+                "mean difference, in the unit of the row."), lambda each: each.quote("bias")),
         (Column("Lower limit", "With the upper limit: holds 95% of the ratios, if their logarithms are normal; of "
                 "lengths, of the differences."), lambda each: each.quote("lower_limit")),
         (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
