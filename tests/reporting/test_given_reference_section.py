@@ -138,3 +138,10 @@ def test_a_case_without_a_prediction_counts_as_was_asked(missing: str, unread: s
     table = given(findings(study(who="ABC", unread=unread), missing=missing))["given-reference-distances"]
     told = dict(zip(column(table, "Who"), column(table, "Without a distance"), strict=True))
     assert (told["net"], told["filter"]) == (net, filter)
+
+
+def test_a_title_counts_the_cases_where_all_means_are_over_all(full: Findings, partly: Findings) -> None:
+    for found, over in ((full, "mean over twelve cases"), (partly, "mean over cases")):
+        shown = tables(reference_standard.section(found))
+        assert shown["rater-rates"].title == "Raters against each reference standard, mean over twelve cases"
+        assert shown["rater-distances"].title == f"Distances of raters to each reference standard, {over}"

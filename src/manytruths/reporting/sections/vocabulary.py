@@ -192,12 +192,13 @@ def spelled_interval(findings: Findings) -> str:
     return findings.interval_name.replace("CI", "confidence interval, CI,")
 
 
-def mean_over(findings: Findings) -> str:
-    """``mean over 21 patients``."""
-    subjects = len(findings.study.subjects)
-    return (
-        f"mean over {spell_count(subjects, findings.subject_word)}" if subjects > 1 else f"one {findings.subject_word}"
-    )
+def mean_over(findings: Findings, means: Iterable[Row]) -> str:
+    """``mean over 21 patients``, or ``mean over patients`` where not all of the means are over all of them."""
+    subjects, each = len(findings.study.subjects), findings.subject_word
+    if subjects == 1:
+        return f"one {each}"
+    every = all(row.n == subjects for row in means if is_defined(row))
+    return f"mean over {spell_count(subjects, each)}" if every else f"mean over {each}s"
 
 
 def sd_column(findings: Findings, title: str = "SD") -> Column:
