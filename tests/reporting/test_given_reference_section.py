@@ -87,9 +87,9 @@ def test_where_no_mask_is_empty_there_is_no_convention_to_name(full: Findings) -
 
 def test_methods_do_not_say_of_all_tables_that_both_marked(partly: Findings, full: Findings) -> None:
     """Said before of all: "is given for pairs of raters who both marked something"."""
-    text = "given for pairs who both marked something; where it also counts pairs of which one marked nothing, as 200%"
+    text = "Relative area differences are of pairs of raters who both marked something, unless said otherwise."
     assert text in methods_text(partly)
-    assert "both marked something;" not in methods_text(full)
+    assert "both marked something, unless" not in methods_text(full)
 
 
 def test_ratios_and_differences_in_one_column_are_told_apart(partly: Findings) -> None:

@@ -208,10 +208,8 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     if "fleiss_kappa_modified_background" in here:
         yield f"Kappa and alpha were also computed with at most as much background as was marked{cite('Gordon 2009')}."
     if "volume_difference_both_marked" in here and some_empty(findings):
-        yield (
-            f"The relative {_size(findings)} difference of two raters is given for pairs who both marked something; "
-            "where it also counts pairs of which one marked nothing, as 200%, the tables say so."
-        )
+        size = _size(findings)
+        yield f"Relative {size} differences are of pairs of raters who both marked something, unless said otherwise."
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
