@@ -291,7 +291,7 @@ def _not_drawn(findings: Findings, drawn: Collection[str]) -> list[str]:
     rows = [each.row for each in _compared(findings) if each.row["size"] in RATIOS and each.draws_limits]
     several = len({row.extra[5] for row in rows}) > 1
     names = {
-        chart_name(row.extra[4:6], row.label): str(row.extra[4])
+        chart_name([str(name) for name in row.extra[4:6]], row.label): str(row.extra[4])
         + (f" against {row.extra[5]}" if several else "")
         + (f" ({row.label})" if row.label else "")
         for row in rows
