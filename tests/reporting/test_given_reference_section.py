@@ -121,9 +121,9 @@ def test_who_is_left_out_of_the_charts_is_named() -> None:
 def test_cases_without_a_distance_are_told_at_the_row(partly: Findings, full: Findings) -> None:
     """Before, a mean with the image's diagonal in it stood below means without such cases, alike."""
     table = given(partly)["given-reference-distances"]
-    told = dict(zip(column(table, "Who"), column(table, "Without a distance"), strict=True))
+    told = dict(zip(column(table, "Who"), column(table, "No distance"), strict=True))
     assert told == dict.fromkeys(told, "0") | {"A": "1 left out", "net": "1 as the diagonal"}
-    assert "Without a distance" not in [c.title for c in given(full)["given-reference-distances"].columns]
+    assert "No distance" not in [c.title for c in given(full)["given-reference-distances"].columns]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_cases_without_a_distance_are_told_at_the_row(partly: Findings, full: Fi
 )
 def test_a_case_without_a_prediction_counts_as_was_asked(missing: str, unread: str, net: str, filter: str) -> None:
     table = given(findings(study(who="ABC", unread=unread), missing=missing))["given-reference-distances"]
-    told = dict(zip(column(table, "Who"), column(table, "Without a distance"), strict=True))
+    told = dict(zip(column(table, "Who"), column(table, "No distance"), strict=True))
     assert (told["net"], told["filter"]) == (net, filter)
 
 

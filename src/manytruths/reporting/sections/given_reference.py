@@ -124,7 +124,7 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
         if findings.evaluation is not None:
             note = "Where one of the two masks is empty there is no distance: such cases do not count for raters and "
             note += "consensuses; for algorithms they count as the image's diagonal, or as a surface Dice of 0."
-        distances += _without_distance(findings, judged)
+        distances = [*_without_distance(findings, judged), *distances]
         title = f"Distance to the outlines of the given reference{over}"
         yield _table(findings, "given-reference-distances", title, judged, distances, note)
     own = [each for each in judged if each.find(SIZE_DIFFERENCE) is not None]
@@ -173,7 +173,7 @@ def _without_distance(findings: Findings, judged: Sequence[Judged]) -> list[Colu
 
     help = "Cases in which one of the two masks is empty: left out, or counted as the image's diagonal"
     help += ", as is a case without a prediction" * (findings.evaluation is not None and not excluding)
-    return [(text_column("Without a distance", help), cell)] if empty else []
+    return [(text_column("No distance", help), cell)] if empty else []
 
 
 LESIONS = {
