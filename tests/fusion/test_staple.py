@@ -192,6 +192,14 @@ def test_no_overlap_says_that_it_means_nothing() -> None:
     assert staple(mt.tally({"A": [1, 1, 0], "B": [0, 1, 0]})).note == ""
 
 
+def test_what_is_said_without_overlap_holds_of_an_empty_estimate_too() -> None:
+    """Said before: "STAPLE's follows whoever marked most", also where it marks nothing."""
+    found = staple(mt.tally({"A": [1, 0, 0], "B": [0, 0, 0], "C": [0, 0, 0], "D": [0, 0, 0]}))
+    assert not found.hard.any()
+    assert "means nothing, whether it marks anything or not" in found.note
+    assert "follows" not in found.note
+
+
 def test_slots_are_told_to_be_slots() -> None:
     assert "slots" in staple(mt.tally([[1, 1, 0], [0, 1, 0]], raters="exchangeable")).note
 

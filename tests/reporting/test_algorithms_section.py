@@ -17,7 +17,7 @@ from manytruths.claims.sentences import plain_text
 from manytruths.io.result_tables import Row
 from manytruths.reporting.elements import Section
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.sections import algorithms, summary
+from manytruths.reporting.sections import algorithms, reference_standard, summary
 from manytruths.reporting.sections.computation import settings_table
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
 from manytruths.reporting.sections.vocabulary import note_sentences
@@ -336,3 +336,16 @@ def test_extended_dice_does_not_say_what_raters_accept(many: Findings) -> None:
     table = tables(section_of(many))["extended-dice"]
     assert table.title == "Extended Dice: only what no rater, or every rater, marked can be wrong"
     assert "accept" not in said(section_of(many))
+
+
+def test_a_note_on_reference_standards_is_not_said_again_of_the_evaluation() -> None:
+    """Said before in both sections, and again for each of two methods."""
+    masks = {name: {r: disc(x=x) for x, r in enumerate("ABC")} for name in ("p1", "p2", "p3")}
+    masks["p2"] = {r: mask * (r == "A") for r, mask in masks["p2"].items()}
+    predictions = {name: {"net": disc(), "flat": disc(radius=4)} for name in masks}
+    found = findings(Study.from_arrays(masks, predictions=predictions))
+    text = "no pixel was marked by two raters: an estimate means nothing, whether it marks anything or not (p2)."
+    assert said(reference_standard.section(found)).count(text) == 1
+    evaluated = said(section_of(found))
+    assert text not in evaluated
+    assert "STAPLE has nothing marked in 1 case (p2)." in evaluated

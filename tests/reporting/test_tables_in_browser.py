@@ -27,7 +27,7 @@ def in_order(values: list[float], *, falling: bool) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", ["Fleiss' kappa", "Dice", "Relative area difference", "Entropy"])
+@pytest.mark.parametrize("title", ["Fleiss' kappa", "Dice", "Relative area difference (empty: 200%)", "Entropy"])
 def test_a_column_sorts_by_exact_values(title, home):
     table = home.table("cases")
     head, first = table.head(title), table.lines()

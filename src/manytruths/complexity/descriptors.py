@@ -108,7 +108,8 @@ def case_complexity(tally: Tally) -> Complexity:
     -------
     Complexity
         The descriptors. Undefined where fewer than two raters rated, nobody marked, no pixel was marked by two (Gordon
-        leaves such cases out, as STAPLE then follows whoever marked most), or STAPLE finds every pixel equally likely.
+        leaves such cases out; STAPLE then follows whoever marked most, or nobody), or STAPLE finds every pixel equally
+        likely.
 
     References
     ----------

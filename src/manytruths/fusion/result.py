@@ -136,7 +136,7 @@ def unrated_code(labels: Labels) -> int:
 
 ALONE = "only one rater: the consensus is their mask"
 NOBODY = "nobody marked anything"
-NO_OVERLAP = "no item was marked by two raters: an estimate means nothing (STAPLE's follows whoever marked most)"
+NO_OVERLAP = "no item was marked by two raters: an estimate means nothing, whether it marks anything or not"
 MARKED_NOTHING = "rater_marked_nothing"
 """The code of a note about a rater who left a mask empty."""
 SLOTS = "raters are exchangeable: the rates are those of slots, within one case only"

@@ -142,9 +142,9 @@ def staple(
     """Estimate the hidden true labels and the raters' sensitivity and specificity by maximum likelihood (STAPLE).
 
     Where nobody marked anything, the probability is 0 and the rates are undefined. Without any overlap EM still
-    converges, to whoever marked most, and a note says that it means nothing. The table of one case gives rates per
-    case, a pooled one pooled rates. Rates of masks have no standard errors of their own, as neighbouring pixels are
-    not independent: resample subjects with :func:`confidence_interval`.
+    converges, to whoever marked most or to no mark at all, and a note says that it means nothing. The table of one
+    case gives rates per case, a pooled one pooled rates. Rates of masks have no standard errors of their own, as
+    neighbouring pixels are not independent: resample subjects with :func:`confidence_interval`.
 
     Parameters
     ----------

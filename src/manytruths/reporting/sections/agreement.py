@@ -10,7 +10,7 @@ from ...analyses.agree.presentation import charts
 from ...analyses.tables import groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Entry, grouped_bars
-from ...claims.agreement import KINDS, LEAST_RATERS, size_difference
+from ...claims.agreement import KINDS, LEAST_RATERS
 from ...claims.numbers import TableIndex, has_interval, is_defined, undefined_share
 from ...claims.sentences import Cell, Sentence, compose, number_word, spell_count, text_cell
 from ...core.labels import MACRO
@@ -29,6 +29,7 @@ from .vocabulary import (
     meaning,
     pooled_column,
     sd_column,
+    size_difference_title,
     statistic_title,
 )
 
@@ -240,8 +241,7 @@ def _subset_columns(findings: Findings, what: str, rows: Sequence[Row]) -> list[
     if table.row("dice") is not None:
         size = value("volume_difference", digits=0, percent=True)
         columns.append((Column("Dice", meaning(findings, "dice")), value("dice")))
-        name = size_difference(findings.pixel_word).capitalize()
-        columns.append((Column(name, meaning(findings, "volume_difference")), size))
+        columns.append((Column(size_difference_title(findings), meaning(findings, "volume_difference")), size))
     return columns
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from ...analyses.evaluate.case_scores import EVERYBODY, NAMES
@@ -192,7 +193,8 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     means, deviations = (rows_of(evaluation.table("scores").rows, scope) for scope in ("mean", "std"))
     parts = evaluation.mask_scores.parts
     for i, part in enumerate(parts):
-        title = label_title(part, f"Dice by each reference standard, {_mean_over(findings, part)}")
+        shown = [row for key, row in means.items() if (key[0], key[3]) == (part.label, "dice")]
+        title = label_title(part, f"Dice by each reference standard, {_mean_over(findings, part, shown)}")
         note = (
             "A case where nothing is marked and nothing found has no Dice, and is left out; in the mean of raters it "
             "counts as 1 beside those who marked nothing, unless nobody marked anything."
@@ -203,11 +205,11 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     yield from _extended_dice_table(findings, parts, means, deviations)
 
 
-def _mean_over(findings: Findings, part: LabelScores) -> str:
-    """``mean over 12 of 16 cases`` where a label is not in all of them."""
+def _mean_over(findings: Findings, part: LabelScores, means: Sequence[Row]) -> str:
+    """``mean over 12 of 16 cases`` where a label is not in all of them, and the means are over all where it is."""
     here, every = len(part.tallies.by_subject()), len(findings.study.subjects)
-    if here == every:
-        return mean_over(findings)
+    if here == every or any(row.n != here for row in means if is_defined(row)):
+        return mean_over(findings, means)
     return f"mean over {here} of {spell_count(every, findings.subject_word)}"
 
 
@@ -257,7 +259,8 @@ def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, d
         columns += _mean_and_sd(findings, means, deviations, s, head, f"{NAMES[s]} SD")
     count = Column("n", f"{findings.subject_word.capitalize()}s for which Dice is defined")
     columns.append((count, lambda item: text_cell(means[*item, "dice"].n)))
-    title = f"All scores: algorithm by reference standard, {_mean_over(findings, parts[0])}"
+    shown = [row for key in product(items, METRICS) if (row := means.get((*key[0], key[1]))) is not None]
+    title = f"All scores: algorithm by reference standard, {_mean_over(findings, parts[0], shown)}"
     return make_table("algorithm-scores", title, items, columns, empty_masks(findings), filter=True, closed=True)
 
 

@@ -174,9 +174,16 @@ def _rater_blocks(findings: Findings) -> Iterator[Block]:
 
 def _notes(findings: Findings) -> Iterator[Block]:
     results = {"Notes on the evaluation": findings.evaluation, "Notes on the ranking": findings.ranking}
+    told = _told_of_standards(findings)
     for title, result in results.items():
         if result is not None:
-            yield from note_block(findings, result.notes, title)
+            yield from note_block(findings, (note for note in result.notes if note not in told), title)
+
+
+def _told_of_standards(findings: Findings) -> set[str]:
+    """What the notes on the reference standards say, as it would be said of each method alone."""
+    parts = (note.partition(": ") for note in findings.fusion.notes)
+    return {f"{method}: {text}" for methods, _, text in parts for method in methods.split(", ")}
 
 
 # --- the algorithms in two sentences, for the summary

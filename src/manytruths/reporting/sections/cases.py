@@ -33,8 +33,8 @@ from ..elements import Cases, Column, PageTable, Section
 from ..findings import Findings
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
-from .standards import as_title, size_word, standard_name
-from .vocabulary import meaning, rater_cell
+from .standards import as_title, standard_name
+from .vocabulary import meaning, rater_cell, size_difference_title
 
 MOST_ALGORITHMS = 4
 """With more algorithms, the table of cases leaves their scores out."""
@@ -122,7 +122,7 @@ def _agreement_columns(findings: Findings) -> Iterator[ColumnOf[Row]]:
     yield from ((dice, kappa) if several else (kappa, dice)) if measured else (kappa,)
     if measured:
         size = _score_of(table, "volume_difference", digits=0, percent=True)
-        what = f"Relative {size_word(findings)} difference"
+        what = size_difference_title(findings)
         yield Column(what, meaning(findings, "volume_difference") + macro), size
         positive = _score_of(table, "positive_agreement")
         yield Column("Positive agreement", meaning(findings, "positive_agreement") + macro), positive

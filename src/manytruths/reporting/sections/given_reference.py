@@ -5,23 +5,34 @@ By overlap, distance, size and lesions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
-from ...analyses.agree.reference_sizes import LINES, RELATION, rater_charts
+from ...analyses.agree.reference_sizes import LINES, RELATION, chart_name, rater_charts
 from ...analyses.agree.references import SIZE_DIFFERENCE
+from ...analyses.evaluate.case_scores import NO_PREDICTION, ONE_EMPTY
 from ...claims.numbers import TableIndex, is_defined, significant_digits
 from ...claims.sentences import Cell, Sentence, join_names, text_cell
+from ...claims.sizes import RATIOS
 from ...core.labels import MACRO
+from ...core.undefined import code
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
-from ..elements import Beside, Block, Chart, Column, PageTable, Section
+from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
 from .algorithm_scores import algorithm_cell
 from .sizes import TITLES
 from .standards import given_references, size_word, standard_cell
-from .vocabulary import DISTANCE_TITLES, distance_meaning, in_items, rater_cell, sd_column, with_unit
+from .vocabulary import (
+    DISTANCE_TITLES,
+    distance_meaning,
+    in_items,
+    rater_cell,
+    sd_column,
+    size_difference_title,
+    with_unit,
+)
 
 PERCENT = ("volume_difference",)
 """Shown as a percentage."""
@@ -38,7 +49,7 @@ OVERLAPS = {
 }
 SIZES = {
     SIZE_DIFFERENCE: ("{size} − reference", "What was marked less what the reference has: above 0 where it is more"),
-    "volume_difference": ("Relative {size} difference", "Difference of the two sizes, without sign, over their mean"),
+    "volume_difference": ("", "Difference of the two sizes, without sign, over their mean; 200% where one is empty"),
 }
 
 
@@ -113,11 +124,13 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
         if findings.evaluation is not None:
             note = "Where one of the two masks is empty there is no distance: such cases do not count for raters and "
             note += "consensuses; for algorithms they count as the image's diagonal, or as a surface Dice of 0."
+        distances = [*_without_distance(findings, judged), *distances]
         title = f"Distance to the outlines of the given reference{over}"
         yield _table(findings, "given-reference-distances", title, judged, distances, note)
     own = [each for each in judged if each.find(SIZE_DIFFERENCE) is not None]
     size = size_word(findings)
-    titles = {n: (t.format(size=size).capitalize(), help) for n, (t, help) in SIZES.items()}
+    relative = size_difference_title(findings, *{id(each.table): each.table for each in own}.values())
+    titles = {n: (t.format(size=size).capitalize() or relative, help) for n, (t, help) in SIZES.items()}
     if own and (sizes := _columns(findings, titles, own)):
         if spread:
             help = f"Standard deviation of {size} − reference between {findings.subject_word}s."
@@ -135,6 +148,32 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
             note += " Where no lesion is matched, SQ is undefined for raters and consensuses; for algorithms it is 0."
         title = f"Lesions compared with those of the given reference{over}"
         yield _table(findings, "given-reference-lesions", title, found, lesions, note)
+
+
+def _without_distance(findings: Findings, judged: Sequence[Judged]) -> list[ColumnOf[Judged]]:
+    """How many cases have no distance, and how they count; no column where all have one."""
+    excluding = findings.evaluation is not None and findings.evaluation.plan.missing == "exclude"
+    empty: dict[tuple[object, ...], set[str]] = {}
+    unpredicted: set[str] = set()
+    for table in {id(each.table): each.table for each in judged}.values():
+        name = next((name for name in DISTANCE_TITLES if any(True for _ in table.all(name, "mean", label=None))), "")
+        for row in table.all(name, "case", label=None):
+            why = code(row.value)
+            if why == NO_PREDICTION and excluding:
+                unpredicted.add(row.case)
+            elif why in (ONE_EMPTY, NO_PREDICTION):
+                for label in {row.label, MACRO}:
+                    empty.setdefault((*row.extra, label), set()).add(row.case)
+
+    def cell(each: Judged) -> Cell:
+        cases = empty.get((*each.row.extra, each.row.label), set())
+        if "algorithm" in each.row.columns:
+            return text_cell(f"{len(counted)} as the diagonal" if (counted := cases - unpredicted) else 0)
+        return text_cell(f"{len(cases)} left out" if cases else 0)
+
+    help = "Cases in which one of the two masks is empty: left out, or counted as the image's diagonal"
+    help += ", as is a case without a prediction" * (findings.evaluation is not None and not excluding)
+    return [(text_column("No distance", help), cell)] if empty else []
 
 
 LESIONS = {
@@ -156,9 +195,17 @@ class _Limits:
     who: Cell
 
     def quote(self, statistic: str) -> Cell:
-        """Another number of the same comparison."""
+        """Another number of the same comparison: a ratio with its sign, ``×0.96``, or a difference."""
         row = self.table.row(statistic, "pooled", *self.row.extra, label=self.row.label)
-        return text_cell("") if row is None else self.table.quote(row, 2)
+        if row is None:
+            return text_cell("")
+        cell = self.table.quote(row, 2)
+        return replace(cell, shown=f"×{cell.shown}") if row["scale"] == "log" and is_defined(row) else cell
+
+    @property
+    def draws_limits(self) -> bool:
+        """Whether there are limits to draw."""
+        return is_defined(self.table.row("lower_limit", "pooled", *self.row.extra, label=self.row.label))
 
     def quote_line(self, part: str) -> Cell:
         """Slope or intercept of the line, which is that of the sizes themselves."""
@@ -198,8 +245,8 @@ def _limits(findings: Findings) -> Iterator[Block]:
     help = f"{findings.subject_word.capitalize()}s in which both have the size"
     count: ColumnOf[_Limits] = (Column("n", help), lambda each: text_cell(each.row.n))
     limits: list[ColumnOf[_Limits]] = [
-        (Column("Bias", "Areas and volumes: mean ratio to the reference, above 1 where more was marked. Lengths: mean "
-                "difference, in the unit of the row."), lambda each: each.quote("bias")),
+        (Column("Bias", "Areas and volumes: mean ratio (×) to the reference, above 1 where more was marked. Lengths: "
+                "mean difference, in the unit of the row."), lambda each: each.quote("bias")),
         (Column("Lower limit", "With the upper limit: holds 95% of the ratios, if their logarithms are normal; of "
                 "lengths, of the differences."), lambda each: each.quote("lower_limit")),
         (Column("Upper limit", "With the lower limit: holds 95% of the ratios or differences."),
@@ -231,13 +278,28 @@ def _charts(findings: Findings) -> Iterator[Block]:
     evaluation = findings.evaluation
     raters = rater_charts(findings.agreement.tables, findings.study)
     algorithms = evaluation.sizes.charts if evaluation is not None and evaluation.sizes is not None else {}
-    svgs = [item for charts in (raters, algorithms) for item in list(charts.items())[:MOST_CHARTS]]
-    shown = [Chart(name, svg, CAPTION) for name, svg in svgs]
+    svgs = dict(item for charts in (raters, algorithms) for item in list(charts.items())[:MOST_CHARTS])
+    shown = [Chart(name, svg, CAPTION) for name, svg in svgs.items()]
     for i in range(0, len(shown), 2):
         yield Beside(tuple(shown[i : i + 2])) if len(shown[i : i + 2]) > 1 else shown[i]
+    if shown and (others := _not_drawn(findings, svgs)):
+        yield Paragraphs(((f"Not drawn here, but in the table above: {join_names(others)}.",),), kind="note")
 
 
-MOST_CHARTS = 4
+def _not_drawn(findings: Findings, drawn: Collection[str]) -> list[str]:
+    """Who is compared by area or volume without a chart on the page."""
+    rows = [each.row for each in _compared(findings) if each.row["size"] in RATIOS and each.draws_limits]
+    several = len({row.extra[5] for row in rows}) > 1
+    names = {
+        chart_name([str(name) for name in row.extra[4:6]], row.label): str(row.extra[4])
+        + (f" against {row.extra[5]}" if several else "")
+        + (f" ({row.label})" if row.label else "")
+        for row in rows
+    }
+    return [name for key, name in names.items() if key not in drawn]
+
+
+MOST_CHARTS = 8
 """Of raters, and of algorithms; ``agree`` and ``evaluate`` draw more."""
 CAPTION = "Ratio of the two sizes of each case, with the limits of agreement and their intervals."
 

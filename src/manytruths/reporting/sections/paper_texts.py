@@ -55,6 +55,7 @@ from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formul
 from .groups import adjusted_over
 from .raters import DEPENDENCE_CLAIMS
 from .standards import cite_method, most_different
+from .vocabulary import some_empty
 
 BOTH_NAMES = {"positive_agreement": "positive agreement"}
 ALL_RATER_NAMES = {
@@ -206,8 +207,9 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     yield text.format(item=findings.pixel_word, size=_size(findings))
     if "fleiss_kappa_modified_background" in here:
         yield f"Kappa and alpha were also computed with at most as much background as was marked{cite('Gordon 2009')}."
-    if "volume_difference_both_marked" in here and _some_empty(findings):
-        yield f"The relative {_size(findings)} difference is given for pairs of raters who both marked something."
+    if "volume_difference_both_marked" in here and some_empty(findings):
+        size = _size(findings)
+        yield f"Relative {size} differences are of pairs of raters who both marked something, unless said otherwise."
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
@@ -226,13 +228,6 @@ def counts_raters(findings: Findings) -> int:
 def _size(findings: Findings) -> str:
     """What masks differ in: ``area``, or ``volume``."""
     return "area" if findings.pixel_word == "pixel" else "volume"
-
-
-def _some_empty(findings: Findings) -> bool:
-    """Whether some raters marked nothing where others did, so that differences of size have a convention."""
-    table = findings.table("agree/agreement")
-    every, both = (table.row(f"volume_difference{part}") for part in ("", "_both_marked"))
-    return is_defined(every) and is_defined(both) and (every.value, every.n) != (both.value, both.n)
 
 
 def _join_cited(names: dict[str, str], here: Collection[str]) -> str:

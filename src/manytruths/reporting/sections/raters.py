@@ -22,7 +22,7 @@ from ...raters.dependence import COPY
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import Findings
-from .vocabulary import DISTANCE_TITLES, distance_meaning, rater_cell, with_unit
+from .vocabulary import DISTANCE_TITLES, distance_meaning, rater_cell, size_difference_title, with_unit
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of {} marked, the share that this rater marked."),
@@ -384,16 +384,13 @@ def _pair_columns(findings: Findings, table: TableIndex, what: str) -> list[Colu
         (text_column("and"), lambda row: rater_cell(findings, str(row["rater_b"]))),
         (Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."), overlap("dice", "mean")),
         (Column("Cohen's kappa", "Agreement of the two beyond chance, on average."), overlap("cohen_kappa", "mean")),
-        (Column(_size_difference(findings), "Difference of the two sizes over their mean, on average."),
+        (Column(size_difference_title(findings, table),
+                "Difference of the two sizes over their mean, on average; 200% where one is empty."),
          value("volume_difference", "mean", digits=0, percent=True)),
         *(column for name in DISTANCE_TITLES for column in distance(name)),
         (Column("Dice, pooled", pooled), overlap("dice", "pooled")),
         (Column("Kappa, pooled", pooled), overlap("cohen_kappa", "pooled")),
     ]  # fmt: skip
-
-
-def _size_difference(findings: Findings) -> str:
-    return f"Relative {'volume' if findings.pixel_word == 'voxel' else 'area'} difference"
 
 
 def _repeat_table(findings: Findings) -> Iterator[Block]:

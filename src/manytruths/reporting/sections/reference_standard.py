@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ from .vocabulary import (
     note_sentences,
     rater_cell,
     sd_column,
+    size_difference_title,
     with_unit,
 )
 
@@ -233,23 +235,29 @@ def _difference_columns(findings: Findings, table: TableIndex) -> list[ColumnOf[
     how, what = "How the raters were put together", size_word(findings)
     shown = any(has_interval(row) for row in table.all("dice", "mean"))
     help = f"Overlap of the two masks{with_interval(findings, shown=shown)}. {DICE_ENDS}"
-    size = f"Difference of the marked {what}s over their mean: 67% where one is twice the other"
+    size = f"Difference of the marked {what}s over their mean: 67% where one is twice the other, 200% if one is empty"
     changed = f"Share of the counted {findings.pixel_word}s that one marks and the other does not (or labels otherwise)"
     return [
         (text_column("Reference standard", how), lambda pair: standard_cell(findings, pair[0])),
         (text_column("and", "The one that it is compared with"), lambda pair: standard_cell(findings, pair[1])),
         (Column("Dice", help), value("dice")),
         *([(sd_column(findings), value("dice", "std"))] if len(findings.study.subjects) > 1 else []),
-        (Column(f"Relative {what} difference", size), value("volume_difference", digits=1, percent=True)),
+        (Column(size_difference_title(findings, table), size), value("volume_difference", digits=1, percent=True)),
         (Column("Changed", changed), value("changed", percent=True)),
     ]
 
 
 def _difference_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
     if pairs := method_pairs(findings):
-        title = f"How far do the reference standards differ? ({mean_over(findings)})"
+        means = _means_of(table, pairs, ("dice", "volume_difference", "changed"))
+        title = f"How far do the reference standards differ? ({mean_over(findings, means)})"
         columns = _difference_columns(findings, table)
         yield make_table("reference-standards", title, pairs, columns, filter=len(pairs) > LONG)
+
+
+def _means_of(table: TableIndex, pairs: Iterable[MethodPair], statistics: Iterable[str]) -> list[Row]:
+    """The means over subjects that a table shows."""
+    return [row for pair, s in product(pairs, statistics) if (row := table.row(s, "mean", *pair)) is not None]
 
 
 def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
@@ -262,7 +270,8 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
             "Each was made again with at most as much background as any rater marked. A vote cannot change; where "
             "STAPLE does, it depends on how much empty background the images happen to have."
         )
-        title = f"Does it matter how much background is counted? ({mean_over(findings)})"
+        means = _means_of(table, pairs, ("dice", "changed"))
+        title = f"Does it matter how much background is counted? ({mean_over(findings, means)})"
         first, _, *dice, _, changed = _difference_columns(findings, table)
         yield make_table("reference-standards-by-region", title, pairs, [first, *dice, changed], note)
 
@@ -270,13 +279,13 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
 def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Raters against each reference standard: means over subjects, against probabilities, and pooled."""
     caution = _caution(findings)
-    title = f"Raters against each reference standard, {mean_over(findings)}"
+    title = "Raters against each reference standard"
     yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
     distances = {name: (title, distance_meaning(findings, name)) for name, title in DISTANCE_TITLES.items()}
-    titles = "rater-distances", f"Distances of raters to each reference standard, {mean_over(findings)}"
+    titles = "rater-distances", "Distances of raters to each reference standard"
     empty = "Where one of the two masks is empty there is no distance."
     yield from _rate_table(findings, table, titles, distances, note=f"{empty} {caution}", closed=True)
-    title = f"Raters against the probabilities of each reference standard (Gordon's measures), {mean_over(findings)}"
+    title = "Raters against the probabilities of each reference standard (Gordon's measures)"
     soft = _caution(findings, soft=True)
     yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, note=soft, closed=True)
     if len(findings.study) > 1:
@@ -328,7 +337,10 @@ def _rate_table(
         note = f"{note} The numbers of each rater are in fuse/performance.csv.".strip()
     if not pairs:
         return
-    yield make_table(*titles, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)
+    name, title = titles
+    if scope == "mean":
+        title += f", {mean_over(findings, _means_of(table, pairs, rates))}"
+    yield make_table(name, title, pairs, columns, note, filter=len(pairs) > LONG, closed=closed)
 
 
 def _made_help(findings: Findings, *, soft: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...analyses.evaluate.case_scores import NAMES
 from ...claims.agreement import SCALES, level_words, size_difference
-from ...claims.numbers import is_defined
+from ...claims.numbers import TableIndex, is_defined
 from ...claims.sentences import Cell, Sentence, join_names, join_parts, spell_count, text_cell
 from ...core.undefined import code_of
 from ...io.result_tables import Row
@@ -96,11 +96,31 @@ def in_items(findings: Findings, text: str) -> str:
 
 def statistic_title(findings: Findings, statistic: str) -> str:
     """The title of a statistic of all raters; sizes of pixels are areas."""
-    title, name = TITLES[statistic], size_difference(findings.pixel_word)
-    title = title.replace("Relative volume difference", name.capitalize())
+    title, name = TITLES[statistic], size_difference(findings.pixel_word).capitalize()
+    if statistic == "volume_difference":
+        name = size_difference_title(findings)
+    title = title.replace("Relative volume difference", name)
     row = findings.table("agree/agreement").row(statistic)
     unit = row.unit if row is not None else ""
     return title.replace(", mean of pairs", f" in {unit}, mean of pairs") if unit else title
+
+
+def size_difference_title(findings: Findings, *tables: TableIndex) -> str:
+    """``Relative area difference (empty: 200%)`` where that counts: text and summary leave such pairs out."""
+    counts = any(r.value == ONE_EMPTY for t in tables for r in t.all("volume_difference", "case", label=None))
+    convention = " (empty: 200%)" if counts or some_empty(findings) else ""
+    return size_difference(findings.pixel_word).capitalize() + convention
+
+
+ONE_EMPTY = 2.0
+"""The relative difference of two sizes of which one is 0, and of no others."""
+
+
+def some_empty(findings: Findings) -> bool:
+    """Whether some raters marked nothing where others did, so that differences of size have a convention."""
+    table = findings.table("agree/agreement")
+    every, both = (table.row(f"volume_difference{part}") for part in ("", "_both_marked"))
+    return is_defined(every) and is_defined(both) and (every.value, every.n) != (both.value, both.n)
 
 
 def meaning(findings: Findings, statistic: str) -> str:
@@ -172,12 +192,13 @@ def spelled_interval(findings: Findings) -> str:
     return findings.interval_name.replace("CI", "confidence interval, CI,")
 
 
-def mean_over(findings: Findings) -> str:
-    """``mean over 21 patients``."""
-    subjects = len(findings.study.subjects)
-    return (
-        f"mean over {spell_count(subjects, findings.subject_word)}" if subjects > 1 else f"one {findings.subject_word}"
-    )
+def mean_over(findings: Findings, means: Iterable[Row]) -> str:
+    """``mean over 21 patients``, or ``mean over patients`` where not all of the means are over all of them."""
+    subjects, each = len(findings.study.subjects), findings.subject_word
+    if subjects == 1:
+        return f"one {each}"
+    every = all(row.n == subjects for row in means if is_defined(row))
+    return f"mean over {spell_count(subjects, each)}" if every else f"mean over {each}s"
 
 
 def sd_column(findings: Findings, title: str = "SD") -> Column:
