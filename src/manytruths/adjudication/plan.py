@@ -184,7 +184,7 @@ def make_queue(
     adjudicator : str
         Who.
     practice : sequence of str
-        Keys of the disputes to practise on.
+        Keys of the lesions to practise on.
     wanted : frozenset of str
         Keys that others want settled by this adjudicator: those marked for a second one, or those in conflict.
     names : mapping of int to str, optional
@@ -204,10 +204,11 @@ def make_queue(
     for _, cases in subjects:
         block: list[tuple[Purpose, Dispute]] = []
         for found in cases:
-            by_key |= {d.key: d for d in found.disputes} if practice else {}
+            by_key |= {d.key: d for d in (*found.disputes, *found.settled)} if practice else {}
             shown = [d for d in selected(found, settings, names or {}) if _is_wanted(d, settings, wanted)]
             purpose: Purpose = "dispute" if settings.role == "first" else "double"
             settled = [d for d in found.settled if d.kind != "unmarked" or found.case not in imageless]
+            settled = [d for d in settled if d.key not in practice]
             block += _with_controls(found.case, settled, [(purpose, d) for d in shown], settings, seed)
             later += [(len(blocks), d) for d in shown if chance(seed, "repeat", d.key) < settings.repeats]
         if block:
@@ -276,9 +277,15 @@ def _with_repeats(
 
 
 def choose_practice(found: Sequence[CaseDisputes], settings: Settings, adjudicator: str) -> tuple[str, ...]:
-    """Disputes to practise on, of the subjects that come last, so that they are forgotten by then."""
+    """Lesions to practise on: outlines that differ most among those that are no dispute, which are not shown again.
+
+    Where there are too few, disputes of the subjects that come last, so that they are forgotten by then.
+    """
+    agreed = [d for each in found for d in each.settled if d.kind != "unmarked"]
     disputes = [d for each in reversed(found) for d in selected(each, settings, {})]
     number = min(settings.practice, len(disputes) // PRACTICE_SHARE)
+    if len(agreed) >= number:
+        return tuple(d.key for d in sorted(agreed, key=lambda d: (-d.doubt, d.key))[:number])
     far = disputes[: max(number, len(disputes) // PRACTICE_SHARE)]
     return tuple(
         d.key for d in sorted(far, key=lambda d: chance(settings.seed, adjudicator, "practice", d.key))[:number]

@@ -65,11 +65,11 @@ function outlinesPart(session, act) {
   const combined = COMBINED.map((name) => {
     const { tie, runs } = outlines.choices[name];
     const words = tie ? say("choose.majority_tie") : say(`choose.${name}`);
-    return keyButton(words, COMBINED_KEYS[name], () => act("choose", name), { ...pressed(name), ...(tie || !runs ? { "aria-disabled": "true" } : {}) });
+    return keyButton(words, COMBINED_KEYS[name], () => act("choose", name), { ...pressed(name), title: say(`choose.${name}_means`), ...(tie || !runs ? { "aria-disabled": "true" } : {}) });
   });
   const nothing = [["none", "N", noneWords(session)], ["not_evaluable", "X", say("choose.not_evaluable")]];
   return [
-    ...question(say("choose.question"), chooseHint(session)),
+    ...question(say(rows.length ? "choose.question" : "choose.question_nobody"), chooseHint(session)),
     rows.length ? pageNode("ul", { class: "letters", "aria-label": say("choose.letters") }, rows) : pageNode("p", { class: "hint" }, say("choose.nobody")),
     pageNode("div", { class: "options" },
       rows.length ? pageNode("div", { class: "choices" }, combined) : null,
@@ -145,7 +145,7 @@ function remarksPart(session) {
   const named = (reason) => (hasWords(`reason.${reason}`) ? say(`reason.${reason}`) : reason);
   const options = ["", ...reasons].map((reason) => pageNode("option", { value: reason, selected: reason === session.reason }, reason ? named(reason) : say("reason.none")));
   const list = pageNode("select", { id: "reason", "data-name": "reason", onchange: (event) => session.remark({ reason: event.target.value }) }, options);
-  const comment = pageNode("textarea", { id: "comment", rows: 1, maxlength: 2000, "data-name": "comment", oninput: (event) => session.remark({ comment: event.target.value }) });
+  const comment = pageNode("textarea", { id: "comment", rows: 1, maxlength: 2000, "data-name": "comment", placeholder: say("comment.leave"), oninput: (event) => session.remark({ comment: event.target.value }) });
   comment.value = session.comment;
   return pageNode("div", { class: "remarks" },
     labelPart(session),

@@ -462,6 +462,8 @@ export class Session {
 
   // On to the next dispute while the decision is on its way.
   async leave(item, status, path, body) {
+    // what was chosen and not saved is there again when the dispute is
+    if (status !== "done" && this.choice) this.memory.write(`draft ${item.id}`, { choice: this.choice, label: this.label, reason: this.reason, comment: this.comment });
     this.step = "waiting";
     this.drawing = null;
     const entry = this.entry;
