@@ -145,7 +145,7 @@ function votesInWords(reading) {
 function appendNames(line, words, marks) {
   if (!marks.length) return;
   const names = marks.map((mark) => {
-    const dot = viewerNode("span", { class: mark.marked ? "readout-dot" : "readout-dot hollow" });
+    const dot = viewerNode("span", { class: `readout-dot ${mark.role}${mark.marked ? "" : " hollow"}` });
     dot.style.setProperty("--colour", mark.colour);
     return viewerNode("span", { class: "readout-name" }, dot, nameWithLabel(mark));
   });
