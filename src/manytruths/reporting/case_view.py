@@ -371,8 +371,8 @@ def _column_data(
     colour = colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
     colour = TINTS[line % len(TINTS)] if role == "reference" else colour
     marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
-    told = {"name": name, "role": role, "session": column.session, "colour": colour, "empty": not marked}
-    return told | {"line": line}
+    told = {"name": name, "role": role, "session": column.session, "colour": colour}
+    return {**told, "empty": bool(marked), "line": line}
 
 
 def _layer_data(layer: Layer) -> dict[str, Any]:
