@@ -17,8 +17,8 @@ from manytruths.cli import status
 
 CASE, SIZE = "p08", 512
 SHOWN = "p08"
-POINTED_AT = 215, 250
-"""The case in the viewer, and a place in it that one rater marked."""
+POINTED_AT = 61, 91
+"""The case in the viewer, and the column and row of a pixel that some raters marked."""
 WINDOW = slice(40, 480), slice(40, 430)
 """Rows and columns of the image that hold the lesions."""
 GAP = 28
@@ -92,9 +92,14 @@ def screens(page: Path, folder: Path) -> None:
         tab.goto(f"{page.as_uri()}#case={SHOWN}")
         tab.reload()
         tab.wait_for_function("manytruthsViewer.state().loaded")
+        # so high that all controls are seen
+        tab.set_viewport_size({"width": 1366, "height": 1090})
         tab.check('input[name="viewer-layer"][value="votes"]')
-        tab.click("#viewer-zoom-in")
-        tab.mouse.move(*POINTED_AT)
+        tab.wait_for_function("manytruthsViewer.state().fitted")
+        place, stage = tab.evaluate("manytruthsViewer.state().place"), tab.locator("#viewer-stage").bounding_box()
+        column, row = (at + 0.5 for at in POINTED_AT)
+        zoom = place["zoom"]
+        tab.mouse.move(stage["x"] + place["left"] + column * zoom, stage["y"] + place["top"] + row * zoom)
         tab.screenshot(path=folder / "report-viewer.png")
         browser.close()
 

@@ -180,3 +180,17 @@ def test_files_are_listed_with_their_digests(tmp_path):
     digest = hashlib.sha256((tmp_path / "A/p1.png").read_bytes()).hexdigest()
     assert [(f.kind, f.case, f.sha256) for f in found.files] == [("mask", "p1", digest)] * 2
     assert found.view.thumbnail.startswith("data:image/webp;base64,")
+
+
+def test_reference_standards_look_different_and_in_every_case_alike(rng):
+    masks = blobs(rng, (40, 50))
+    study = mt.Study.from_arrays({"p1": masks, "p2": masks}, references={"p1": {"expert": masks["A"]}})
+    plan, seen_in = FusePlan(("vote:0.5", "staple"), {}, None), {}
+    for case in study:
+        reading = case.read()
+        data = view_data(reading, layer_case(reading, estimate_case(reading, plan), MapOptions()), LARGE)
+        looks = {who["name"]: (who["colour"], who["line"]) for who in data["columns"] if who["role"] == "reference"}
+        colours, lines = zip(*looks.values(), strict=True)
+        assert len(set(colours)) == len(set(lines)) == len(looks)
+        seen_in[case.name] = looks
+    assert seen_in["p1"] == {"expert": ("#ffffff", 0), **seen_in["p2"]}, "without a reference the others keep theirs"

@@ -280,6 +280,25 @@ def test_the_svg_has_a_key(viewer, tmp_path):
     assert by_key == saved(viewer.page, viewer.page.locator("#viewer-save-svg").click, tmp_path).read_bytes()
 
 
+def test_reference_standards_can_be_told_apart(viewer, tmp_path):
+    """Each has a tint and dots of its own: in the list, on the picture, in its legend."""
+    page = viewer.page
+    page.get_by_role("button", name="None raters", exact=True).click()
+    page.get_by_role("button", name="All reference standards", exact=True).click()
+    shown = {who["name"]: who["colour"] for who in viewer.at(0, 0)["marks"] if who["role"] == "reference"}
+    assert {"vote:0.5", "staple"} <= set(shown)
+    samples = page.locator("#viewer-panel input[data-column] + .viewer-swatch")
+    lines = samples.evaluate_all("all => all.map(one => getComputedStyle(one, '::before').background)")
+    assert len(set(lines[-len(shown) :])) == len(shown) == len(set(shown.values()))
+    svg = saved(page, page.locator("#viewer-save-svg").click, tmp_path)
+    dashes: dict[str, set[str]] = {}
+    for path in ElementTree.parse(svg).iter(f"{SVG}path"):
+        dashes.setdefault(path.attrib["stroke"], set()).add(path.attrib.get("stroke-dasharray", ""))
+    own = [frozenset(dashes[colour]) for colour in shown.values()]
+    assert all(own)
+    assert len(set(own)) == len(own)
+
+
 def borders(mask: np.ndarray) -> set[tuple[int, int, str]]:
     """Where an outline runs: unit edges between marked and unmarked pixels, by their upper left end."""
     beside = {(int(x) + 1, int(y), "down") for y, x in np.argwhere(mask[:, 1:] != mask[:, :-1])}

@@ -151,6 +151,25 @@ def test_nothing_is_wider_than_the_window(size, browser, report):
         assert shown.clean()
 
 
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_a_chart_that_is_wider_than_the_window_says_so(size, browser, report):
+    """It is not made so small that its words cannot be read."""
+    with opened(browser, report.path, viewport=size) as shown:
+        seen = shown.page.locator("figure.chart").evaluate_all(
+            """all => all.map(figure => {
+                const box = figure.querySelector(".scroll"), svg = figure.querySelector("svg");
+                const share = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+                const words = [...svg.querySelectorAll("text")].map(one => parseFloat(getComputedStyle(one).fontSize));
+                const hint = getComputedStyle(figure.querySelector(".tools"), "::before").content;
+                return [box.scrollWidth > box.clientWidth + 1, hint.includes("sideways"), share * Math.min(...words)];
+            })"""
+        )
+        assert all(wide == told for wide, told, _ in seen)
+        assert any(wide for wide, *_ in seen) == (size == PHONE)
+        assert min(pixels for *_, pixels in seen) > 8.5
+        assert shown.clean()
+
+
 def test_on_a_phone_the_contents_unfold(browser, report):
     with opened(browser, report.path, viewport=PHONE) as shown:
         page = shown.page

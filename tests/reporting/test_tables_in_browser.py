@@ -10,7 +10,7 @@ import pytest
 from page_numbers import addresses
 from playwright.sync_api import expect
 
-from browser import Opened, opened
+from browser import LAPTOP, PHONE, Opened, opened
 
 pytestmark = pytest.mark.slow
 
@@ -121,6 +121,23 @@ def test_pictures_follow_the_lines(home):
     table.tool("filter").fill("p0")
     assert pictures.evaluate_all(names) == table.lines()
     assert len(table.lines()) == 9
+
+
+def test_how_many_pictures_are_shown_is_said(browser, report):
+    """On a phone nine of twelve, until all are asked for."""
+    with opened(browser, report.path, viewport=PHONE) as shown:
+        table, words = shown.table("cases"), shown.page.locator(".pictured")
+        expect(words).to_have_text("9 of 12 pictures shown")
+        assert shown.page.locator(".thumbnails li:visible").count() == 9
+        table.tool("filter").fill("p0")
+        expect(words).to_have_text("")
+        table.tool("filter").fill("p1")
+        assert len(table.lines()) == shown.page.locator(".thumbnails li:visible").count()
+        table.tool("filter").fill("")
+        expect(words).to_have_text("9 of 12 pictures shown")
+        shown.page.set_viewport_size(LAPTOP)
+        expect(words).to_have_text("")
+        assert shown.clean()
 
 
 def test_a_group_is_chosen(home):

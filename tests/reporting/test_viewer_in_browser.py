@@ -187,6 +187,55 @@ def test_pixels_are_read_as_they_are_in_the_files(viewer, report, fused):
         assert layers["accepted"] == {0: 0, len(masks): 2}.get(votes[row, column], 1)
 
 
+def test_the_raters_that_are_counted_are_those_that_are_named(viewer, report):
+    """A second reading is not counted, and is named in a line of its own."""
+    first, second = (pixels(study_of(report) / f"masks/B/{session}/p02.png") > 0 for session in "12")
+    for row, column in (
+        np.argwhere(first & ~second)[0],
+        np.argwhere(second & ~first)[0],
+        np.argwhere(first & second)[0],
+    ):
+        viewer.point_at(int(column), int(row))
+        counted, again = viewer.page.locator("#viewer-readout .readout-lines p").all()[:2]
+        named = counted.locator(".readout-marked .readout-name").all_inner_texts()
+        assert counted.inner_text().startswith(f"{len(named)} of 5 raters marked it")
+        assert ("B, reading 1" in named) == bool(first[row, column])
+        assert "B, reading 2" not in counted.inner_text()
+        told = f"Second readings{'marked' if second[row, column] else 'not'}: B"
+        assert "".join(again.inner_text().split("\n")) == told
+
+
+def test_a_second_reading_is_spoken_apart(viewer, report):
+    both = np.argwhere(np.all([pixels(study_of(report) / f"masks/B/{session}/p02.png") for session in "12"], axis=0))
+    row, column = both[len(both) // 2]
+    viewer.point_at(int(column), int(row))
+    viewer.page.mouse.down()
+    viewer.page.mouse.up()
+    spoken = viewer.page.locator("#viewer-announce")
+    expect(spoken).to_contain_text("marked by")
+    counted, _, again = spoken.inner_text().partition("and again by ")
+    assert "B, reading 1" in counted
+    assert "B, reading 2" not in counted
+    assert again.startswith("B, reading 2;")
+
+
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 900}, {"width": 1366, "height": 850}, PHONE])
+def test_the_read_out_is_never_cut_and_moves_nothing(size, browser, report):
+    """At every pixel that stands for another pattern of marks, and after the window has changed its size."""
+    with opened(browser, report.path, hash="#case=p02", viewport={**size, "width": size["width"] + 200}) as shown:
+        viewer, box, canvas = shown.viewer, shown.page.locator("#viewer-readout"), shown.page.locator("#viewer-stage")
+        viewer.loaded("p02")
+        shown.page.set_viewport_size(size)
+        viewer.settle()
+        where = set()
+        for step in range(6, 90, 6):
+            viewer.point_at(step, step)
+            assert "raters marked it" in viewer.told
+            assert box.evaluate("one => one.scrollHeight <= one.clientHeight")
+            where.add(tuple(canvas.bounding_box().values()))
+        assert len(where) == 1
+
+
 def test_every_pixel_is_the_one_of_the_files(viewer, report):
     """All of them, by looking each up."""
     size = 96

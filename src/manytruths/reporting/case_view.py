@@ -177,7 +177,9 @@ MOST_ITEMS = 1 << 26
 MOST_LESIONS = 200
 """With more lesions in a case, they are not numbered."""
 WHITE = "#ffffff"
-"""Colour of reference standards; no rater has it."""
+"""No rater has it."""
+TINTS = (WHITE, "#5ff5b8", "#b794ff", "#ff9dbd")
+"""Of reference standards, in turn."""
 DIGITS = 6
 """Significant digits of the values of a layer."""
 
@@ -237,6 +239,7 @@ def scene_data(
     held = sum(len(pack["data"]) for pack in packs)
     shown = maps[0][:, ::step, ::step].shape
     table, image, room = layered.table, scene.image, plan.largest - held
+    lines = _reference_lines(reading, table)
     picture = None if image is None else _image_data(display.orient(image)[slices], room, scene.grey)
     return {
         "name": scene.name,
@@ -255,7 +258,7 @@ def scene_data(
         "patterns": pack_array(table.patterns.T[None]),
         "labels": list(table.labels.names),
         "background": table.labels.background,
-        "columns": [_column_data(table, c, plan.colours or {}) for c in table.columns],
+        "columns": [_column_data(table, c, plan.colours or {}, lines) for c in table.columns],
         "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
         "layers": [_layer_data(layer) for layer in layered.layers],
         "lesions": list(_lesion_data(lesions, reading, display, table, slices.start, step)) if lesions else [],
@@ -354,11 +357,22 @@ def _image_data(slices: Array, largest: int, grey: tuple[float, float] | None) -
     return {"type": "image/webp", "slices": [b64encode(each).decode() for each in pictures]}
 
 
-def _column_data(table: Tally, column: Column, colours: Mapping[str, str]) -> dict[str, str | bool]:
-    name, role = column.name, column.role
-    colour = WHITE if role == "reference" else colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
+def _reference_lines(reading: Reading, table: Tally) -> dict[Column, int]:
+    """A number for each reference standard, of which its tint and its dots follow; absent ones keep theirs."""
+    given = sorted({*reading.case.references, *reading.case.missing_references}, key=lambda column: column.order)
+    everything = dict.fromkeys([*given, *(column for column in table.columns if column.role == "reference")])
+    return {column: place for place, column in enumerate(everything)}
+
+
+def _column_data(
+    table: Tally, column: Column, colours: Mapping[str, str], lines: Mapping[Column, int]
+) -> dict[str, str | bool | int]:
+    name, role, line = column.name, column.role, lines.get(column, 0)
+    colour = colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
+    colour = TINTS[line % len(TINTS)] if role == "reference" else colour
     marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
-    return {"name": name, "role": role, "session": column.session, "colour": colour, "empty": not marked}
+    told = {"name": name, "role": role, "session": column.session, "colour": colour}
+    return {**told, "empty": bool(marked), "line": line}
 
 
 def _layer_data(layer: Layer) -> dict[str, Any]:

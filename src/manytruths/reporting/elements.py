@@ -77,10 +77,22 @@ class Text:
 
 
 @dataclass(frozen=True)
+class ColourKey:
+    """What colours stand for, from the first to the last."""
+
+    words: str
+    colours: tuple[str, ...]
+    """``#rrggbb``."""
+    first: str
+    last: str = ""
+
+
+@dataclass(frozen=True)
 class Cases:
-    """The table of cases, whose rows open the viewer."""
+    """The table of cases, whose rows open the viewer, and what the colours of their small pictures stand for."""
 
     table: PageTable
+    key: ColourKey | None = None
 
 
 Block = PageTable | Chart | Beside | Paragraphs | Text | Cases

@@ -87,13 +87,24 @@ function setUpThumbnails() {
   for (const list of document.querySelectorAll(".thumbnails")) {
     const table = document.getElementById(`table-${list.dataset.table}`);
     const pictures = new Map([...list.children].map((item) => [item.dataset.name, item]));
+    const words = document.querySelector(`.pictured[data-table="${CSS.escape(list.dataset.table)}"]`);
+    new ResizeObserver(() => countPictures(pictures, words)).observe(list);
     table.addEventListener("lines", () => {
       for (const item of pictures.values()) item.hidden = true;
       const shown = linesShown(table).map((line) => pictures.get(line.dataset.case)).filter(Boolean);
       for (const item of shown) item.hidden = false;
       list.append(...shown);
+      countPictures(pictures, words);
     });
   }
+}
+
+/** Of many only the first are shown, and on a phone fewer. */
+function countPictures(pictures, words) {
+  const wanted = [...pictures.values()].filter((item) => !item.hidden);
+  const shown = wanted.filter((item) => item.getClientRects().length).length;
+  const told = shown < wanted.length ? `${shown} of ${wanted.length} pictures shown` : "";
+  if (words.textContent !== told) words.textContent = told;
 }
 
 /** Points of charts that stand for cases, by pointer and by key. */

@@ -92,19 +92,48 @@ export class LinePainter {
   }
 }
 
-const ALONE = { algorithm: { slot: 11, drawn: 7 }, reference: { slot: 5, drawn: 2 } };
+// Slots of the same length, and how much of each is drawn.
+const DASHES = { slot: 11, drawn: [7] };
+// Of reference standards in turn: dots, dots and dashes, dots far apart, a dash and two dots.
+const DOTS = [
+  { slot: 5, drawn: [2] },
+  { slot: 9, drawn: [6, 2] },
+  { slot: 9, drawn: [3] },
+  { slot: 9, drawn: [7, 2, 2] },
+];
+
+// How the line of a column that shares it with nobody is broken; null of a rater's, which is not.
+function breaksOf({ role, line }) {
+  return { algorithm: DASHES, reference: DOTS[line % DOTS.length] }[role] ?? null;
+}
+
+// Drawn and left out in turn, for the samples in legends.
+export function dashArray(who) {
+  const breaks = breaksOf(who);
+  return breaks ? breaks.drawn.flatMap((length) => [length, breaks.slot - length]) : [];
+}
 
 // Solid lines for raters, dashes for algorithms, dots for references. Columns that share a line take turns along it:
 // each has a slot of the same length and draws on the first part of it.
 export function pensOf(sets, columns, ratio) {
-  return sets.map((set) => {
-    const alone = set.length === 1 ? columns[set[0]].role : null;
-    if (set.length === 1 && !ALONE[alone]) return { solid: true, colours: [columns[set[0]].colour], slot: 0 };
-    const slot = Math.round((ALONE[alone]?.slot ?? (set.length > 3 ? 6 : 9)) * ratio);
-    const shared = { rater: slot, algorithm: Math.round(slot * 0.6), reference: Math.round(2 * ratio) };
-    const drawn = set.map((column) => (alone ? Math.round(ALONE[alone].drawn * ratio) : shared[columns[column].role]));
-    return { solid: false, colours: set.map((column) => columns[column].colour), drawn, slot, period: set.length * slot };
-  });
+  return sets.map((set) => (set.length === 1 ? penAlone(columns[set[0]], ratio) : sharedPen(set.map((each) => columns[each]), ratio)));
+}
+
+function penAlone(who, ratio) {
+  const breaks = breaksOf(who);
+  if (!breaks) return solidPen(who.colour);
+  const slot = Math.round(breaks.slot * ratio);
+  const drawn = breaks.drawn.map((length) => Math.round(length * ratio));
+  return { solid: false, colours: drawn.map(() => who.colour), drawn, slot, period: drawn.length * slot };
+}
+
+function sharedPen(members, ratio) {
+  const slot = Math.round((members.length > 3 ? 6 : 9) * ratio);
+  // dots beside solid lines; where there are none, what can be seen
+  const dots = members.every(({ role }) => role === "reference") ? Math.round(slot * 0.6) : Math.round(2 * ratio);
+  const lengths = { rater: slot, algorithm: Math.round(slot * 0.6), reference: dots };
+  const drawn = members.map(({ role }) => lengths[role]);
+  return { solid: false, colours: members.map(({ colour }) => colour), drawn, slot, period: members.length * slot };
 }
 
 export function solidPen(colour) {

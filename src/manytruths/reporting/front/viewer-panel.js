@@ -1,6 +1,7 @@
 // The controls beside the picture: whose outlines, which map, how strong.
 import { fillLegend } from "./layers.js";
 import { lesionsPart, updateLesions } from "./viewer-lesions.js";
+import { dashArray } from "./viewer-lines.js";
 import { viewerNode } from "./viewer-nodes.js";
 import { columnTitle, severalLabels } from "./viewer-readout.js";
 
@@ -122,8 +123,8 @@ function columnLine(place, view, act) {
   const who = view.columns[place];
   const box = viewerNode("input", { type: "checkbox", "data-column": who.name, "data-place": place });
   if (who.session) box.dataset.session = who.session;
-  const swatch = viewerNode("span", { class: `viewer-swatch ${who.role}`, "aria-hidden": "true" });
-  swatch.style.setProperty("--colour", who.colour);
+  const swatch = viewerNode("span", { class: "viewer-swatch", "aria-hidden": "true" });
+  swatch.style.setProperty("--line", sampleLine(who));
   const title = columnTitle(view, who);
   const name = viewerNode("span", { class: "viewer-name" }, title);
   if (who.empty) name.append(viewerNode("small", {}, " marked nothing"));
@@ -133,6 +134,13 @@ function columnLine(place, view, act) {
   for (const event of ["pointerenter", "focusin"]) line.addEventListener(event, () => act.highlight(place));
   for (const event of ["pointerleave", "focusout"]) line.addEventListener(event, () => act.highlight(null));
   return line;
+}
+
+// As it runs on the picture.
+function sampleLine(who) {
+  let end = 0;
+  const stops = dashArray(who).map((length, place) => `${place % 2 ? "transparent" : who.colour} ${end}px ${(end += length)}px`);
+  return stops.length ? `repeating-linear-gradient(to right, ${stops.join(", ")})` : who.colour;
 }
 
 function labelPart(view, choices, act) {

@@ -3,7 +3,7 @@
 import { HATCHING, legendParts } from "./layers.js";
 import { PICTURE_SCALE, pngOf } from "./pictures.js";
 import { CanvasSheet, SvgSheet, widthOfText } from "./sheets.js";
-import { addPaths } from "./viewer-lines.js";
+import { addPaths, dashArray } from "./viewer-lines.js";
 import { columnTitle } from "./viewer-readout.js";
 import { NO_IMAGE } from "./viewer-stage.js";
 
@@ -11,11 +11,11 @@ const PICTURE_INK = "#1c1c20";
 const PICTURE_LEAST = 320;
 const PICTURE_PAD = 12;
 const LEGEND_LINE = 20;
-const LEGEND_SIGN = 24;
+const SIGN_LINE = 22;
+const LEGEND_SIGN = SIGN_LINE + 6;
 const TITLE_TEXT = { size: 14, weight: 600, colour: PICTURE_INK };
 const LEGEND_TEXT = { size: 13, colour: PICTURE_INK };
 const HALO_TEXT = { size: 14, weight: 600, colour: "#fff", halo: true };
-const DASHES = { algorithm: [7, 4], reference: [2, 3] };
 
 // `shown` has view, slice (its words, or nothing), columns (those with an outline), layer, threshold and bare.
 export function picturePng(stage, shown) {
@@ -192,10 +192,10 @@ function layerItem({ words, colours, first }) {
 }
 
 function drawLineSign(sheet, who, x, y) {
-  const ends = [[x, y - 4, x + 18, y - 4]];
+  const ends = [[x, y - 4, x + SIGN_LINE, y - 4]];
   // on a dark line as on the picture: some are white
   sheet.lines(ends, { width: 6, colour: "#000", opacity: 0.62 });
-  sheet.lines(ends, { width: 3, colour: who.colour, dashes: DASHES[who.role] });
+  sheet.lines(ends, { width: 3, colour: who.colour, dashes: dashArray(who) });
 }
 
 function drawLegend(sheet, shown, lines, top, width) {

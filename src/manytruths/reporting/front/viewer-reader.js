@@ -1,5 +1,5 @@
 // Reading pixels: what is under the pointer, else what the cross is on.
-import { readOut, showReadOut, spokenReadOut } from "./viewer-readout.js";
+import { keepHeight, makeRoom, readOut, showReadOut, spokenReadOut } from "./viewer-readout.js";
 
 const ANNOUNCE_MS = 400;
 
@@ -12,6 +12,14 @@ export class PixelReader {
   use(view) {
     Object.assign(this, { view, slice: 0, cursor: null, shown: null, last: null });
     clearTimeout(this.waiting);
+  }
+
+  // For a case that is laid out, and when the window has another size.
+  measure() {
+    if (!this.view) return;
+    makeRoom(this.box, this.view);
+    this.shown = null;
+    this.hover(this.last);
   }
 
   // The pointer may rest on the picture while slices turn.
@@ -31,7 +39,10 @@ export class PixelReader {
     if (!this.view) return;
     const read = item ?? this.cursor;
     const key = read ? `${read.column} ${read.row} ${this.slice}` : "";
-    if (this.shown !== key) showReadOut(this.box, read ? this.reading(read) : null);
+    if (this.shown !== key) {
+      showReadOut(this.box, read ? this.reading(read) : null);
+      keepHeight(this.box);
+    }
     this.shown = key;
     this.last = item;
   }

@@ -31,35 +31,36 @@ function placeInFile(view, ...at) {
 function markOf(view, who, code) {
   const marked = code === NOT_RATED ? null : code !== view.background;
   const label = marked && severalLabels(view) ? (view.labels[code] ?? String(code)) : "";
-  return { name: columnTitle(view, who), rater: who.name, role: who.role, colour: who.colour, marked, label };
+  return { name: columnTitle(view, who), rater: who.name, role: who.role, colour: who.colour, again: readingsBefore(view, who), marked, label };
 }
 
 export function severalLabels(view) {
   return view.labels.length - (view.background === null ? 0 : 1) > 1;
 }
 
-// Of several labels, the one that most raters gave; a rater who read twice counts with the first reading.
-function mostFrequentLabel(view, marks) {
-  const first = new Map();
-  for (const mark of marks) {
-    if (mark.role === "rater" && mark.marked !== null && !first.has(mark.rater)) first.set(mark.rater, mark);
-  }
+// 0 for the reading that counts, 1 for the second one of the same rater.
+function readingsBefore(view, who) {
+  const own = view.columns.filter((other) => other.role === "rater" && other.name === who.name);
+  return who.role === "rater" ? own.indexOf(who) : 0;
+}
+
+// Of several labels, the one that most raters gave.
+function mostFrequentLabel(view, first) {
   const counts = new Map();
-  for (const mark of first.values()) {
+  for (const mark of first) {
     const name = mark.marked ? mark.label : view.labels[view.background];
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   const [label, votes] = [...counts].reduce((best, each) => (each[1] > best[1] ? each : best), ["", 0]);
-  return { votes, raters: first.size, label };
+  return { votes, raters: first.length, label };
 }
 
-// A rater who read twice counts once.
+// A rater who read twice counts once, with the first reading.
 function votesOf(view, marks, layers) {
-  if (severalLabels(view)) return mostFrequentLabel(view, marks);
-  const raters = marks.filter((mark) => mark.role === "rater" && mark.marked !== null);
-  const marking = new Set(raters.filter((mark) => mark.marked).map((mark) => mark.rater));
+  const first = marks.filter((mark) => mark.role === "rater" && !mark.again && mark.marked !== null);
+  if (severalLabels(view)) return mostFrequentLabel(view, first);
   const counted = layers.find((layer) => layer.name === "votes")?.value ?? null;
-  return { votes: counted ?? marking.size, raters: new Set(raters.map((mark) => mark.rater)).size };
+  return { votes: counted ?? first.filter((mark) => mark.marked).length, raters: first.length };
 }
 
 export function columnTitle(view, who) {
@@ -73,19 +74,50 @@ export function showReadOut(box, reading) {
     return;
   }
   const lines = viewerNode("div", { class: "readout-lines" });
-  for (const [role, title] of READOUT_ROLES) {
-    const marks = reading.marks.filter((mark) => mark.role === role);
-    if (marks.length) lines.append(marksLine(role, title, marks, reading));
-  }
+  readOutLines(reading).forEach(([title, marks], place) => marks.length && lines.append(marksLine(title, marks, place === 0)));
   lines.append(valuesLine(reading));
   box.replaceChildren(placeBlock(reading), lines);
 }
 
-const READOUT_ROLES = [
-  ["rater", "Raters"],
-  ["algorithm", "Algorithms"],
-  ["reference", "References"],
-];
+// The box is made as high as the read-outs of a case are, so that the picture does not move while the pointer does.
+export function makeRoom(box, view) {
+  box.style.minHeight = "";
+  showReadOut(box, longReading(view));
+  keepHeight(box);
+}
+
+// A read-out that is longer still widens it, once.
+export function keepHeight(box) {
+  box.style.minHeight = `${box.offsetHeight}px`;
+}
+
+// Of every kind of line: some marked it, others did not.
+function longReading(view) {
+  const code = view.labels.findIndex((_, label) => label !== view.background);
+  const marks = view.columns.map((who, column) => markOf(view, who, column % 2 ? view.background : code));
+  const layers = view.layers.map((layer) => ({ ...layer, value: layer.kind === "region" ? 1 : 0.999 * layer.most }));
+  const place = view.places.map(({ start, step }, axis) => start + step * view.shape.at(axis - view.places.length));
+  return { place, marks, layers, ...votesOf(view, marks, []) };
+}
+
+// Titles and marks. The names after the count of raters are those that it counts: later readings stand apart.
+function readOutLines(reading) {
+  const of = (role) => reading.marks.filter((mark) => mark.role === role && !mark.again);
+  return [
+    [votesInWords(reading), of("rater")],
+    [laterReadings(reading), reading.marks.filter((mark) => mark.again).map((mark) => ({ ...mark, name: laterName(reading, mark) }))],
+    ["Algorithms", of("algorithm")],
+    ["References", of("reference")],
+  ];
+}
+
+function laterReadings({ marks }) {
+  return marks.some((mark) => mark.again > 1) ? "Later readings" : "Second readings";
+}
+
+function laterName({ marks }, mark) {
+  return marks.some((other) => other.again > 1) ? mark.name : mark.rater;
+}
 
 // Of a picture column and row, of a volume the index along each axis of the file.
 function namedPlace({ place }) {
@@ -98,9 +130,9 @@ function placeBlock(reading) {
   return viewerNode("div", { class: "readout-place", title }, ...spans);
 }
 
-function marksLine(role, title, marks, reading) {
-  const line = viewerNode("p", {}, viewerNode("b", {}, role === "rater" ? votesInWords(reading) : title));
-  appendNames(line, role === "rater" ? "" : "marked", marks.filter((mark) => mark.marked));
+function marksLine(title, marks, counted) {
+  const line = viewerNode("p", {}, viewerNode("b", {}, title));
+  appendNames(line, counted ? "" : "marked", marks.filter((mark) => mark.marked));
   appendNames(line, "not", marks.filter((mark) => mark.marked === false));
   appendNames(line, "did not rate here", marks.filter((mark) => mark.marked === null));
   return line;
@@ -113,7 +145,7 @@ function votesInWords(reading) {
 function appendNames(line, words, marks) {
   if (!marks.length) return;
   const names = marks.map((mark) => {
-    const dot = viewerNode("span", { class: mark.marked ? "readout-dot" : "readout-dot hollow" });
+    const dot = viewerNode("span", { class: `readout-dot ${mark.role}${mark.marked ? "" : " hollow"}` });
     dot.style.setProperty("--colour", mark.colour);
     return viewerNode("span", { class: "readout-name" }, dot, nameWithLabel(mark));
   });
@@ -144,10 +176,12 @@ function layerValue(layer) {
 // For screen readers, in one sentence.
 export function spokenReadOut(reading) {
   const place = namedPlace(reading).map(([axis, value]) => `${axis} ${value}`).join(", ");
-  const names = reading.marks.filter((mark) => mark.marked).map(nameWithLabel);
+  const named = (again) => reading.marks.filter((mark) => mark.marked && Boolean(mark.again) === again).map(nameWithLabel);
+  const [names, later] = [named(false), named(true)];
   const values = reading.layers.filter((layer) => layer.name !== "votes");
   const spoken = values.map((layer) => `${layer.title} ${layerValue(layer)}`);
-  return [place, votesInWords(reading), names.length ? `marked by ${names.join(", ")}` : "", ...spoken]
+  const by = [names.length ? `marked by ${names.join(", ")}` : "", later.length ? `and again by ${later.join(", ")}` : ""];
+  return [place, votesInWords(reading), ...by, ...spoken]
     .filter(Boolean)
     .join("; ");
 }

@@ -69,6 +69,7 @@ class CaseViewer {
     document.addEventListener("keydown", (event) => dialog.open && this.pressed(event));
     document.addEventListener("keyup", (event) => event.key === " " && this.showBare(false));
     window.addEventListener("blur", () => this.showBare(false));
+    window.addEventListener("resize", () => this.reader.measure());
   }
 
   async open(index) {
@@ -163,7 +164,7 @@ class CaseViewer {
     this.parts.slices.hidden = view.of === 1 && slices === 1;
     this.parts.slice.max = slices - 1;
     this.parts.canvas.setAttribute("aria-label", `Picture of case ${view.name} with outlines`);
-    this.parts.readout.style.setProperty("--lines", new Set(view.columns.map((who) => who.role)).size + Math.ceil(view.layers.length / 5));
+    this.reader.measure();
     await this.showSlice(view.start);
   }
 

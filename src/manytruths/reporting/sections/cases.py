@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...analyses.agree.flow import not_evaluable_cases
+from ...charts.colours import count_colours, hexadecimal
 from ...charts.pairs import MANY
 from ...claims.numbers import TableIndex, is_defined, telling_digits
 from ...claims.sentences import (
@@ -29,7 +30,7 @@ from ...core.tally import Tally
 from ...core.undefined import reason
 from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
-from ..elements import Cases, Column, PageTable, Section
+from ..elements import Cases, ColourKey, Column, PageTable, Section
 from ..findings import Findings
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
@@ -38,6 +39,8 @@ from .vocabulary import meaning, rater_cell, size_difference_title
 
 MOST_ALGORITHMS = 4
 """With more algorithms, the table of cases leaves their scores out."""
+MOST_STEPS = 12
+"""Colours in the key of the small pictures."""
 
 
 def section(findings: Findings) -> Section:
@@ -54,7 +57,19 @@ def section(findings: Findings) -> Section:
     note = f"The most disputed come first{by}." if len(findings.study) > 1 else ""
     table = make_table("cases", title, cases_by_agreement(findings), columns, note, filter=True)
     lead = (_lead(findings), *_large_lead(findings)) if findings.views else ()
-    return Section("cases", "Case by case", lead, (Cases(table),))
+    return Section("cases", "Case by case", lead, (Cases(table, _colour_key(findings)),))
+
+
+def _colour_key(findings: Findings) -> ColourKey | None:
+    """What the colours of the small pictures stand for: 1 to all raters of a case."""
+    sizes = sorted({len({column.name for column in case.masks}) for case in findings.study})
+    most = sizes[-1]
+    if not findings.views or not most:
+        return None
+    what = "gave a pixel another label than most did" if _several(findings) else "marked a pixel"
+    last = str(most) if len(sizes) == 1 else "all who read the case"
+    colours = tuple(map(hexadecimal, count_colours(min(most, MOST_STEPS))))
+    return ColourKey(f"Colours: how many raters {what}", colours, "1", last if most > 1 else "")
 
 
 def _lead(findings: Findings) -> Sentence:
