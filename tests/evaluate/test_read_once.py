@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.study import case as reading
-from manytruths.study import probabilities
+from counted_reads import count_reads
 from study_folders import disc, write_png, write_study
 
 
 @pytest.fixture
 def opened(monkeypatch):
     """How often each file was read, by its path."""
-    counts = Counter()
-
-    def counting(read):
-        def count(location):
-            counts[str(location)] += 1
-            return read(location)
-
-        return count
-
-    for module in (reading, probabilities):
-        for name, read in list(vars(module).items()):
-            if name.startswith("read_") and read.__module__.startswith("manytruths.io"):
-                monkeypatch.setattr(module, name, counting(read))
-    return counts
+    return count_reads(monkeypatch)
 
 
 def folder_with(path, predictions):

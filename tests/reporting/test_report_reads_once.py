@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.study import case as reading
+from counted_reads import count_reads
 from study_folders import disc, write_png, write_study
 
 
 @pytest.fixture
 def opened(monkeypatch):
     """How often each file was read, by its path."""
-    counts = Counter()
-
-    def counting(read):
-        def count(location):
-            counts[str(location)] += 1
-            return read(location)
-
-        return count
-
-    for name in [name for name in vars(reading) if name.startswith("read_")]:
-        monkeypatch.setattr(reading, name, counting(getattr(reading, name)))
-    return counts
+    return count_reads(monkeypatch)
 
 
 def write_files(folder, predictions):
