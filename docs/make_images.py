@@ -101,6 +101,9 @@ def screens(page: Path, folder: Path) -> None:
         zoom = place["zoom"]
         tab.mouse.move(stage["x"] + place["left"] + column * zoom, stage["y"] + place["top"] + row * zoom)
         tab.screenshot(path=folder / "report-viewer.png")
+        picture = Image.open(folder / "report-viewer.png").convert("RGB")
+        picture = picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        picture.save(folder / "report-viewer.png", optimize=True)
         browser.close()
 
 

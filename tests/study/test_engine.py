@@ -237,7 +237,9 @@ def test_a_cluster_that_wants_certificates(template, tmp_path, monkeypatch):
     known = {f"{who}__{name}": path for who in ("CLIENT", "SCHEDULER", "WORKER") for name, path in files.items()}
     for name, path in {"CA_FILE": files["CERT"], **known}.items():
         monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{name}", path)
-    with dask.config.set(dask.config.collect_env()), Cluster(1, protocol="tls") as own:
+    # what is set replaces what was there, the defaults of distributed, too
+    named = dask.config.merge(dask.config.config, dask.config.collect_env())
+    with dask.config.set(named), Cluster(1, protocol="tls") as own:
         for where, name in (("here", "processes"), ("there", own.address)):
             done = command("agree", template, "--out", tmp_path / where, "--engine", name, "--jobs", 1, "--quiet")
             assert (done.err, done.status) == ("", 0)
