@@ -372,7 +372,7 @@ def _column_data(
     colour = TINTS[line % len(TINTS)] if role == "reference" else colour
     marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
     told = {"name": name, "role": role, "session": column.session, "colour": colour}
-    return {**told, "empty": bool(marked), "line": line}
+    return {**told, "empty": not marked, "line": line}
 
 
 def _layer_data(layer: Layer) -> dict[str, Any]:
