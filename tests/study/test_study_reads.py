@@ -116,6 +116,15 @@ def test_seconds_are_a_number_that_is_not_negative(tmp_path, seconds):
     assert sum(f"seconds is '{seconds}'" in one for one in met) == 2
 
 
+def test_times_are_kept_where_they_are_known(tmp_path):
+    rows = ["p1,A,2026-03-02T09:15:00Z,81.5", "p1,B,,"]
+    same = Names(lambda text: ("", text), str, str)
+    path = write_reads(tmp_path, rows, "case,rater,started,seconds")
+    first, second = read_log_entries(path, same, pytest.fail)["", "p1"].values()
+    assert (first.started, first.seconds) == ("2026-03-02T09:15:00Z", 81.5)
+    assert (second.started, second.seconds) == ("", None)
+
+
 def test_all_problems_are_found_at_once(tmp_path):
     write_study(tmp_path)
     met = problems(tmp_path, [*full(p1_A="dun,", p1_B="done,Z", p2_A="done,B", p2_B="done,A"), "p9,A,done,"])

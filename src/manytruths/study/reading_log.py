@@ -50,6 +50,10 @@ class LogEntry:
     """Whose read of the same case that is."""
     reason: str = ""
     """Why it is not evaluable."""
+    started: str = ""
+    """Date and time, as the annotation tool writes it."""
+    seconds: float | None = None
+    """How long it took."""
 
     @property
     def case(self) -> str:
@@ -296,11 +300,11 @@ def _read(line: int, row: Mapping[str, str], names: Names) -> LogEntry:
         if not row[key]:
             raise StudyError(f"{key} is empty; name it as the masks do")
     column = Column(names.rater(row["rater"]), "rater", names.session(row.get("session", "")))
-    _check_seconds(row.get("seconds", ""))
+    seconds, started = _parse_seconds(row.get("seconds", "")), row.get("started", "")
     status, based_on, reason = _status(row.get("status", "")), row.get("based_on", ""), row.get("reason", "")
     if fault := find_name_fault(reason) if reason else "":
         raise StudyError(f"reason {reason[:40]!r} {fault}; type it again")
-    return LogEntry(line, names.place(row["case"]), column, status, based_on, reason=reason)
+    return LogEntry(line, names.place(row["case"]), column, status, based_on, None, reason, started, seconds)
 
 
 def _status(text: str) -> str:
@@ -312,13 +316,14 @@ def _status(text: str) -> str:
     return status
 
 
-def _check_seconds(text: str) -> None:
+def _parse_seconds(text: str) -> float | None:
     try:
-        fine = not text or 0 <= float(text) < math.inf
+        seconds = float(text or 0)
     except ValueError:
-        fine = False
-    if not fine:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
         raise StudyError(f"seconds is {text!r}; it is a number, not negative, or empty where it is not known")
+    return seconds if text else None
 
 
 def _linked(path: str, here: Mapping[Column, LogEntry], complain: Complain) -> dict[Column, LogEntry]:
