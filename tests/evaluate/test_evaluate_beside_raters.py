@@ -91,7 +91,27 @@ def test_a_verdict_that_rests_on_an_outlier_says_so() -> None:
         "interchangeability", "mean", algorithm="net", rater="", without="D"
     )
     assert without.low > 0.1
-    assert "; this is not shown without rater D, an outlier by the test (γ " in claim.text
+    who = "without rater D, on average farther from the others than these from each other"
+    assert f"; this is not shown {who} (γ " in claim.text
+
+
+def test_a_rater_whom_no_claim_calls_an_outlier_is_not_called_so_beside_an_algorithm() -> None:
+    """Printed before: "without E, an outlier by the test", where agree refused that: E has a mask that is broken."""
+    raters = {who: draw(who, 0.6) for who in "ABCDF"}
+    raters["E"] = {case: np.roll(mask, 9, axis=0) for case, mask in draw("E").items()}
+    first = next(iter(raters["E"]))
+    raters["E"][first] = 1 - raters["A"][first]
+    study = study_of(raters, {"net": draw("n", 0.6), "far": draw("f", 9)})
+    (outlier,) = (c for c in mt.agree(study, pictures=False).claims.of("raters.outlier") if c.about == "E")
+    assert not outlier.made
+    claims = mt.evaluate(study, margin=0.05, pictures=False).claims
+    far, net = claims.of("algorithms.distance")
+    assert "; without rater E, on average farther from the others than these from each other, γ is " in net.text
+    assert not any("outlier" in claim.text for claim in claims.made)
+    # of an algorithm that is too far off no margin is named, with E or without
+    assert claims.of("algorithms.worse").made
+    assert " and the smallest margin " in net.text
+    assert "margin" not in far.text
 
 
 def test_a_verdict_over_labels_names_the_labels_that_it_does_not_hold_for() -> None:

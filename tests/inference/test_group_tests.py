@@ -168,6 +168,16 @@ def test_subjects_in_both_groups_are_not_exchanged():
     assert found.difference.value == -12
 
 
+def test_a_subject_in_both_groups_is_counted_once():
+    owners = [*range(10), 0, *range(10, 18)]
+    found = mt.compare_case_groups(np.arange(19.0), range(10), range(10, 19), owners)
+    assert (found.first.n, found.second.n, found.difference.n) == (10, 9, 18)
+    empty = np.where(np.arange(19) == 3, np.nan, np.arange(19.0))
+    assert mt.compare_case_groups(empty, range(10), range(10, 19), owners).difference.n == 17
+    apart = mt.compare_case_groups(np.arange(19.0), range(10), range(10, 19))
+    assert apart.difference.n == 19
+
+
 @pytest.mark.parametrize(("sizes", "why"), [((4, 4), "too_few_subjects_to_test"), ((1, 60), "fewer_than_two_subjects")])
 def test_few_cases_have_no_test(sizes, why):
     found = mt.compare_case_groups(np.arange(sum(sizes)) ** 2.0, range(sizes[0]), range(sizes[0], sum(sizes)))

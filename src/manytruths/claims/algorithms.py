@@ -187,8 +187,8 @@ def _limits_of_verdict(table: TableIndex, facts: BesideRaters, name: str) -> Sen
         gamma = table.cell("interchangeability", "mean", name, "", "; ".join(raters), digits=3)
         bound = table.row("smallest_margin", "mean", name, "", "; ".join(raters))
         needed = compose(", smallest margin {}", table.quote(bound, 3)) if is_defined(bound) else ()
-        who = _name_outliers(raters) if raters == facts.outliers else raters[0]
-        parts.append(compose("without rater{s} {} (γ {}{})", who, gamma, needed, s="s" if len(raters) > 1 else ""))
+        who = name_outliers(raters) if raters == facts.outliers else f"rater {raters[0]}"
+        parts.append(compose("without {} (γ {}{})", who, gamma, needed))
     return ("; this is not shown ", *join_parts(parts, ", nor ")) if parts else ()
 
 
@@ -221,20 +221,22 @@ def _consider_distances(log: ClaimLog, table: TableIndex, facts: BesideRaters) -
 
 
 def _without_outliers(table: TableIndex, facts: BesideRaters, name: str, was: str) -> Sentence:
-    """``; without D, an outlier by the test, γ is −0.016 (−0.09 to 0.06) and the smallest margin 0.108``."""
+    """``; without rater D, on average farther from …, γ is −0.016 (−0.09 to 0.06) and the smallest margin 0.108``."""
     whom = "; ".join(facts.outliers)
     row, margin = (table.row(s, "mean", name, "", whom) for s in ("interchangeability", "smallest_margin"))
     if not facts.outliers or not is_defined(row):
         return ()
-    who = _name_outliers(facts.outliers)
-    gamma = table.quote(row, 3)
-    if not is_defined(margin) or not margin.value or name in facts.dependent:
+    who, gamma = name_outliers(facts.outliers), table.quote(row, 3)
+    worse = facts.compared[name].verdict == "worse"
+    if not is_defined(margin) or not margin.value or name in facts.dependent or worse:
         return compose("; without {}, γ {was} {}", who, gamma, was=was)
     return compose("; without {}, γ {was} {} and the smallest margin {}", who, gamma, table.quote(margin, 3), was=was)
 
 
-def _name_outliers(raters: Sequence[str]) -> str:
-    return f"{join_names(raters)}, {'an outlier' if len(raters) == 1 else 'outliers'} by the test"
+def name_outliers(raters: Sequence[str]) -> str:
+    """Who is left out, in words that claim no difference: that is for ``raters.outlier``, with its guard."""
+    who = f"rater{'s' * (len(raters) > 1)} {join_names(raters)}"
+    return f"{who}, on average farther from the others than these from each other"
 
 
 def _why_no_verdict(found: Interchangeability) -> Note | None:

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -230,13 +230,17 @@ def compare_case_groups(
         raise CallError(f"values are (cases,) or (cases, labels); got shape {given.shape}")
     owner, groups = _owners(subjects, len(by_case)), _check_groups(first, second, len(by_case), "cases")
     parts = [_subject_means(by_case[group], np.unique(owner[group], return_inverse=True)[1]) for group in groups]
-    parts = [part[~np.isnan(part).all(axis=1)] for part in parts]
+    known = [~np.isnan(part).all(axis=1) for part in parts]
+    whose = [np.unique(owner[group])[there].tolist() for group, there in zip(groups, known, strict=True)]
+    parts = [part[there] for part, there in zip(parts, known, strict=True)]
     one, two = (_mean_interval(part, level, scale) for part in parts)
     mixed = bool(set(owner[groups[0]].tolist()) & set(owner[groups[1]].tolist()))
     sizes = len(parts[0]), len(parts[1])
     total = sum(sizes)
     arrangements = math.comb(total, sizes[0])
     difference, p_welch = _welch(parts, level, mixed)
+    if mixed:  # who has cases in both groups is one subject
+        difference = replace(difference, n=len({*whose[0], *whose[1]}))
     none = _undefined_interval(Undefined("groups_of_cases"), level)
     why = _refuse_cases(sizes, difference, arrangements, mixed)
     if why is not None:

@@ -14,6 +14,7 @@ from ...analyses.rank.rank import RankResult
 from ...analyses.rank.tables import charts as rank_charts
 from ...claims.numbers import is_defined, number_cell
 from ...claims.orders import describe_standards
+from ...claims.algorithms import name_outliers
 from ...claims.sentences import Cell, Sentence, compose, counted, join_names, join_parts, spell_count, text_cell
 from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings
@@ -247,8 +248,7 @@ def _summary_without_outliers(findings: Findings, names: Sequence[str]) -> Itera
         if is_defined(row)
     ]
     if parts:
-        who = f"{join_names(compared.outliers)}, {'an outlier' if len(compared.outliers) == 1 else 'outliers'}"
-        yield compose("Without {} by the test, it is {}.", who, join_parts(parts))
+        yield compose("Without {}, it is {}.", name_outliers(compared.outliers), join_parts(parts))
 
 
 def _more_algorithms(rows: int) -> str:
