@@ -65,6 +65,17 @@ def test_lesions_and_who_found_them(claims: Claims) -> None:
     )
 
 
+def test_a_single_lesion_of_one_rater_is_not_one_of_these() -> None:
+    """Printed before: "1 by one rater alone (1 of these overlaps, …)"."""
+    case = {"A": line((2, 8), (20, 40)), "B": line((2, 8), (30, 50)), "C": line((2, 8), (20, 40))}
+    found = said(claims_of({"p1": case, "p2": {r: line((2, 8)) for r in "ABC"}}))["found"]
+    end = " 2 by all raters, and 1 by one rater alone (it overlaps, less closely, with what another rater drew)."
+    assert found.endswith(end)
+    apart = case | {"B": line((2, 8), (50, 60))}
+    found = said(claims_of({"p1": apart, "p2": {r: line((2, 8)) for r in "ABC"}}))["found"]
+    assert found.endswith(" 2 by all raters, and 1 by one rater alone.")
+
+
 def test_agreement_is_a_mean_over_subjects(claims: Claims) -> None:
     """12 of 16 in p1, as each of two lesions has three finders and two have one; 0 in p2."""
     value = (12 / 16 + 0) / 2

@@ -95,7 +95,7 @@ CORRELATION = (
 
 def test_correlations_of_logarithms_have_the_interval(two, three):
     """Sizes themselves are skewed, and no interval of their correlation covers."""
-    plain = r" That of the areas themselves is \d\.\d+\."
+    plain = r" That of the areas themselves is \d\.\d+(?:, over all twelve cases, with empty masks as 0)?\."
     without = [re.fullmatch(CORRELATION + plain, said(of, "sizes.icc"))[1] for of in (two, three)]
     assert [bool(part) for part in without] == [True, False]
     (claim,) = three.of("sizes.icc")
@@ -202,6 +202,45 @@ def test_cases_without_any_mark_count_as_zero():
     assert re.search(end.format("was", "one case", "counted") + "$", plain_text(claim.result))
     two = masks | {"q": {r: disc(0) for r in "AB"}}
     assert re.search(end.format("is", "two cases", "count") + "$", said(claims(mt.Study.from_arrays(two)), "sizes.icc"))
+
+
+def test_over_how_many_cases_the_sizes_themselves_are_correlated():
+    """Printed before: "…, over 14 of 16 cases, … That of the areas themselves is 0.90", which was over all 16."""
+    masks = {f"p{i:02}": {r: disc(5 + i + "ABC".index(r) / 3) for r in "ABC"} for i in range(14)}
+    masks["p03"]["A"] = disc(0)
+    (claim,) = claims(mt.Study.from_arrays(masks)).of("sizes.icc")
+    first = ", over 13 of 14 cases, without one case in which a rater marked nothing. "
+    assert first in claim.text
+    assert claim.text.endswith(", over all 14 cases, with empty masks as 0.")
+    linear = float(next(number.value for number in claim.numbers if ",linear," in number.at))
+    areas = np.array([[of[r].sum() for r in "ABC"] for of in masks.values()], float)
+    assert linear == pytest.approx(float(mt.icc(areas)))
+    assert linear != pytest.approx(float(mt.icc(areas[areas.all(axis=1)])), abs=0.001)
+    nobody = masks | {"q": dict.fromkeys("ABC", disc(0))}
+    text = said(claims(mt.Study.from_arrays(nobody)), "sizes.icc")
+    assert ", over 13 of 15 cases, without two cases in which a rater marked nothing. " in text
+    assert text.endswith(", over all 15 cases, with empty masks as 0; in one case nobody marked anything.")
+
+
+def test_cases_without_a_ratio_in_which_nobody_marked_anything_are_no_case_of_one_rater():
+    """Printed before: "without one case in which a rater marked nothing", where all of them agreed on that."""
+    masks = {f"p{i}": {r: disc((4 + i + "AB".index(r) / 3) * (i > 0)) for r in "AB"} for i in range(12)}
+    found = claims(mt.Study.from_arrays(masks))
+    for kind in ("sizes.icc", "sizes.limits", "sizes.detectable_change"):
+        text = ", over eleven of twelve cases, without one case in which nobody marked anything"
+        assert text in said(found, kind), kind
+
+
+def test_the_range_of_sizes_says_that_other_readings_are_in_it(tmp_path):
+    """Printed before: a range from the second reading on, beside a correlation of the first ones."""
+    rng = np.random.default_rng(4)
+    for i in range(12):
+        for place in ("A/1", "B/1", "B/2"):
+            (tmp_path / place).mkdir(parents=True, exist_ok=True)
+            radius = 3 if (place, i) == ("B/2", 0) else rng.uniform(6, 14)
+            np.save(tmp_path / place / f"p{i}.npy", disc(radius))
+    found = claims(mt.Study.open(str(tmp_path / "{rater}/{session}/{case}.npy"), spacing=(1, 1)))
+    assert re.match(rf"Areas in all readings range from {disc(3).sum()}(\.0)? to ", said(found, "sizes.range"))
 
 
 def test_repeated_readings_name_the_rater(tmp_path):

@@ -546,6 +546,17 @@ def test_a_copy_of_a_rater(capsys, tmp_path):
     assert "identical to rater A" not in said
 
 
+def test_empty_masks_of_exchangeable_raters_are_nobodys(capsys, tmp_path):
+    """Printed before: "A has nothing marked in 2 cases", though A is somebody else in the next case."""
+    write_study(tmp_path)
+    for rater, case in zip("AB", CASES, strict=False):
+        write_png(tmp_path / f"masks/{rater}/{case}.png", EMPTY)
+    said, _ = judged(capsys, tmp_path, "--raters", "exchangeable")
+    assert "raters have nothing marked in 2 cases (p1, p2)" in said
+    assert "A has" not in said
+    assert "B has" not in said
+
+
 def test_no_positives_in_a_truth(capsys, tmp_path):
     write_study(tmp_path)
     for case in CASES[:2]:

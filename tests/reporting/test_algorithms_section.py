@@ -14,13 +14,14 @@ from test_reference_standard_section import CASES, assert_sound, charts, column,
 from data_folder import data
 from manytruths import Study
 from manytruths.claims.sentences import plain_text
+from manytruths.evaluation.ranking.ranking import Basis
 from manytruths.io.result_tables import Row
 from manytruths.reporting.elements import Section
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import algorithms, reference_standard, summary
 from manytruths.reporting.sections.computation import settings_table
 from manytruths.reporting.sections.paper_texts import methods_text, results_text
-from manytruths.reporting.sections.vocabulary import note_sentences
+from manytruths.reporting.sections.vocabulary import note_sentences, plain_note
 from study_folders import disc, write_png, write_study
 
 GOOD = {"good": 6.0, "small": 3.5, "large": 9.0}
@@ -330,6 +331,19 @@ def test_a_mean_dice_has_its_n(tmp_path: Path) -> None:
     text = plain_text(section_of(found).lead[0])
     assert "for large (n = 10)" in text
     assert "for good (n = 11)" in text
+
+
+def test_a_verdict_names_its_measure_as_the_page_does(many: Findings) -> None:
+    """Printed before: "By dice, net is better than wide under every reference standard, but first in only 91% …"."""
+    note = "By dice, net is better than wide under every reference standard (largest Holm p = 0.04, dice against A)"
+    assert plain_note(many, note).startswith("By Dice, net is better than wide under every reference standard (")
+    assert plain_note(many, "recall by dice, and so on") == "recall by dice, and so on"
+
+
+def test_references_that_are_one_are_counted_in_the_singular() -> None:
+    basis = Basis("mean", ("dice",), ("x", "y"), 2, (("x", "y"),))
+    assert (basis.distinct, basis.distinct_words) == (1, "1 is distinct")
+    assert Basis("mean", ("dice",), ("x", "y", "z"), 3, (("x", "y"),)).distinct_words == "2 are distinct"
 
 
 def test_extended_dice_does_not_say_what_raters_accept(many: Findings) -> None:

@@ -51,6 +51,22 @@ def test_tells_what_was_run(demo):
         assert words in text, words
 
 
+def test_the_interval_of_a_correlation_is_named_where_there_is_one():
+    """Printed before: "generalized confidence interval" with five cases, which have none, and with the jackknife's."""
+    def squares(cases):
+        grown = {f"p{i:02}": {r: np.zeros((30, 30), np.uint8) for r in "ABC"} for i in range(cases)}
+        for i, of in enumerate(grown.values()):
+            for j, mask in enumerate(of.values()):
+                mask[2 : 8 + i % 12, 2 : 9 + i * i % 7 + (i * j) % 3] = 1
+        return grown
+
+    few, enough = (methods(findings(squares(cases))) for cases in (5, 12))
+    several = methods(findings(squares(24), subjects={f"p{i:02}": f"s{i // 2}" for i in range(24)}))
+    said_so = r"absolute agreement, single rater(; \w+ confidence interval)?\)"
+    found = [re.search(said_so, text)[1] for text in (few, enough, several)]
+    assert found == [None, "; generalized confidence interval", "; jackknife confidence interval"]
+
+
 def test_tells_nothing_else():
     text = methods(computed("two"))
     assert "2 raters" in text
@@ -223,7 +239,7 @@ def test_results_hold_sizes_and_distances_after_agreement(demo):
     assert places == sorted(places)
     assert (
         "the intraclass correlation of logarithms and of the sizes themselves (two-way random, absolute agreement, "
-        "single rater; generalized confidence interval) [Shrout 1979; McGraw 1996; Ionan 2014]" in methods(demo)
+        "single rater; jackknife confidence interval) [Shrout 1979; McGraw 1996; Ionan 2014]" in methods(demo)
     )
     assert "change and limits as ratios." in methods(demo)
 

@@ -170,8 +170,9 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
     touching: Sentence = ()
     if near.value:
         verb = "overlaps" if near.value == 1 else "overlap"
-        text = " ({} of these {}, less closely, with what another rater drew)"
-        touching = compose(text, table.quote(near, 0), verb)
+        # of a single lesion there are none others
+        who_of = compose("{} of these", table.quote(near, 0)) if by_one.value > 1 else ("it",)
+        touching = compose(" ({} {}, less closely, with what another rater drew)", who_of, verb)
     sentence = compose(
         "{start} raters marked {every} {lesions}{rated} ({what}; those with {rule} count as the same) in {cases}: "
         "{by_all} by {who}, and {by_one} by one rater alone{touching}.",

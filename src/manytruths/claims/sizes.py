@@ -154,14 +154,22 @@ class _Size:
         few = f"{number_word(MIN_SUBJECTS)} {self.facts.subject_word}s"
         return f" With fewer than {few}, {start} no interval and may be far off."
 
-    def over(self, row: Row, empty: str = "") -> str:
-        """Over how many subjects, where not all, and how many cases have no ratio, as ``empty`` marked nothing."""
-        parts = []
+    def over(self, row: Row, empty: str = "", *, zeros: bool = False) -> str:
+        """Over how many subjects, where not all, and how many cases have no ratio, as ``empty`` marked nothing.
+
+        With ``zeros``, what ratios leave out counts, so that all subjects are named.
+        """
+        parts, all_of = [], spell_count(self.facts.subjects, self.facts.subject_word)
         if row.n is not None and row.n < self.facts.subjects:
-            parts.append(f"over {number_word(row.n)} of {spell_count(self.facts.subjects, self.facts.subject_word)}")
+            parts.append(f"over {number_word(row.n)} of {all_of}")
+        elif zeros:
+            parts.append(f"over all {all_of}")
         if empty and row.n_undefined:
             # sizes of 0 have no ratio
-            parts.append(f"without {spell_count(row.n_undefined, 'case')} in which {empty} marked nothing")
+            nothing = f"nobody marked {'it' if row.label else 'anything'}"
+            where = nothing if row.n_undefined == self.empty.get(row.label) else f"{empty} marked nothing"
+            parts.append(f"without {spell_count(row.n_undefined, 'case')} in which {where}")
+        parts += ["with empty masks as 0"] * zeros
         if not parts:
             return ""
         return f" ({', '.join(parts)})" if row.label else f", {', '.join(parts)}"
@@ -271,10 +279,12 @@ def _consider_correlation(log: ClaimLog, table: TableIndex, size: _Size) -> None
         return _correlation(table, row, **how)
 
     of_logs, more = _by_label(logs, lambda row: (number(row), size.over(row, "a rater")))
-    said, left = _by_label(rows, lambda row: (number(row, interval=False), size.over(row)))
+    # masks of some raters alone are empty in these
+    zeros = {row.label for row in logs if (row.n_undefined or 0) > size.empty.get(row.label, 0)} if of_logs else set()
+    said, left = _by_label(rows, lambda row: (number(row, interval=False), size.over(row, zeros=row.label in zeros)))
     limited = any(map(has_interval, logs)) and any(size.cases.get(row.label, 0) > (row.n or 0) for row in rows)
     sentence, result = (
-        _say_correlation(size, kind, be, (of_logs, said), _empty_cases(size, past), limited)
+        _say_correlation(size, kind, be, (of_logs, said), _empty_cases(size, past, said="" in zeros), limited)
         for be, past in (("is", False), ("was", True))
     )
     others = *(table.quote(row, interval=False) for row in left), *map(table.quote, more)
@@ -307,8 +317,8 @@ NEARLY_ONE = 0.9995
 """Shown as 1.000 with three digits."""
 
 
-def _empty_cases(size: _Size, past: bool) -> str:
-    """How cases without any mark count among the sizes themselves; of several labels, for each."""
+def _empty_cases(size: _Size, past: bool, *, said: bool) -> str:
+    """How cases without any mark count among the sizes themselves, if not ``said``; of several labels, for each."""
     empty = {label: size.empty[label] for label in size.facts.labels or ("",) if size.empty.get(label)}
     if not empty:
         return ""
@@ -316,6 +326,8 @@ def _empty_cases(size: _Size, past: bool) -> str:
         parts = [f"{spell_count(count, 'case')} for {label_words(label)}" for label, count in empty.items()]
         count = "counted" if past else "count"
         return f"; cases in which nobody marked the label {count} as 0, on which raters agree ({join_names(parts)})"
+    if said:
+        return f"; in {spell_count(empty[''], 'case')} nobody marked anything"
     count = "counted" if past else "counts" if empty[""] == 1 else "count"
     return f"; {spell_count(empty[''], 'case')} in which nobody marked anything {count} as 0"
 
@@ -335,11 +347,12 @@ def _consider_range(log: ClaimLog, sizes: TableIndex, size: _Size) -> None:
         why = Note("no_range", "no two sizes above 0 differ, or there are many labels")
         log.consider(RANGE, (f"The {size.words} range from so much to so much.",), about=_about(size), why_not=why)
         return
-    text = "{} {} {} (empty masks apart)."
+    text = "{}{} {} {} (empty masks apart)."
     empty = any(size.empty.values()) or any(row.value == 0 for row in sizes.all(size.name, "case", label=None))
     text = text if empty else text.replace(" (empty masks apart)", "")
-    start = f"{size.name.capitalize()}s"
-    sentence, result = (compose(text, start, verb, join_parts(parts)) for verb in ("range", "ranged"))
+    start, readings = f"{size.name.capitalize()}s", {(row["rater"], row["session"]) for row in sizes.rows}
+    every = " in all readings" if len(readings) > len({rater for rater, _ in readings}) else ""
+    sentence, result = (compose(text, start, every, verb, join_parts(parts)) for verb in ("range", "ranged"))
     log.consider(RANGE, sentence, about=_about(size), result=result)
 
 

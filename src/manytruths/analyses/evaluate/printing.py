@@ -166,6 +166,13 @@ def _is_everywhere(part: LabelScores, cases: int) -> bool:
 def _empty_masks(part: LabelScores) -> Iterator[str]:
     """Predictions and references that mark nothing, predictions that mark everything."""
     columns = dict.fromkeys(c for t in part.tallies.values() for c in t.columns if not c.session and not c.left_out)
+    if next(iter(part.tallies.values())).exchangeable:
+        # the same name is somebody else in the next case
+        slots = [column for column in columns if column.role == "rater"]
+        nothing = {case for slot in slots for case in _cases_with(part, slot, {0})}
+        columns = dict.fromkeys(column for column in columns if column not in slots)
+        if nothing:
+            yield f"raters have nothing marked in {_listed([case for case in part.tallies if case in nothing])}"
     for column in columns:
         nothing, everything = _cases_with(part, column, {0}), _cases_with(part, column, {1})
         if column.role == "algorithm":

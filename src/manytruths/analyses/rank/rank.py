@@ -399,7 +399,7 @@ def _same_notes(ranking: Ranking) -> Iterator[str]:
     if ranking.same:
         groups = "; ".join(join_names(group) for group in ranking.same)
         basis = ranking.basis()
-        counts = f"{len(basis.references)} reference standards, of which {basis.distinct} are distinct"
+        counts = f"{len(basis.references)} reference standards, of which {basis.distinct_words}"
         yield Note("same_references", f"the same scores in every case: {groups}; so these are {counts}")
 
 

@@ -83,6 +83,11 @@ class Basis:
         return len(self.references) - sum(len(group) - 1 for group in self.same)
 
     @property
+    def distinct_words(self) -> str:
+        """``8 are distinct``."""
+        return f"{self.distinct} {'is' if self.distinct == 1 else 'are'} distinct"
+
+    @property
     def every(self) -> str:
         """`` under every metric and reference standard``; nothing where there is one of each."""
         metrics, references = len(self.metrics), len(self.references)

@@ -278,8 +278,7 @@ def _standards_counted(findings: Findings, ranking: Ranking) -> str:
     rest = len(ranking.references) - raters
     parts = [counted(raters, "rater")] if raters else []
     parts += [counted(rest, f"{'other ' if raters else ''}reference standard")] if rest else []
-    distinct = f", of which {ranking.basis().distinct} are distinct" if ranking.same else ""
-    return " and ".join(parts) + distinct
+    return " and ".join(parts) + (f", of which {ranking.basis().distinct_words}" if ranking.same else "")
 
 
 def _plan_settings(findings: Findings) -> Iterator[Line]:

@@ -137,8 +137,8 @@ def _other_numbers(findings: Findings, cited: Collection[str]) -> list[str]:
     found: dict[tuple[str, ...], str] = {}
     for name, formula in used_formulas(findings).items():
         left = tuple(reference for reference in formula.cited if reference not in cited)
-        # panels that nothing is said about, and shares without their interval
-        if left and formula.of != "more raters" and name != "failures":
+        # panels that nothing is said about, and what is described above without its interval
+        if left and formula.of != "more raters" and name not in ("failures", "interchangeability"):
             found.setdefault(left, f"{formula.title[0].lower()}{formula.title[1:]}{cite(*left)}")
     names = list(found.values())
     return [f"The tables also hold: {'; '.join(names)}."] if names else []
@@ -350,8 +350,8 @@ def _size_methods(findings: Findings) -> Iterator[str]:
     logs = {row.statistic for row in table.rows if row["scale"] == "log" and is_defined(row)}
     first = " of logarithms and of the sizes themselves" if logs & {"icc_a1", "icc_1"} else ""
     parts = {
-        "icc_a1": f"the intraclass correlation{first} (two-way random, absolute agreement, single rater; generalized "
-        "confidence interval)",
+        "icc_a1": f"the intraclass correlation{first} (two-way random, absolute agreement, single rater"
+        f"{_correlation_interval(findings)})",
         "icc_1": f"the intraclass correlation{first} (one-way random, single rater)",
     }
     if "smallest_detectable_change" in logs:
@@ -371,6 +371,22 @@ def _size_methods(findings: Findings) -> Iterator[str]:
     yield f"Agreement of {what} (in {units}) was measured{by}{ratios}."
     if "repeatability" in here:
         yield f"Repeated readings gave the repeatability coefficient{_cite_statistic('repeatability')}."
+
+
+def _correlation_interval(findings: Findings) -> str:
+    """How the interval of ICC(A,1) was made; nothing where none was."""
+    cases: dict[tuple[str, str, str], set[str]] = {}
+    for row in findings.table("agree/sizes").rows:
+        if row.scope == "case" and row.statistic in RATIOS and is_defined(row):
+            cases.setdefault((row.statistic, row["unit"], row.label), set()).add(row.case)
+    made = {
+        # several cases of a patient
+        "jackknife" if len(cases[row["size"], row["unit"], row.label]) - (row.n_undefined or 0) > (row.n or 0)
+        else "generalized"
+        for row in findings.table("agree/size_agreement").rows
+        if row.statistic == "icc_a1" and row["size"] in RATIOS and has_interval(row)
+    }  # fmt: skip
+    return f"; {' or '.join(sorted(made))} confidence interval" if made else ""
 
 
 def _distance_methods(findings: Findings) -> Iterator[str]:

@@ -258,5 +258,5 @@ def plain_note(findings: Findings, note: str) -> str:
     for method in consensus_methods(findings):
         note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?!\w|:\w|\.\d)", standard_name(findings, method), note)
     for metric, name in NAMES.items():
-        note = re.sub(rf"\b{metric}(?= against| over | \d| the )", name, note)
+        note = re.sub(rf"\b{metric}(?= against| over | \d| the )|(?<=^By ){metric}(?=, )", name, note)
     return note
