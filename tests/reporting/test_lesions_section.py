@@ -49,6 +49,23 @@ def column(table: Any, title: str) -> list[str]:
     return [row[at].shown for row in table.rows]
 
 
+def test_lesions_of_raters_on_unequal_cases_are_no_order(found: Findings) -> None:
+    """Printed before: sensitivities of raters, one of whom skipped the hard cases, without a word."""
+    own = {case: {r: m for r, m in of.items() if r != "B" or case > "p03"} for case, of in spots().items()}
+    for some, unequal in ((found, False), (findings(own), True)):
+        shown = tables(section_of(some))
+        assert ("no order of raters" in shown["lesion-raters"].note) is unequal
+        assert ("Cases that fewer raters read count, too" in shown["lesion-finders"].note) is unequal
+
+
+def test_nobody_is_absent_where_every_case_has_as_many_slots() -> None:
+    """Printed before of all exchangeable raters: "Cases that fewer raters read count, too"."""
+    fewer = {case: {r: m for r, m in of.items() if r != "B" or case > "p03"} for case, of in spots().items()}
+    for study, said in ((spots(), False), (fewer, True)):
+        note = tables(section_of(findings(study, raters="exchangeable")))["lesion-finders"].note
+        assert ("Cases that fewer raters read count, too" in note) is said
+
+
 def test_sentences_and_tables(found: Findings) -> None:
     section = section_of(found)
     said = "The raters marked 37 lesions (connected marks; those with a mean IoU of 0.50 or more count as the same)"

@@ -13,7 +13,7 @@ from ...io.result_tables import PlainTable, Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, PageTable, Section
 from ..findings import Findings
-from .raters import MANY_PAIRS
+from .raters import MANY_PAIRS, of_own_cases
 from .vocabulary import rater_cell
 
 MOST_SENTENCES = 2
@@ -100,7 +100,8 @@ def _finder_table(findings: Findings, table: TableIndex, labels: list[str]) -> P
         (Column("Share", "Of the lesions of all cases that two or more raters read"), cell("pooled")),
         (Column(f"Mean share by {each}", f"Of the lesions of a {each}, mean over {each}s with a lesion"), cell("mean")),
     ]  # fmt: skip
-    gaps = findings.counts.missing > 0 or findings.study.options.exchangeable
+    slots = findings.study.options.exchangeable
+    gaps = len({len(case.masks) for case in findings.study}) > 1 if slots else findings.counts.missing > 0
     note = " Cases that fewer raters read count, too: not everybody could find their lesions." * gaps
     return make_table("lesion-finders", "By how many raters", rows, columns, note.strip())
 
@@ -176,7 +177,7 @@ def _of_raters(findings: Findings, table: TableIndex, labels: list[str]) -> Iter
     rows = [(label, rater) for label in labels for rater in raters]
     note = (
         f"Means over {each}s{_interval(findings)}. What the others found is no truth: a rater who alone finds what is "
-        "there has a false mark."
+        f"there has a false mark.{of_own_cases(findings)}"
     )
     yield make_table("lesion-raters", "Each rater against what the others found", rows, columns, note)
     if len(raters) <= MANY_RATERS:

@@ -312,7 +312,7 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
     shown = any(has_interval(table.row(s, "mean", r, label=facts.label)) for s in others for r in names)
     note = f"Mean over {findings.subject_word}s" + f", with its {findings.interval_name}" * shown + "."
     note += " Means over labels." if facts.label else ""
-    note += (UNEQUAL if facts.shared < facts.cases else "") + _listed_note(findings)
+    note += of_own_cases(findings) + _listed_note(findings)
     yield make_table("rater-performance", "Each rater against the vote of the others", names, [*head, *means], note)
     pooled = performance("the other raters", "_against_others", ", others") | performance("the raters", "", ", all")
     rates = [(Column(*titles), value(statistic, "pooled")) for statistic, titles in pooled.items()]
@@ -324,12 +324,17 @@ def _performance_tables(findings: Findings, table: TableIndex) -> Iterator[PageT
         "STAPLE's truth hold each rater's own marks, so that these numbers are not independent of the rater; mostly "
         "that flatters."
     )
-    note += (UNEQUAL if facts.shared < facts.cases else "") + _listed_note(findings)
+    note += of_own_cases(findings) + _listed_note(findings)
     pooled_title = "Each rater against the vote of the others, of all raters, and STAPLE: all cases pooled"
     yield make_table("rater-performance-pooled", pooled_title, names, [*head, *rates], note, closed=True)
 
 
-UNEQUAL = " Raters read different cases, so that their numbers are no order of raters."
+def of_own_cases(findings: Findings) -> str:
+    """That means over each rater's own cases are no order of raters; nothing where all read the same cases."""
+    raters = findings.agreement.raters
+    if raters is None or raters.facts.shared == raters.facts.cases:
+        return ""
+    return " Raters read different cases, so that their numbers are no order of raters."
 
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:

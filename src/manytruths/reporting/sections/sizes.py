@@ -15,6 +15,7 @@ from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column
 from ..elements import Beside, Block, Chart, Column, Section
 from ..findings import Findings
+from .raters import of_own_cases
 from .vocabulary import DISTANCE_TITLES, distance_meaning, rater_cell
 
 IDS = tuple(kind.id for kind in (*size_claims.KINDS, *distance_claims.KINDS))
@@ -68,7 +69,8 @@ def _charts(findings: Findings) -> Iterator[Block]:
         return
     svgs = size_charts(findings.agreement, findings.colours)
     two = len(findings.study.rater_names) == 2 and not findings.study.options.exchangeable
-    shown = [Chart(name, svgs[name], caption) for name, caption in CAPTIONS.items() if name in svgs]
+    captions = {**CAPTIONS, "sizes-by-rater": CAPTIONS["sizes-by-rater"] + of_own_cases(findings)}
+    shown = [Chart(name, svgs[name], caption) for name, caption in captions.items() if name in svgs]
     limits = [name for name in svgs if name.startswith("size-limits-of-agreement")]
     shown += [Chart(name, svgs[name], LIMIT_CAPTIONS[two]) for name in limits]
     if shown:
@@ -211,7 +213,7 @@ def _mean_table(findings: Findings) -> Iterator[Block]:
         *((Column(f"{TITLES[s]}, {unit}" if unit else TITLES[s], MEANINGS.get(s, "")), number(s, unit))
           for s, unit in sorted(measured, key=lambda of: list(TITLES).index(of[0]))),
     ]  # fmt: skip
-    note = f"Means over {findings.subject_word}s; diameters where something was marked."
+    note = f"Means over {findings.subject_word}s; diameters where something was marked.{of_own_cases(findings)}"
     long = len(keys) > MANY
     yield make_table("size-by-rater", "Mean size by rater", keys, columns, note, filter=long, closed=long)
 
