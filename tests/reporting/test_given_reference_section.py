@@ -145,3 +145,15 @@ def test_a_title_counts_the_cases_where_all_means_are_over_all(full: Findings, p
         shown = tables(reference_standard.section(found))
         assert shown["rater-rates"].title == "Raters against each reference standard, mean over twelve cases"
         assert shown["rater-distances"].title == f"Distances of raters to each reference standard, {over}"
+
+
+def test_the_note_on_lesions_says_of_every_mean_what_it_leaves_out(partly: Findings) -> None:
+    """Printed before: "Where no lesion is matched, SQ is undefined …; for algorithms it is 0", beside means without it."""
+    table = given(partly)["given-reference-lesions"]
+    where = {head.title: i for i, head in enumerate(table.columns)}
+    cells = {row[0].shown: {title: row[i].below for title, i in where.items()} for row in table.rows}
+    for who in ("A", "net"):  # nothing marked in one case
+        left_out = {title: below for title, below in cells[who].items() if below}
+        assert left_out == {"Precision": "n = 11", "SQ": "n = 11"}, who
+    assert "; nor do they in sensitivity where the reference alone has none, in precision where " in table.note
+    assert "it is 0" not in table.note

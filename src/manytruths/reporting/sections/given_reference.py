@@ -143,9 +143,11 @@ def _blocks(findings: Findings, judged: Sequence[Judged]) -> Iterator[Block]:
     yield from _charts(findings)
     found = [each for each in judged if each.find("lesion_f1") is not None]
     if lesions := _columns(findings, LESIONS, found):
-        note = "Where neither of the two has a lesion, there is no number, and such cases do not count."
-        if findings.evaluation is not None:
-            note += " Where no lesion is matched, SQ is undefined for raters and consensuses; for algorithms it is 0."
+        note = (
+            "Where neither of the two has a lesion, there is no number, and such cases do not count; nor do they in "
+            "sensitivity where the reference alone has none, in precision where it alone has some, and in SQ where "
+            "none is matched."
+        )
         title = f"Lesions compared with those of the given reference{over}"
         yield _table(findings, "given-reference-lesions", title, found, lesions, note)
 
