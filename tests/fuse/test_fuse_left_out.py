@@ -57,6 +57,16 @@ def test_counts_by_rater_are_claimed_and_in_the_summary(fused):
     assert any(row["rater"] == "D" and row["value"] == 4 for row in summary["tables"]["left_out"])
 
 
+def test_many_raters_have_masks_of_some_cases_which_is_not_what_they_read():
+    """Printed before: "they read 1 to 2 of 3", of raters who may have found a case not evaluable."""
+    names = [f"r{k:02}" for k in range(48)]
+    cases = {f"p{n}": {r: disc(x=k % 3, y=n) for k, r in enumerate(names)} for n in range(3)}
+    del cases["p0"]["r00"], cases["p0"]["r01"], cases["p1"]["r01"]
+    notes = mt.fuse(mt.Study.from_arrays(cases), consensus="vote:0.5", pictures=False).notes
+    said = "2 of 48 raters have no mask of some cases: they have masks of 1 to 2 of 3, and each rater's means are over "
+    assert f"{said}the cases with their own mask" in notes
+
+
 def str_of(part) -> str:
     return part if isinstance(part, str) else part.shown
 
