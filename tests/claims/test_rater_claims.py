@@ -145,6 +145,19 @@ def test_shared_errors_are_said_to_be_of_all_cases_pooled():
     assert text.startswith("Given STAPLE's estimate of the truth from all cases pooled, the raters' errors have")
     (text,) = made(result, "raters.effective")
     assert "expert, with all cases pooled, the raters' errors have" in text
+    assert ": four raters are worth about " in text
+
+
+def test_raters_who_seldom_read_a_case_together_are_not_said_to_be_worth_more_in_all():
+    """Printed before: "three raters are worth about 1.9 raters", of whom one had read a single case."""
+    cases = discs(dict.fromkeys("ABC", 600), 12)
+    for case in list(cases)[1:]:
+        del cases[case]["C"]
+    result = agreed(cases, references={case: {"expert": disc(600)} for case in cases})
+    (claim,) = result.claims.of("raters.effective").made
+    where = ": in a case that all of them read (one of twelve), three raters {} worth about "
+    assert where.format("are") in claim.text
+    assert where.format("were") in plain_text(claim.result)
 
 
 @pytest.mark.parametrize("statistic", ["sensitivity", "specificity", "ppv", "cohen_kappa"])

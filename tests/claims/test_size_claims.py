@@ -300,6 +300,30 @@ def test_an_interval_without_a_useful_end_is_not_quoted():
     assert not claim.numbers[0].low
 
 
+def test_an_interval_that_is_quoted_is_not_said_to_have_no_end():
+    """Printed before: "5.19 for tumour, 1.58 for muscle and 1.52 (1.33–2.17) for fat: … Its interval has no useful …"."""
+
+    def text_of(outer: float, inner: float) -> str:
+        """B draws the tumour larger by one factor and the core by another; both differ a little from case to case."""
+        masks = {}
+        for i in range(14):
+            drawn = {}
+            for rater, (a, b) in {"A": (1, 1), "B": (outer, inner)}.items():
+                more = 1 + 0.06 * (-1) ** i * (rater == "B")
+                drawn[rater] = disc((11 + i / 3) * a * more, (25, 25), 90) + 2 * disc((9 + i / 4) * b * more, (68, 68), 90)
+            masks[f"p{i}"] = drawn
+        found = claims(mt.Study.from_arrays(masks, labels={1: "tumour", 2: "core"}))
+        return said(found, "sizes.detectable_change")
+
+    texts = text_of(1, 1), text_of(1, 1.3), text_of(1.3, 1.3)
+    end = " no useful upper end: two raters tell too little about how far others differ."
+    assert "upper end" not in texts[0]
+    assert texts[1].count("95% CI") == 1
+    assert texts[1].endswith(f"The interval for core has{end}")
+    assert "CI" not in texts[2]
+    assert re.search(rf"The intervals for \w+ and \w+ have{re.escape(end)}$", texts[2])
+
+
 def test_the_cases_without_a_pixel_size_are_named(tmp_path):
     rng = np.random.default_rng(0)
     for rater in "AB":

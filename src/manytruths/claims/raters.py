@@ -661,8 +661,12 @@ def _consider_effective(log: ClaimLog, raters: TableIndex, facts: RaterFacts, re
         pooled, n = _pooled(facts, ", with"), facts.references[reference]
         if n < facts.cases:
             pooled = f", with the {number_word(n)} of {spell_count(facts.cases, 'case')} pooled that have it"
+        where = ""
+        if facts.shared < facts.cases:
+            read = number_word(facts.shared) if facts.shared else "none"
+            where = f"in a case that all of them read ({read} of {number_word(facts.cases)}), "
         sentence, result = (
-            compose(EFFECT, Cell(reference), pooled, have, *numbers, are, raters.quote(effective, 1))
+            compose(EFFECT, Cell(reference), pooled, have, *numbers, are, raters.quote(effective, 1), where=where)
             for have, are in (("have", "are"), ("had", "were"))
         )
         log.consider(EFFECTIVE, sentence, about=reference, result=result)
@@ -676,8 +680,8 @@ def _pooled(facts: RaterFacts, before: str) -> str:
 
 
 EFFECT = (
-    "Against the given reference {}{}, the raters' errors {} a mean correlation of {}: {} {} worth about {} "
-    "raters with independent errors. If these raters' marks entered the reference, that number is too high."
+    "Against the given reference {}{}, the raters' errors {} a mean correlation of {}: {where}{} {} worth about "
+    "{} raters with independent errors. If these raters' marks entered the reference, that number is too high."
 )
 FEWER = "These raters are worth fewer raters with independent errors."
 

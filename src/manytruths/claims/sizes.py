@@ -432,12 +432,26 @@ def _consider_change(log: ClaimLog, table: TableIndex, size: _Size) -> None:
         f"The smallest detectable change of {size.words} {{}} a factor of {{}}: two {size.words} of one case by "
         f"different raters are expected to differ by less in 95% of cases, if {NORMAL}."
     )
-    if any(_is_sayable(row) and not _has_bound(row) for row in rows):
-        few = spell_count(size.facts.raters, "rater")
-        text += f" Its interval has no useful upper end: {few} tell too little about how far others differ."
+    text += _unbounded(rows, size)
     text += size.uncertain(rows, "it has")
     sentence, result = ((*compose(text, be, said), *size.rare) for be in ("is", "was"))
     log.consider(CHANGE, sentence, about=_about(size), result=result, rests_on=tuple(map(table.quote, left)))
+
+
+def _unbounded(rows: Sequence[Row], size: _Size) -> str:
+    """Whose intervals are not quoted, and why; of several labels by name, where others are."""
+    known = [row for row in rows if _is_sayable(row)]
+    without = [row for row in known if not _has_bound(row)]
+    if not without:
+        return ""
+    has = "interval has" if len(without) == 1 else "intervals have"
+    whose = f"Its {has}"
+    if len(known) > 1:
+        named = join_names([label_words(row.label) for row in without]) if len(without) <= MANY_LABELS else ""
+        of = f" for {named}" if named else f" for {number_word(len(without))} labels"
+        whose = f"The {has.replace(' ', f'{of} ')}"
+    few = spell_count(size.facts.raters, "rater")
+    return f" {whose} no useful upper end: {few} tell too little about how far others differ."
 
 
 def _consider_repeatability(log: ClaimLog, table: TableIndex, size: _Size) -> None:
