@@ -301,7 +301,7 @@ def test_an_interval_without_a_useful_end_is_not_quoted():
 
 
 def test_an_interval_that_is_quoted_is_not_said_to_have_no_end():
-    """Printed before: "5.19 for tumour, 1.58 for muscle and 1.52 (1.33–2.17) for fat: … Its interval has no useful …"."""
+    """Printed before: "5.19 for tumour and 1.52 (1.33–2.17) for fat: … Its interval has no useful upper end"."""
 
     def text_of(outer: float, inner: float) -> str:
         """B draws the tumour larger by one factor and the core by another; both differ a little from case to case."""
@@ -310,7 +310,9 @@ def test_an_interval_that_is_quoted_is_not_said_to_have_no_end():
             drawn = {}
             for rater, (a, b) in {"A": (1, 1), "B": (outer, inner)}.items():
                 more = 1 + 0.06 * (-1) ** i * (rater == "B")
-                drawn[rater] = disc((11 + i / 3) * a * more, (25, 25), 90) + 2 * disc((9 + i / 4) * b * more, (68, 68), 90)
+                drawn[rater] = disc((11 + i / 3) * a * more, (25, 25), 90) + 2 * disc(
+                    (9 + i / 4) * b * more, (68, 68), 90
+                )
             masks[f"p{i}"] = drawn
         found = claims(mt.Study.from_arrays(masks, labels={1: "tumour", 2: "core"}))
         return said(found, "sizes.detectable_change")

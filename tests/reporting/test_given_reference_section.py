@@ -148,7 +148,7 @@ def test_a_title_counts_the_cases_where_all_means_are_over_all(full: Findings, p
 
 
 def test_the_note_on_lesions_says_of_every_mean_what_it_leaves_out(partly: Findings) -> None:
-    """Printed before: "Where no lesion is matched, SQ is undefined …; for algorithms it is 0", beside means without it."""
+    """Printed before: "Where no lesion is matched, SQ is undefined …; for algorithms it is 0"."""
     table = given(partly)["given-reference-lesions"]
     where = {head.title: i for i, head in enumerate(table.columns)}
     cells = {row[0].shown: {title: row[i].below for title, i in where.items()} for row in table.rows}

@@ -70,6 +70,17 @@ def test_two_raters_leave_it_open():
     assert any(step.startswith("A third rater would add") for step in said)
 
 
+def test_two_raters_of_most_cases_are_not_these_two_raters():
+    """Printed before: "For these two raters", of a study of three, one of whom had read a single case."""
+    cases = discs(12, "ABC")
+    for case in list(cases)[1:]:
+        del cases[case]["C"]
+    said = steps(findings(cases))
+    told = next(step for step in said if step.startswith("Would more raters help?"))
+    assert "For two of these raters, who differ on" in told
+    assert any(step.startswith("A third rater of every case would add") for step in said)
+
+
 def test_krippendorffs_rule_is_that_of_agree():
     found = findings(discs())
     mean = found.agreement.agreement.find("krippendorff_alpha", "mean")

@@ -53,6 +53,7 @@ def test_tells_what_was_run(demo):
 
 def test_the_interval_of_a_correlation_is_named_where_there_is_one():
     """Printed before: "generalized confidence interval" with five cases, which have none, and with the jackknife's."""
+
     def squares(cases):
         grown = {f"p{i:02}": {r: np.zeros((30, 30), np.uint8) for r in "ABC"} for i in range(cases)}
         for i, of in enumerate(grown.values()):

@@ -69,14 +69,15 @@ LOST, COPIES, HARMLESS = ("missing_marks",), ("identical_raters", "identical_cas
 
 
 def consider_planning(
-    log: ClaimLog, table: TableIndex, plan: PilotPlan, *, item: str = "", subject: str = "subject",
+    log: ClaimLog, table: TableIndex, plan: PilotPlan, *, item: str = "", subject: str = "subject", raters: int = 0,
     wanted: float | None = None, doubt: Note | None = None,
 ) -> None:  # fmt: skip
     """Consider every claim about a pilot.
 
-    ``item`` and ``subject`` are the words for its items and subjects, ``doubt`` says why its masks are doubtful.
+    ``item`` and ``subject`` are the words for its items and subjects, ``raters`` how many it has in all, ``doubt`` says
+    why its masks are doubtful.
     """
-    words = _Words(table, plan, plan.worst, item or plan.unit, subject)
+    words = _Words(table, plan, plan.worst, item or plan.unit, subject, raters)
     why_not = doubt or _no_range(plan.worst)
     sentence = words.more_raters()
     cells = [part for part in sentence if isinstance(part, Cell)]
@@ -150,8 +151,11 @@ def _consider_enough(log: ClaimLog, words: _Words, doubt: Note | None, cells: li
 class _Words:
     """The sentences of a pilot, about one label."""
 
-    def __init__(self, table: TableIndex, plan: PilotPlan, label: LabelPlan, item: str, subject: str) -> None:
+    def __init__(
+        self, table: TableIndex, plan: PilotPlan, label: LabelPlan, item: str, subject: str, raters: int
+    ) -> None:  # fmt: skip
         self.table, self.plan, self.label, self.item, self.subject = table, plan, label, item, subject
+        self.raters = raters
 
     def row(self, statistic: str, k: int) -> Row | None:
         """The row of a panel of k raters."""
@@ -248,10 +252,13 @@ class _Words:
             "For {who}, who {differ} on {share} {where}, the majority (a tie counts half) {verb} in {here} of them, "
             "and that of {larger} in {there}, if any two raters {differ} as often."
         )
+        who = "the two raters of each case"
+        if "raters" in self.label.allowance:
+            # with more of them, two are those of most cases
+            who = "two of these raters" if self.raters > 2 else "these two raters"
         sentence = compose(
-            text, who="these two raters" if "raters" in self.label.allowance else "the two raters of each case",
-            differ="differed" if past else "differ", share=differ, where=self.where, verb=self._tense(past),
-            here=self.range("majority_accuracy_as_observed", 2), larger=number_word(larger),
+            text, who=who, differ="differed" if past else "differ", share=differ, where=self.where,
+            verb=self._tense(past), here=self.range("majority_accuracy_as_observed", 2), larger=number_word(larger),
             there=self.range("majority_accuracy_as_observed", larger),
         )  # fmt: skip
         return (*sentence, *self._allowed_of_two(larger, past))
@@ -271,9 +278,10 @@ class _Words:
         what = "is right" if self.plan.source == "reference" else "is that of a very large panel"
         share = f"the share {self.where} {'in' if self.item == 'case' else 'on'} which the majority {what}"
         allowed, made = self.range("gain", 2, points=True), allowance_words(self.plan, self.subject)
+        third = "A third rater of every case" if self.raters > 2 else "A third rater"
         if self.label.now.gain_as_observed is None:
-            return compose("A third rater would add {} to {}{}.", allowed, share, self._untold())
-        text = "A third rater would add {} to {}, if any two raters differ as often as these{}{}."
+            return compose(f"{third} would add {{}} to {{}}{{}}.", allowed, share, self._untold())
+        text = f"{third} would add {{}} to {{}}, if any two raters differ as often as these{{}}{{}}."
         rest = compose("; with allowance {}, {}", made, allowed) if made else ()
         return compose(text, self.range("gain_as_observed", 2, points=True), share, rest, self._untold())
 

@@ -34,6 +34,13 @@ def subject_of(pilot: Ratings | Tallies | None) -> str:
     return "patient" if named else "case"
 
 
+def count_raters(pilot: Ratings | Tallies | None) -> int:
+    """How many raters a pilot has, though fewer may have read a case."""
+    if isinstance(pilot, Tallies):
+        return len({name for tally in pilot.values() for name in tally.rater_names})
+    return len(pilot.raters) if pilot is not None else 0
+
+
 def pilot_topic(settings: PlanSettings, pilot: Ratings | Tallies, item: str) -> Topic:
     """Table and chart for the ratings or masks of a pilot; what is said about them are claims."""
     plan = plan_from_pilot(

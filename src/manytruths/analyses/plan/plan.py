@@ -31,7 +31,7 @@ from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic
 from .pilot import NAME as PILOT
-from .pilot import item_word, pilot_topic, subject_of
+from .pilot import count_raters, item_word, pilot_topic, subject_of
 from .topics import EXTRA, PlanSettings, Topic
 
 NOTHING = (
@@ -67,6 +67,8 @@ class Plan(Result):
     """The word for what the pilot counts: case, pixel or voxel."""
     subject: str = "case"
     """The word for the pilot's subjects: patient or case."""
+    raters: int = 0
+    """Number of the pilot's raters, though fewer may have read a case."""
 
     @cached_property
     def claims(self) -> Claims:
@@ -75,8 +77,8 @@ class Plan(Result):
         for topic in self.topics:
             if topic.pilot is not None:
                 consider_planning(
-                    log, index, topic.pilot, item=self.item, subject=self.subject, wanted=self.settings.wanted,
-                    doubt=self.doubt,
+                    log, index, topic.pilot, item=self.item, subject=self.subject, raters=self.raters,
+                    wanted=self.settings.wanted, doubt=self.doubt,
                 )  # fmt: skip
         return log.settle()
 
@@ -332,7 +334,7 @@ def compute_plan(
         if topic.name == PILOT and moved.cases:
             mark_all([Table(topic.name, rows=list(topic.rows))])
         table.add(topic.rows)
-    return Plan(settings, topics, Tables((table,)), moved, doubt, item, subject_of(pilot))
+    return Plan(settings, topics, Tables((table,)), moved, doubt, item, subject_of(pilot), count_raters(pilot))
 
 
 def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None, item: str) -> Iterator[Topic]:

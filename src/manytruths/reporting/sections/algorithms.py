@@ -12,9 +12,9 @@ from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.printing import pair_sentence
 from ...analyses.rank.rank import RankResult
 from ...analyses.rank.tables import charts as rank_charts
+from ...claims.algorithms import name_outliers
 from ...claims.numbers import is_defined, number_cell
 from ...claims.orders import describe_standards
-from ...claims.algorithms import name_outliers
 from ...claims.sentences import Cell, Sentence, compose, counted, join_names, join_parts, spell_count, text_cell
 from ...evaluation.interchangeability import LEAST_RATERS
 from ...evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings
