@@ -169,10 +169,10 @@ def _empty_masks(part: LabelScores) -> Iterator[str]:
     if next(iter(part.tallies.values())).exchangeable:
         # the same name is somebody else in the next case
         slots = [column for column in columns if column.role == "rater"]
-        nothing = {case for slot in slots for case in _cases_with(part, slot, {0})}
+        empty = {case for slot in slots for case in _cases_with(part, slot, {0})}
         columns = dict.fromkeys(column for column in columns if column not in slots)
-        if nothing:
-            yield f"raters have nothing marked in {_listed([case for case in part.tallies if case in nothing])}"
+        if empty:
+            yield f"raters have nothing marked in {_listed([case for case in part.tallies if case in empty])}"
     for column in columns:
         nothing, everything = _cases_with(part, column, {0}), _cases_with(part, column, {1})
         if column.role == "algorithm":
