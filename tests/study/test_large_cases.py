@@ -13,7 +13,7 @@ import manytruths as mt
 from manytruths import InputError
 from manytruths.cli import status
 from manytruths.core import runs, tiles
-from manytruths.io import files, zarr_store
+from manytruths.io import files, halving, zarr_store
 
 SHAPE = (300, 260)
 
@@ -52,7 +52,7 @@ def small_tiles(monkeypatch):
         monkeypatch.setattr(files, "LARGE", 1000)
         monkeypatch.setattr(tiles, "TILE_BYTES", 1 << 14)
         monkeypatch.setattr(zarr_store, "CHUNK", {2: (100, 96), 3: (8, 64, 64)})
-        monkeypatch.setattr(zarr_store, "SMALLEST_LEVEL", 90)
+        monkeypatch.setattr(halving, "SMALLEST_LEVEL", 90)
 
     return shrink
 
@@ -280,7 +280,12 @@ def test_maps_in_the_format_that_is_wanted(tmp_path, small_tiles, kind, wanted):
         with tifffile.TiffFile(path.with_suffix(".tif")) as file:
             assert file.is_bigtiff
             assert file.pages[0].is_tiled
-            np.testing.assert_array_equal(file.asarray(), whole)
+            for level, step in zip(file.series[0].levels, (1, 2, 4), strict=True):
+                np.testing.assert_array_equal(level.asarray(), whole[::step, ::step])
+        with tifffile.TiffFile(root / "out/fuse/probability/vote-any/p0.tif") as file:
+            share, half, quarter = (level.asarray() for level in file.series[0].levels)
+            np.testing.assert_allclose(half, share.reshape(150, 2, 130, 2).mean(axis=(1, 3)), rtol=1e-6)
+            np.testing.assert_allclose(quarter[:, -1], half.reshape(75, 2, 130)[..., -2:].mean(axis=(1, 2)), rtol=1e-6)
     else:
         np.testing.assert_array_equal(zarr.open_array(path.with_suffix(".zarr") / "0")[...], whole)
     with pytest.raises(mt.CallError, match="large_maps is one of"):
