@@ -224,17 +224,15 @@ _OME = "http://www.openmicroscopy.org/Schemas/OME/2016-06"
 
 def _describe(grid: Grid, dtype: np.dtype[Any]) -> str:
     """What OME-TIFF says of an image of one channel; sizes of pixels are in µm."""
-    rows, columns = grid.shape
-    sizes = ""
+    sizes = "".join(f' Size{axis}="{n}"' for axis, n in zip("XYCZT", (*reversed(grid.shape), 1, 1, 1), strict=True))
     if grid.spacing is not None:
-        sizes = "".join(
-            f' PhysicalSize{axis}="{1000 * step:.15g}"' for axis, step in zip("YX", grid.spacing, strict=True)
-        )
+        steps = zip("XY", reversed(grid.spacing), strict=True)
+        sizes += "".join(f' PhysicalSize{axis}="{1000 * step:.15g}"' for axis, step in steps)
+    kind = _PIXEL_TYPES[dtype.str[1:]]
     return (
         f'<?xml version="1.0" encoding="UTF-8"?><OME xmlns="{_OME}"><Image ID="Image:0"><Pixels ID="Pixels:0" '
-        f'DimensionOrder="XYCZT" Type="{_PIXEL_TYPES[dtype.str[1:]]}" SizeX="{columns}" SizeY="{rows}" SizeC="1" SizeZ="1" '
-        f'SizeT="1"{sizes}><Channel ID="Channel:0:0" SamplesPerPixel="1"/><TiffData IFD="0" PlaneCount="1"/>'
-        "</Pixels></Image></OME>"
+        f'DimensionOrder="XYCZT" Type="{kind}"{sizes}><Channel ID="Channel:0:0" SamplesPerPixel="1"/>'
+        '<TiffData IFD="0" PlaneCount="1"/></Pixels></Image></OME>'
     )
 
 

@@ -139,9 +139,9 @@ def _write_maps(
             path = folder / kind / method.replace(":", "-") / f"{safe_name(case.name)}{suffix}"
             maps.append((estimated, table, path, kind == "consensus"))
     if suffix == ".tif":
-        for estimated, table, path, hard in maps:
+        for estimated, table, path, nearest in maps:
             paint = partial(readings.paint_tiles, [estimated], [table])
-            write_tiles(path, grid, table.dtype, paint, nearest=hard)
+            write_tiles(path, grid, table.dtype, paint, nearest=nearest)
             yield path
         return
     by_table: dict[int, list[tuple[Consensus, Array, Path, bool]]] = {}
