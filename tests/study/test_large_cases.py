@@ -292,14 +292,16 @@ def test_maps_in_the_format_that_is_wanted(tmp_path, small_tiles, kind, wanted):
         mt.fuse(opened(root, kind), large_maps="png")
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("command", ["check", "agree", "fuse"])
-def test_levels_of_a_tiff_that_disagree_end_the_command_in_one_line(tmp_path, small_tiles, capsys, command):
+def test_levels_of_a_tiff_that_disagree_end_the_command_in_one_line(tmp_path, small_tiles, capsys, command, large):
     root = write(tmp_path, {"p0": masks_of(0)})
     with tifffile.TiffWriter(root / "tif/B/p0.tif") as file:
         mask = masks_of(0)["B"]
         file.write(mask, tile=(64, 48), subifds=1)
         file.write(mask[::2, ::4], tile=(64, 48), subfiletype=1)
-    small_tiles()
+    if large:
+        small_tiles()
     line = [command, str(root / "tif/{rater}/{case}.tif"), "--out", str(root / "out"), "--jobs", "1"]
     assert status(line) == 1
     said = capsys.readouterr()

@@ -179,13 +179,20 @@ def _check_levels(location: Location, file: Any) -> None:
     below = file.series[0].keyframe.pages
     others += [page.shape[:2] for page in below or () if page.shape[:2] not in (first, *others)]
     for number, shape in enumerate(others, start=1):
-        ratios = [n / m for n, m in zip(first, shape, strict=False)]
-        rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2 if len(shape) == len(first) else 0
-        if len(shape) != len(first) or max(ratios) - min(ratios) > max(rounding, 0.02 * max(ratios)):
-            raise FormatError(
-                f"{location}: its pyramid disagrees: level {number} has {times(shape)} pixels, level 0 "
-                f"{times(first)}; export it again"
-            )
+        check_level(location, number, first, shape)
+
+
+def check_level(location: Location, number: int, first: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Refuse a level of a pyramid that has other proportions than the first."""
+    if len(shape) == len(first) and min(shape) > 0:
+        ratios = [n / m for n, m in zip(first, shape, strict=True)]
+        rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2
+        if max(ratios) - min(ratios) <= max(rounding, 0.02 * max(ratios)):
+            return
+    raise FormatError(
+        f"{location}: its pyramid disagrees: level {number} has {times(shape)} pixels, level 0 {times(first)}; "
+        "export it again"
+    )
 
 
 def write_tiles(path: Path, grid: Grid, dtype: np.dtype[Any], paint: Paint, *, nearest: bool) -> None:
