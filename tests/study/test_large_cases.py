@@ -327,7 +327,11 @@ def test_check_names_labels_of_another_scale_than_the_image(tmp_path, small_tile
     ome_zarr(tmp_path / "half-p0.zarr", np.zeros((150, 130), np.uint8), 1.0)
     if large:
         small_tiles()
-    for name, says in (("same", None), ("other", "unlike the masks"), ("half", "unlike the masks")):
+    for name, says in (
+        ("same", None),
+        ("other", "unlike the masks; correct whichever is wrong"),
+        ("half", "unlike the masks; resample it"),
+    ):
         study = mt.Study.open(f"{tmp_path}/{{rater}}/{{case}}.zarr", images=f"{tmp_path}/{name}-{{case}}.zarr")
         said = [problem.message for problem in mt.check(study).problems if problem.kind == "image"]
         assert (not said) if says is None else says in said[0]
