@@ -97,11 +97,34 @@ def test_another_version_is_refused(tmp_path):
     with pytest.raises(
         EngineError, match=r"has manytruths 0.1.0.dev0 [0-9a-f]+, this is 0.0.9; install the same version there"
     ):
-        run_batch(pickle.dumps((square, [(0, 1)])), "0.0.9", os.getcwd(), ())
+        run_batch(pickle.dumps((square, [(0, 1)])), "0.0.9", os.getcwd(), (), ())
     with pytest.raises(EngineError, match=r"does not see .*/elsewhere; masks and results must be on disks"):
-        run_batch(pickle.dumps((square, [(0, 1)])), code_version(), str(tmp_path / "elsewhere"), ())
+        run_batch(pickle.dumps((square, [(0, 1)])), code_version(), str(tmp_path / "elsewhere"), (), ())
     with pytest.raises(EngineError, match=r"does not see .*/out; masks and results must be on disks"):
-        run_batch(pickle.dumps((square, [])), code_version(), os.getcwd(), [str(tmp_path / "out" / ".part-x" / "y")])
+        run_batch(
+            pickle.dumps((square, [])), code_version(), os.getcwd(), [str(tmp_path / "out" / ".part-x" / "y")], ()
+        )
+
+
+class Remote(ThreadPoolExecutor):
+    """Its workers see other files than the caller."""
+
+    def submit(self, fn, *rest):
+        *rest, files = rest
+        return super().submit(fn, *rest, [file.replace("/C/", "/elsewhere/") for file in files])
+
+
+@pytest.mark.parametrize("unseen", ["masks", "images"])
+def test_files_that_workers_do_not_see_are_named(tmp_path, unseen):
+    """An image that is missing there alone would be left out, and results would differ."""
+    template = write_study(tmp_path, cases=["p1", "p2"])
+    images = {"images": template.replace("{rater}", "C"), "exclude_rater": ["C"]} if unseen == "images" else {}
+    with (
+        Remote(1) as pool,
+        pytest.raises(EngineError, match=r"does not see .*/elsewhere/p1.png; masks and results must"),
+    ):
+        mt.agree(mt.Study.open(template, executor=pool, **images), out=tmp_path / "out")
+    assert not (tmp_path / "out/agree").exists()
 
 
 def test_an_executor_of_the_caller(tmp_path):

@@ -9,15 +9,14 @@ from __future__ import annotations
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..core.memory import give_back
-from ..io import Location
 from ..io.kept import (
     Files,
     Place,
@@ -32,6 +31,7 @@ from ..io.kept import (
 from ..io.results import fingerprint, kept_folder
 from ..io.writing import record_written
 from .case import Case
+from .locations import find_locations
 from .options import Options
 
 R = TypeVar("R")
@@ -124,7 +124,7 @@ def case_key(case: Case, settings: str, files: Sequence[Files]) -> str:
 def sign_case(case: Case) -> list[Files] | None:
     """The files of a case; None where it cannot be known what it is made from."""
     signed = []
-    for location in _locations(case) if case.counted is None else [None]:
+    for location in find_locations(case) if case.counted is None else [None]:
         if location is None or (files := sign_files(location)) is None:
             return None
         signed.append(files)
@@ -133,21 +133,3 @@ def sign_case(case: Case) -> list[Files] | None:
 
 def _options(options: Options) -> str:
     return repr([getattr(options, option.name) for option in fields(options) if option.name not in NO_EFFECT])
-
-
-def _locations(value: object) -> Iterator[Location | None]:
-    """All files of a case, in order; None for an array."""
-    if isinstance(value, Location):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _locations(each)
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _locations(each)
-    elif is_dataclass(value) and not isinstance(value, type | Options):
-        for item in fields(value):
-            if item.name != "spread":
-                yield from _locations(getattr(value, item.name))
-    elif hasattr(value, "shape"):
-        yield None
