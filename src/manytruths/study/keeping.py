@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..core.memory import give_back
+from ..io import Location
 from ..io.kept import (
     Files,
     Place,
@@ -95,7 +96,8 @@ def work_or_load(
 ) -> Packed[R]:
     """The result of a case, from an earlier run where it was made from the same, and kept for the next run."""
     begin_log(ledger.folder, ledger.run)
-    files = sign_case(case) if wanted is None or wanted(case) else None
+    made_from = list(_made_from(case))
+    files = _sign(made_from) if wanted is None or wanted(case) else None
     if files is None:
         return Packed(None, work(case))
     key = case_key(case, ledger.settings, files)
@@ -109,7 +111,7 @@ def work_or_load(
     give_back()
     payload = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     # files that were changed meanwhile may have been read after the change
-    if sign_case(case) == files:
+    if _sign(made_from) == files:
         inside = [path for path in written if path.is_relative_to(ledger.stage)]
         keep_record(case.name, key, inside, ledger.stage, payload)
     return Packed(payload, result)
@@ -123,8 +125,16 @@ def case_key(case: Case, settings: str, files: Sequence[Files]) -> str:
 
 def sign_case(case: Case) -> list[Files] | None:
     """The files of a case; None where it cannot be known what it is made from."""
+    return _sign(_made_from(case))
+
+
+def _made_from(case: Case) -> Iterable[Location | None]:
+    return find_locations(case) if case.counted is None else [None]
+
+
+def _sign(made_from: Iterable[Location | None]) -> list[Files] | None:
     signed = []
-    for location in find_locations(case) if case.counted is None else [None]:
+    for location in made_from:
         if location is None or (files := sign_files(location)) is None:
             return None
         signed.append(files)
