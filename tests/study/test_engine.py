@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 import manytruths as mt
 from dask_cluster import Cluster, kill_worker
 from manytruths.core.errors import CallError, EngineError, FormatError
+from manytruths.io import kept
 from manytruths.io.kept import code_version
-from manytruths.study import engine
+from manytruths.study import engine, keeping
 from manytruths.study.engine import map_on, open_engine, run_batch
-from study_folders import command, write_study
+from study_folders import command, disc, write_png, write_study
 
 
 def square(item, pause=0.0):
@@ -128,7 +129,7 @@ def test_files_that_workers_do_not_see_are_named(tmp_path, unseen):
 
 
 def test_an_executor_of_the_caller(tmp_path):
-    template = write_study(tmp_path, cases=[f"p{i}" for i in range(12)])
+    template = write_study(tmp_path, cases=[f"p{i}" for i in range(18)])
     with ProcessPoolExecutor(2) as pool:
         mt.agree(mt.Study.open(template, executor=pool), out=tmp_path / "there")
     mt.agree(template, out=tmp_path / "here")
@@ -232,6 +233,35 @@ def test_a_scheduler_that_ends(template, tmp_path):
         assert {path.name for path in tmp_path.iterdir()} <= {".part-agree"}
     mt.agree(template, out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["agree"]
+
+
+@pytest.mark.slow
+def test_the_next_run_goes_on_where_a_scheduler_ended(tmp_path, monkeypatch):
+    """What the workers had found is taken from the folder of the run, here without a cluster."""
+    cases = [f"p{i}" for i in range(18)]
+    for x, rater in enumerate("ABC"):
+        for y, case in enumerate(cases):
+            write_png(tmp_path / f"masks/{rater}/{case}.png", disc(size=2000, x=x, y=y, radius=600))
+    template = f"{tmp_path}/masks/{{rater}}/{{case}}.png"
+    with Cluster(1) as own, open_engine(own.address, 1) as executor:
+
+        def kill_scheduler(done, _):
+            if done == 16:
+                own.scheduler.kill()
+
+        with pytest.raises(EngineError, match=r"the workers or their scheduler are gone"):
+            mt.agree(mt.Study.open(template, executor=executor), out=tmp_path / "out", progress=kill_scheduler)
+    taken = []
+
+    def load(*record):
+        taken.append(kept.load_record(*record))
+        return taken[-1]
+
+    monkeypatch.setattr(keeping, "load_record", load)
+    mt.agree(template, out=tmp_path / "out")
+    assert len([payload for payload in taken if payload]) >= 2
+    mt.agree(template, out=tmp_path / "whole")
+    assert same_files(tmp_path / "out", tmp_path / "whole") > 10
 
 
 def test_a_scheduler_that_is_not_there(template, monkeypatch):
