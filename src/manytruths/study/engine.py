@@ -181,21 +181,23 @@ def _lost_engine(error: BaseException) -> EngineError:
     said = " ".join(str(error).split())[:200] or type(error).__name__
     if isinstance(error, futures.BrokenExecutor):
         return EngineError(f"a process of the executor ended ({said}); it can do no more work: make another one")
-    if isinstance(error, ModuleNotFoundError):
-        return EngineError(f"the workers cannot import what they need ({said}); install manytruths on all of them")
+    if isinstance(error, ImportError | AttributeError | TypeError):
+        return EngineError(
+            f"the workers cannot do what they are asked ({said}); install this manytruths on all of them"
+        )
     return EngineError(f"the workers or their scheduler are gone ({said}); start them again and repeat the command")
 
 
-def run_batch(
-    packed: bytes, version: str, home: str, stages: Sequence[str], files: Sequence[str]
-) -> tuple[list[bytes], float]:
+def run_batch(packed: bytes, version: str, *places: Any) -> tuple[list[bytes], float]:
     """On a worker: the answers of a batch, up to its first failure, and the seconds that they took.
 
-    ``files`` are those of its cases, which the caller sees.
+    What else a version sends is looked at when it is known to be the same: the working directory, folders of results
+    and the files of the cases, all of which the caller sees.
     """
     where = f"worker on {socket.gethostname()}"
     if version != code_version():
         raise EngineError(f"{where} has manytruths {code_version()}, this is {version}; install the same version there")
+    home, stages, files = places
     for place in (home, *stages, *(os.path.join(home, file) for file in files)):
         if not os.path.exists(place):
             unseen = Path(place).parent.parent if place in stages else place
