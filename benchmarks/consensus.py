@@ -145,8 +145,8 @@ def fuse_command(job: str, cases: list[Masks], limit: float, memory: float | Non
                 path = root / f"masks/r{rater:03d}/c{number}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(mask).save(path)
-        line = [sys.executable, "-m", "manytruths", "fuse", str(root / "masks/{rater}/{case}.png"), "--quiet"]
-        taken = cost([*line, "--out", str(root / "out")])
+        line = [sys.executable, "-m", "manytruths", "fuse", str(root / "masks/{rater}/{case}.png"), "--jobs", "1"]
+        taken = cost([*line, "--quiet", "--out", str(root / "out")])
         written = np.asarray(Image.open(root / "out/fuse/consensus/staple/c0.png"))
         wanted = mt.paint(mt.staple(mt.tally(cases[0])).values, cases[0])
         assert (written == wanted).all(), "fuse wrote another consensus"

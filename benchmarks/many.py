@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -21,9 +20,9 @@ from tests.real_studies import crowd
 import manytruths as mt
 
 from .consensus import DATA
-from .measuring import Result, at_most
+from .measuring import Cost, Result, at_most, cost
 from .phantoms import Masks, smooth
-from .report import opened, watched
+from .report import opened
 
 RATERS, SIZE = 200, 512
 
@@ -52,10 +51,10 @@ def many_raters() -> Iterator[Result]:
         whole = mt.pool(tallies)
         for command in ("agree", "fuse", "reliability", "report"):
             target = ["--to", f"{root}/report.html"] if command == "report" else ["--out", f"{root}/out"]
-            cpu, _, most = _run([command, study, *target, "--jobs", "1", "--quiet"])
+            taken = _run([command, study, *target, "--jobs", "1", "--quiet"])
             job = f"{command}, {RATERS} raters × {SIZE}² × 2 cases"
-            yield at_most(job, "", cpu, 20, unit="CPU s")
-            yield at_most("  its memory", "", most, 500, unit="MB")
+            yield at_most(job, "", taken.seconds, 20, unit="CPU s")
+            yield at_most("  its memory", "", taken.memory, 500, unit="MB")
         found = _numbers(root / "out/agree/agreement.csv", "pooled")
         assert found["fleiss_kappa"] == mt.fleiss_kappa(whole), "another kappa"
         without = [mt.fleiss_kappa(whole.without(name)) for name in whole.rater_names[:3]]
@@ -79,9 +78,9 @@ def crowd_study() -> Iterator[Result]:
         total, peak = 0.0, 0.0
         for command in ("agree", "fuse", "report"):
             target = ["--to", f"{root}/report.html"] if command == "report" else ["--out", f"{root}/out"]
-            cpu, _, most = _run([command, *common, *target, "--jobs", "1"])
-            print(f"  {command}: {cpu:.1f} CPU s, {most:.0f} MB", flush=True)
-            total, peak = total + cpu, max(peak, most)
+            taken = _run([command, *common, *target, "--jobs", "1"])
+            print(f"  {command}: {taken.seconds:.1f} CPU s, {taken.memory:.0f} MB", flush=True)
+            total, peak = total + taken.seconds, max(peak, taken.memory)
         found = _numbers(root / "out/agree/agreement.csv", "pooled")
         whole = mt.pool([mt.tally(masks) for masks in cases.values()], mixed=True)
         assert abs(found["fleiss_kappa"] - mt.fleiss_kappa(whole)) < 1e-12, "another kappa"
@@ -98,13 +97,11 @@ def thousand_cases() -> Iterator[Result]:
         root = Path(folder)
         _write(root / "masks", {f"c{i:04d}": dict(_named(smooth(4, 64, seed=i))) for i in range(1000)})
         page = root / "report.html"
-        cpu, _, most = _run(
-            ["report", f"{root}/masks/{{rater}}/{{case}}.png", "--to", str(page), "--jobs", "1", "--quiet"]
-        )
+        taken = _run(["report", f"{root}/masks/{{rater}}/{{case}}.png", "--to", str(page), "--jobs", "1", "--quiet"])
         by_case = _numbers(root / "report_files/agree/agreement.csv", "case", case="c0007")
         assert by_case["fleiss_kappa"] == mt.fleiss_kappa(mt.tally(smooth(4, 64, seed=7))), "another kappa"
-        yield at_most("report, 1,000 cases × 64² × 4", "", cpu, 60, unit="CPU s")
-        yield at_most("  its memory", "", most, 400, unit="MB")
+        yield at_most("report, 1,000 cases × 64² × 4", "", taken.seconds, 60, unit="CPU s")
+        yield at_most("  its memory", "", taken.memory, 400, unit="MB")
         shown, _ = opened(page, "c0007")
         yield at_most("  opens in Chromium, all shown", "", shown, 3, unit="s")
 
@@ -119,15 +116,18 @@ def ten_thousand_cases() -> Iterator[Result]:
         _write(root / "part", {f"c{i:05d}": _moved(drawn[i % 100], i // 100) for i in range(count // 5)})
         options = ["--no-pictures", "--measure", "none", "--jobs", "2", "--quiet"]
         part = f"{root}/part/{{rater}}/{{case}}.png"
-        fewer_cpu, _, fewer = _run(["agree", part, *options, "--out", f"{root}/part-out"])
-        cpu, _, most = _run(["agree", f"{root}/masks/{{rater}}/{{case}}.png", *options, "--out", f"{root}/out"])
+        fewer = _run(["agree", part, *options, "--out", f"{root}/part-out"])
+        taken = _run(["agree", f"{root}/masks/{{rater}}/{{case}}.png", *options, "--out", f"{root}/out"])
         decoded = _decode_all(sorted((root / "masks").rglob("*.png")))
         found = _numbers(root / "out/agree/agreement.csv", "case", case="c00042")
         assert abs(found["fleiss_kappa"] - mt.fleiss_kappa(mt.tally(drawn[42]))) < 1e-12, "another kappa"
-        yield at_most("agree, 10,000 cases × 5 × 256², 2 processes", "decoding, 2 processes", cpu / decoded, 1.6,
-                      f"{cpu:.1f} and {decoded:.1f} CPU s")  # fmt: skip
-        yield at_most("  its time", "5 × that of 2,000 cases", cpu / fewer_cpu / 5, 1.1, f"{fewer_cpu:.1f} CPU s")
-        yield at_most("  its memory", "that of 2,000 cases", most / fewer, 1.5, f"{most:.0f} and {fewer:.0f} MB")
+        times = f"{taken.seconds:.1f} and {decoded:.1f} CPU s"
+        job = "agree, 10,000 cases × 5 × 256², 2 processes"
+        yield at_most(job, "decoding, 2 processes", taken.seconds / decoded, 1.6, times)
+        linear = taken.seconds / fewer.seconds / 5
+        yield at_most("  its time", "5 × that of 2,000 cases", linear, 1.1, f"{fewer.seconds:.1f} CPU s")
+        times = f"{taken.memory:.0f} and {fewer.memory:.0f} MB"
+        yield at_most("  its memory", "that of 2,000 cases", taken.memory / fewer.memory, 1.5, times)
 
 
 def _moved(masks: Mapping[str, NDArray[np.uint8]], pixels: int) -> dict[str, NDArray[np.uint8]]:
@@ -158,16 +158,9 @@ def _write_images(data: Path, folder: Path, cases: Mapping[str, object]) -> None
         Image.open(data / "images" / f"{photographs[case]}.jpg").save(folder / f"{case}.png")
 
 
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _run(arguments: list[str]) -> tuple[float, float, float]:
-    """CPU seconds, seconds, and the most memory (MB), all processes together."""
-    before = _children()
-    wall, most = watched([sys.executable, "-m", "manytruths", *arguments])
-    return _children() - before, wall, most
+def _run(arguments: list[str]) -> Cost:
+    """A command, and the processes it starts."""
+    return cost([sys.executable, "-m", "manytruths", *arguments])
 
 
 def _decode(paths: list[Path]) -> float:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 def best(work: Callable[[], object], times: int = 5) -> float:
@@ -54,21 +56,73 @@ def command(arguments: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a program took."""
+    """What a program and all that it started took."""
 
     seconds: float
     """Of CPU time."""
     memory: float
-    """The most that it held at once, in MB."""
+    """The most that all of them held together at one time, in MB; what processes share is counted once."""
+    wall: float
+    """Seconds on the clock."""
 
 
 def cost(arguments: Sequence[str]) -> Cost:
-    """Of a program of one process, which must succeed; what it prints is dropped."""
-    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL) as program:
-        _, status, usage = os.wait4(program.pid, 0)
-        program.returncode = os.waitstatus_to_exitcode(status)
-    assert program.returncode == 0, f"{arguments} ended with {program.returncode}"
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
+    """Of a program, which must succeed; what it prints is dropped."""
+    start = time.perf_counter()
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+    most, done = [0.0], threading.Event()
+    seconds: dict[int, float] = {}
+
+    def watch() -> None:
+        pause = 0.02
+        while not done.wait(pause):
+            begun = time.perf_counter()
+            family = _family(process.pid)
+            most[0] = max(most[0], sum(map(_resident, family)))
+            # whom a fork server started is nobody's child that is waited for
+            seconds.update({pid: max(_cpu(pid), seconds.get(pid, 0.0)) for pid in family})
+            # the kernel walks through all of their pages
+            pause = max(0.02, 9 * (time.perf_counter() - begun))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - start
+    done.set()
+    watcher.join()
+    assert process.returncode == 0, f"{arguments} ended with {process.returncode}"
+    return Cost(max(used.ru_utime + used.ru_stime, sum(seconds.values())), most[0], wall)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it started."""
+    found = [pid]
+    for one in found:
+        try:
+            for task in os.listdir(f"/proc/{one}/task"):
+                found += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
+        except OSError:
+            continue
+    return found
+
+
+def _resident(pid: int) -> float:
+    """Memory of a process in MB; what processes share is counted in parts."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1000
+    except (OSError, StopIteration):
+        return 0.0
+
+
+def _cpu(pid: int) -> float:
+    """CPU seconds of a process so far."""
+    try:
+        cells = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(cells[11]) + int(cells[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError):
+        return 0.0
 
 
 @dataclass(frozen=True)

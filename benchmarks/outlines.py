@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .measuring import Result, at_most
-from .scaling import measured
+from .measuring import Result, at_most, cost
 
 SIDE, RATERS, POLYGONS, POINTS = 100_000, 5, 60, 1000
 
@@ -54,10 +53,10 @@ def slide_outlines() -> Iterator[Result]:
         write_outlines(Path(folder))
         program = Path(folder, "tally.py")
         program.write_text(TALLY)
-        seconds, memory = measured([sys.executable, str(program), folder, str(SIDE)])
+        taken = cost([sys.executable, str(program), folder, str(SIDE)])
         job = f"polygons of {RATERS} raters ({RATERS * POLYGONS * POINTS} points) on {SIDE}² to the table, CPU time"
-        yield at_most(job, "", seconds, 5, unit="s")
-        yield at_most("  memory", "", memory, 1000, unit="MB")
+        yield at_most(job, "", taken.seconds, 5, unit="s")
+        yield at_most("  memory", "", taken.memory, 1000, unit="MB")
 
 
 JOBS: dict[str, Callable[[], Iterator[Result]]] = {"slide_outlines": slide_outlines}

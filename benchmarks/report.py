@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ import numpy as np
 
 import manytruths as mt
 
-from .measuring import Result, at_most, command
+from .measuring import Result, at_most, command, cost
 from .phantoms import smooth
 
 CASES, SIZE = 300, 1024
@@ -34,12 +33,13 @@ def reports() -> Iterator[Result]:
 
         peers = [_timed(verb(name, "--out", str(root / "out"))) for name in ("agree", "fuse")]
         page = root / "report.html"
-        ours, most = watched(verb("report", "--to", str(page)))
+        taken = cost(verb("report", "--to", str(page)))
+        ours = taken.wall
         _check(root)
         times = f"{ours:.1f} s; agree {peers[0]:.1f} s, fuse {peers[1]:.1f} s"
         job = f"report, {CASES} cases × 5 × {SIZE}² with images, 2 jobs"
         yield at_most(job, "agree + fuse", ours / sum(peers), 1.5, times)
-        yield at_most("  its memory, all processes together", "", most, 1000, unit="MB")
+        yield at_most("  its memory, all processes together", "", taken.memory, 1000, unit="MB")
         yield at_most("  the page", "", page.stat().st_size / 1e6, 10, unit="MB")
         shown, first = opened(page, "c007")
         yield at_most("  opens in Chromium, all shown", "", shown, 2, unit="s")
@@ -68,37 +68,6 @@ def _timed(arguments: list[str]) -> float:
     start = time.perf_counter()
     command(arguments)
     return time.perf_counter() - start
-
-
-def watched(arguments: list[str]) -> tuple[float, float]:
-    """Seconds, and the most memory (MB) of a program and the processes it starts."""
-    start, most = time.perf_counter(), 0.0
-    running = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, start_new_session=True)
-    while running.poll() is None:
-        most = max(most, sum(_memory(pid) for pid in _session(running.pid)))
-        time.sleep(0.1)
-    assert running.returncode == 0
-    return time.perf_counter() - start, most
-
-
-def _session(leader: int) -> list[Path]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if int((entry / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
-                found.append(entry)
-        except OSError:
-            continue
-    return found
-
-
-def _memory(process: Path) -> float:
-    """What it holds in MB, pages shared with others divided among them."""
-    try:
-        lines = (process / "smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1e3
 
 
 def _check(root: Path) -> None:

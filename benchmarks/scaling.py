@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .measuring import Result, at_most
+from .measuring import Result, at_most, cost
 from .phantoms import smooth
 
 SIDE = 32768
@@ -32,59 +29,6 @@ def write_slides(root: Path, side: int) -> None:
         for row in range(0, side, CHUNK):
             part = mask[row // step : (row + CHUNK) // step]
             store[row : row + CHUNK] = np.kron(part, np.ones((step, step), np.uint8))
-
-
-def measured(arguments: list[str]) -> tuple[float, float]:
-    """CPU seconds of a program and all that it starts, and the most memory of all of them together, in MB."""
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-    most, done = [0.0], threading.Event()
-    seconds: dict[int, float] = {}
-
-    def watch() -> None:
-        while not done.wait(0.02):
-            family = _family(process.pid)
-            most[0] = max(most[0], sum(map(_resident, family)))
-            # whom a fork server started is nobody's child that is waited for
-            seconds.update({pid: max(_cpu(pid), seconds.get(pid, 0.0)) for pid in family})
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    done.set()
-    watcher.join()
-    assert process.returncode == 0, f"{arguments} failed"
-    return max(used.ru_utime + used.ru_stime, sum(seconds.values())), most[0]
-
-
-def _cpu(pid: int) -> float:
-    """CPU seconds of a process so far."""
-    try:
-        cells = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(cells[11]) + int(cells[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError):
-        return 0.0
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all that it started."""
-    found = [pid]
-    for one in found:
-        try:
-            for task in os.listdir(f"/proc/{one}/task"):
-                found += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
-        except OSError:
-            continue
-    return found
-
-
-def _resident(pid: int) -> float:
-    """Memory of a process in MB; what processes share is counted in parts."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1000
-    except (OSError, StopIteration):
-        return 0.0
 
 
 DECODE = """
@@ -124,12 +68,12 @@ def slides() -> Iterator[Result]:
         (root / "tally.py").write_text(TALLY)
         (root / "decode.py").write_text(DECODE)
         study = [str(root / "masks/{rater}/{case}.zarr"), "2", str(SIDE)]
-        ours, memory = measured([sys.executable, str(root / "tally.py"), *study])
-        peer, _ = measured([sys.executable, str(root / "decode.py"), *masks])
-        times = f"{ours:.2f} CPU s, decoding {peer:.2f} CPU s"
+        ours = cost([sys.executable, str(root / "tally.py"), *study])
+        peer = cost([sys.executable, str(root / "decode.py"), *masks])
+        times = f"{ours.seconds:.2f} CPU s, decoding {peer.seconds:.2f} CPU s"
         job = f"tally, 5 × {SIDE}² Zarr, 2 processes"
-        yield at_most(job, "decoding all chunks in 2 processes", ours / peer, 2, times)
-        yield at_most("  memory of all its processes", "", memory, 500, unit="MB")
+        yield at_most(job, "decoding all chunks in 2 processes", ours.seconds / peer.seconds, 2, times)
+        yield at_most("  memory of all its processes", "", ours.memory, 500, unit="MB")
 
 
 COPY = """
@@ -166,15 +110,15 @@ def slide_consensus() -> Iterator[Result]:
         (root / "same_maps.py").write_text(COPY)
         template = str(root / "masks/{rater}/{case}.zarr")
         fuse = [sys.executable, "-m", "manytruths", "fuse", template, "--quiet", "--out"]
-        cost = {jobs: measured([*fuse, str(root / f"out{jobs}"), "--jobs", str(jobs)]) for jobs in (1, 2)}
+        taken = {jobs: cost([*fuse, str(root / f"out{jobs}"), "--jobs", str(jobs)]) for jobs in (1, 2)}
         _same_files(root / "out1", root / "out2")
         same = [str(root / "same_maps.py"), *masks, str(root / "out1/fuse"), str(root / "copy")]
-        peer, _ = measured([sys.executable, *same])
-        for jobs, (ours, memory) in cost.items():
-            times = f"{ours:.2f} CPU s, copying {peer:.2f} CPU s"
+        peer = cost([sys.executable, *same]).seconds
+        for jobs, ours in taken.items():
+            times = f"{ours.seconds:.2f} CPU s, copying {peer:.2f} CPU s"
             job = f"fuse, 5 × {SIDE}² Zarr to OME-Zarr, {jobs} process{'es' if jobs > 1 else ''}"
-            yield at_most(job, "reading the masks, writing the same maps", ours / peer, 2, times)
-            yield at_most("  memory of all its processes", "", memory, 1000, unit="MB")
+            yield at_most(job, "reading the masks, writing the same maps", ours.seconds / peer, 2, times)
+            yield at_most("  memory of all its processes", "", ours.memory, 1000, unit="MB")
 
 
 def _same_files(one: Path, other: Path) -> None:
@@ -216,24 +160,24 @@ def large_files() -> Iterator[Result]:
         (root / "raters").mkdir()
         for rater in "ABCDE":
             (root / rater).rename(root / "raters" / rater)
-        base = measured([sys.executable, "-c", "import numpy, scipy, manytruths"])[1]
+        base = cost([sys.executable, "-c", "import numpy, scipy, manytruths"]).memory
         for suffix in ("png", "tif"):
             template, out = str(root / f"raters/{{rater}}/{{case}}.{suffix}"), ["--out", str(root / "out")]
             judged = ["--predictions", str(root / f"net/{{case}}.{suffix}")]
             report = [*judged, "--to", str(root / "report.html")]
             lines = {"agree": out, "fuse": out, "evaluate": [*judged, *out], "report": report}
             for name, more in lines.items():
-                seconds, memory = measured([sys.executable, "-m", "manytruths", name, template, "--quiet", *more])
+                taken = cost([sys.executable, "-m", "manytruths", name, template, "--quiet", *more])
                 # PNG files are decoded whole; tiles and strips of a TIFF stay on disk
                 own = (6 if more[:2] == judged else 5) * side**2 / 1e6 if suffix == "png" else 0.0
-                beyond = (memory - own - base) * 1e6 / side**2
-                times = f"{seconds:.1f} CPU s, {memory:.0f} MB"
+                beyond = (taken.memory - own - base) * 1e6 / side**2
+                times = f"{taken.seconds:.1f} CPU s, {taken.memory:.0f} MB"
                 yield at_most(f"{name}, 5 × {side}² {suffix.upper()}, beyond the masks", "", beyond, 8, times, "B/px")
                 if name == "agree":
                     alone = [*more, "--measure", "none", "--no-pictures"]
-                    counting, _ = measured([sys.executable, "-m", "manytruths", name, template, "--quiet", *alone])
+                    counting = cost([sys.executable, "-m", "manytruths", name, template, "--quiet", *alone]).seconds
                     job, times = "  sizes, distances, lesions and regions too", f"counting alone {counting:.1f} CPU s"
-                    yield at_most(job, "counting and the search for broken masks", seconds / counting, 4, times)
+                    yield at_most(job, "counting and the search for broken masks", taken.seconds / counting, 4, times)
 
 
 def write_image(path: Path, side: int) -> None:
@@ -264,12 +208,11 @@ def slide_report() -> Iterator[Result]:
         masks = [str(root / f"masks/{rater}/slide.zarr") for rater in "ABCDE"]
         given = [str(root / "masks/{rater}/{case}.zarr"), "--images", str(root / "images/{case}.zarr")]
         line = [sys.executable, "-m", "manytruths", "report", *given, "--quiet", "--to", str(root / "report.html")]
-        (ours, memory), (peer, _) = (
-            measured(each) for each in (line, [sys.executable, str(root / "decode.py"), *masks])
-        )
-        times = f"{ours:.2f} CPU s, decoding {peer:.2f} CPU s"
-        yield at_most(f"report, 5 × {SIDE}² Zarr with its image", "decoding all chunks", ours / peer, 10, times)
-        yield at_most("  memory of all its processes", "", memory, 1000, unit="MB")
+        ours, peer = (cost(each) for each in (line, [sys.executable, str(root / "decode.py"), *masks]))
+        times = f"{ours.seconds:.2f} CPU s, decoding {peer.seconds:.2f} CPU s"
+        job = f"report, 5 × {SIDE}² Zarr with its image"
+        yield at_most(job, "decoding all chunks", ours.seconds / peer.seconds, 10, times)
+        yield at_most("  memory of all its processes", "", ours.memory, 1000, unit="MB")
 
 
 JOBS = {

@@ -93,3 +93,10 @@ def kill_worker(item, deadly, folder, times):
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.01)
     return item * item
+
+
+def keep_at_once():
+    """From now on, this worker writes what it keeps for the next run after every case."""
+    from manytruths.io import kept
+
+    kept.SECONDS = 0

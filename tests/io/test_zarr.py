@@ -16,7 +16,7 @@ from ome_zarr_models.v05.image import Image as ModelImage
 
 from manytruths import FormatError, StudyError
 from manytruths.core.tiles import is_lazy
-from manytruths.io import Template, files, probe, read_image, read_mask, zarr_store
+from manytruths.io import Template, files, halving, probe, read_image, read_mask, zarr_store
 from manytruths.io.files import Location
 from manytruths.io.zarr_store import MapWriter, find_absent
 from manytruths.shape.grid import Grid
@@ -120,7 +120,7 @@ def test_large_arrays_stay_on_disk(tmp_path, monkeypatch):
 @pytest.mark.parametrize("shape", [(700, 530), (40, 90, 70)])
 def test_what_is_written_is_read_by_ome_zarr_and_valid(tmp_path, monkeypatch, kind, shape):
     monkeypatch.setattr(zarr_store, "CHUNK", {2: (128, 128), 3: (16, 32, 32)})
-    monkeypatch.setattr(zarr_store, "SMALLEST_LEVEL", 60)
+    monkeypatch.setattr(halving, "SMALLEST_LEVEL", 60)
     nearest, most = kind != "probability", {"labels": None, "counts": 5, "probability": 1.0}[kind]
     array = blob(shape) if nearest else blob(shape) * np.float32(0.75)
     spacing = (0.5, 0.25, 0.25)[-len(shape) :]

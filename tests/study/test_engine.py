@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import manytruths as mt
-from dask_cluster import Cluster, kill_worker
+from dask_cluster import Cluster, keep_at_once, kill_worker
 from manytruths.core.errors import CallError, EngineError, FormatError
+from manytruths.io import kept
 from manytruths.io.kept import code_version
-from manytruths.study import engine
+from manytruths.study import engine, keeping
 from manytruths.study.engine import map_on, open_engine, run_batch
 from study_folders import command, write_study
 
@@ -97,11 +98,44 @@ def test_another_version_is_refused(tmp_path):
     with pytest.raises(
         EngineError, match=r"has manytruths 0.1.0.dev0 [0-9a-f]+, this is 0.0.9; install the same version there"
     ):
-        run_batch(pickle.dumps((square, [(0, 1)])), "0.0.9", os.getcwd(), ())
+        run_batch(pickle.dumps((square, [(0, 1)])), "0.0.9", os.getcwd(), (), "and whatever that version sends", ())
     with pytest.raises(EngineError, match=r"does not see .*/elsewhere; masks and results must be on disks"):
-        run_batch(pickle.dumps((square, [(0, 1)])), code_version(), str(tmp_path / "elsewhere"), ())
+        run_batch(pickle.dumps((square, [(0, 1)])), code_version(), str(tmp_path / "elsewhere"), (), ())
     with pytest.raises(EngineError, match=r"does not see .*/out; masks and results must be on disks"):
-        run_batch(pickle.dumps((square, [])), code_version(), os.getcwd(), [str(tmp_path / "out" / ".part-x" / "y")])
+        run_batch(
+            pickle.dumps((square, [])), code_version(), os.getcwd(), [str(tmp_path / "out" / ".part-x" / "y")], ()
+        )
+
+
+@pytest.mark.parametrize("error", [ModuleNotFoundError("No module named 'manytruths'"), TypeError("takes 3 arguments")])
+def test_workers_that_lack_the_package(error):
+    class Lacking(ThreadPoolExecutor):
+        def submit(self, *_):
+            return super().submit(square, error)
+
+    with Lacking(1) as pool, pytest.raises(EngineError, match="install this manytruths on all of them"):
+        list(map_on(pool, square, range(3), None))
+
+
+class Remote(ThreadPoolExecutor):
+    """Its workers see other files than the caller."""
+
+    def submit(self, fn, *rest):
+        *rest, files = rest
+        return super().submit(fn, *rest, [file.replace("/C/", "/elsewhere/") for file in files])
+
+
+@pytest.mark.parametrize("unseen", ["masks", "images"])
+def test_files_that_workers_do_not_see_are_named(tmp_path, unseen):
+    """An image that is missing there alone would be left out, and results would differ."""
+    template = write_study(tmp_path, cases=["p1", "p2"])
+    images = {"images": template.replace("{rater}", "C"), "exclude_rater": ["C"]} if unseen == "images" else {}
+    with (
+        Remote(1) as pool,
+        pytest.raises(EngineError, match=r"does not see .*/elsewhere/p1.png; masks and results must"),
+    ):
+        mt.agree(mt.Study.open(template, executor=pool, **images), out=tmp_path / "out")
+    assert not (tmp_path / "out/agree").exists()
 
 
 def test_an_executor_of_the_caller(tmp_path):
@@ -209,6 +243,31 @@ def test_a_scheduler_that_ends(template, tmp_path):
         assert {path.name for path in tmp_path.iterdir()} <= {".part-agree"}
     mt.agree(template, out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["agree"]
+
+
+@pytest.mark.slow
+def test_the_next_run_goes_on_where_a_scheduler_ended(template, tmp_path, monkeypatch):
+    """What the workers had found is taken from the folder of the run, here without a cluster."""
+    with Cluster(1) as own, open_engine(own.address, 1) as executor:
+        executor.submit(keep_at_once).result()
+
+        def kill_scheduler(done, _):
+            if done == 7:
+                own.scheduler.kill()
+
+        with pytest.raises(EngineError, match=r"the workers or their scheduler are gone"):
+            mt.agree(mt.Study.open(template, executor=executor), out=tmp_path / "out", progress=kill_scheduler)
+    taken = []
+
+    def load(*record):
+        taken.append(kept.load_record(*record))
+        return taken[-1]
+
+    monkeypatch.setattr(keeping, "load_record", load)
+    mt.agree(template, out=tmp_path / "out")
+    assert len([payload for payload in taken if payload]) >= 7
+    mt.agree(template, out=tmp_path / "whole")
+    assert same_files(tmp_path / "out", tmp_path / "whole") > 10
 
 
 def test_a_scheduler_that_is_not_there(template, monkeypatch):

@@ -13,7 +13,7 @@ import manytruths as mt
 from manytruths import InputError
 from manytruths.cli import status
 from manytruths.core import runs, tiles
-from manytruths.io import files, zarr_store
+from manytruths.io import files, halving, zarr_store
 
 SHAPE = (300, 260)
 
@@ -52,7 +52,7 @@ def small_tiles(monkeypatch):
         monkeypatch.setattr(files, "LARGE", 1000)
         monkeypatch.setattr(tiles, "TILE_BYTES", 1 << 14)
         monkeypatch.setattr(zarr_store, "CHUNK", {2: (100, 96), 3: (8, 64, 64)})
-        monkeypatch.setattr(zarr_store, "SMALLEST_LEVEL", 90)
+        monkeypatch.setattr(halving, "SMALLEST_LEVEL", 90)
 
     return shrink
 
@@ -280,21 +280,28 @@ def test_maps_in_the_format_that_is_wanted(tmp_path, small_tiles, kind, wanted):
         with tifffile.TiffFile(path.with_suffix(".tif")) as file:
             assert file.is_bigtiff
             assert file.pages[0].is_tiled
-            np.testing.assert_array_equal(file.asarray(), whole)
+            for level, step in zip(file.series[0].levels, (1, 2, 4), strict=True):
+                np.testing.assert_array_equal(level.asarray(), whole[::step, ::step])
+        with tifffile.TiffFile(root / "out/fuse/probability/vote-any/p0.tif") as file:
+            share, half, quarter = (level.asarray() for level in file.series[0].levels)
+            np.testing.assert_allclose(half, share.reshape(150, 2, 130, 2).mean(axis=(1, 3)), rtol=1e-6)
+            np.testing.assert_allclose(quarter[:, -1], half.reshape(75, 2, 130)[..., -2:].mean(axis=(1, 2)), rtol=1e-6)
     else:
         np.testing.assert_array_equal(zarr.open_array(path.with_suffix(".zarr") / "0")[...], whole)
     with pytest.raises(mt.CallError, match="large_maps is one of"):
         mt.fuse(opened(root, kind), large_maps="png")
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("command", ["check", "agree", "fuse"])
-def test_levels_of_a_tiff_that_disagree_end_the_command_in_one_line(tmp_path, small_tiles, capsys, command):
+def test_levels_of_a_tiff_that_disagree_end_the_command_in_one_line(tmp_path, small_tiles, capsys, command, large):
     root = write(tmp_path, {"p0": masks_of(0)})
     with tifffile.TiffWriter(root / "tif/B/p0.tif") as file:
         mask = masks_of(0)["B"]
         file.write(mask, tile=(64, 48), subifds=1)
         file.write(mask[::2, ::4], tile=(64, 48), subfiletype=1)
-    small_tiles()
+    if large:
+        small_tiles()
     line = [command, str(root / "tif/{rater}/{case}.tif"), "--out", str(root / "out"), "--jobs", "1"]
     assert status(line) == 1
     said = capsys.readouterr()
@@ -320,7 +327,11 @@ def test_check_names_labels_of_another_scale_than_the_image(tmp_path, small_tile
     ome_zarr(tmp_path / "half-p0.zarr", np.zeros((150, 130), np.uint8), 1.0)
     if large:
         small_tiles()
-    for name, says in (("same", None), ("other", "unlike the masks"), ("half", "unlike the masks")):
+    for name, says in (
+        ("same", None),
+        ("other", "unlike the masks; correct whichever is wrong"),
+        ("half", "unlike the masks; resample it"),
+    ):
         study = mt.Study.open(f"{tmp_path}/{{rater}}/{{case}}.zarr", images=f"{tmp_path}/{name}-{{case}}.zarr")
         said = [problem.message for problem in mt.check(study).problems if problem.kind == "image"]
         assert (not said) if says is None else says in said[0]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 from dask_cluster import Cluster
 from manytruths.core import tiles
-from manytruths.io import files, zarr_store
+from manytruths.io import files, halving, zarr_store
 from manytruths.study.engine import open_engine
 
 
@@ -88,7 +88,7 @@ def test_any_chunks_tiles_processes_and_dask(cluster, seed, shape, labels, tile,
         if large:
             patch.setattr(files, "LARGE", 100)
             patch.setattr(zarr_store, "CHUNK", {2: (20, 25), 3: (4, 8, 8)})
-            patch.setattr(zarr_store, "SMALLEST_LEVEL", 12)
+            patch.setattr(halving, "SMALLEST_LEVEL", 12)
             patch.setattr("manytruths.study.crew.count_slots", lambda executor: 2)
         whole = run_all(template, root / "one", 1, None)
         shares = iter(cut * 100)

@@ -21,7 +21,7 @@ from dask_cluster import Cluster
 from manytruths import InputError
 from manytruths.core import counting, tiles
 from manytruths.core.errors import EngineError, LabelError, TooLarge
-from manytruths.io import files, zarr_store
+from manytruths.io import files, halving, zarr_store
 from manytruths.study import crew, processes
 from manytruths.study.crew import choose_spread, spread_case
 from manytruths.study.engine import open_engine
@@ -57,7 +57,7 @@ def large(monkeypatch):
     monkeypatch.setattr(tiles, "TILE_BYTES", 1 << 13)
     monkeypatch.setattr(tiles, "BAND_BYTES", 1 << 14)
     monkeypatch.setattr(zarr_store, "CHUNK", {2: (50, 64), 3: (8, 64, 64)})
-    monkeypatch.setattr(zarr_store, "SMALLEST_LEVEL", 40)
+    monkeypatch.setattr(halving, "SMALLEST_LEVEL", 40)
 
 
 def opened(root, kind, **options):

@@ -231,7 +231,8 @@ def _missing_images(study: Study) -> Iterator[Problem]:
         message = f"no case has an image: no file is where {study.options.images!r} says; correct images (--images)"
         yield Problem("warning", "image", message)
     elif without:
-        message = f"{counted(len(without), 'case')} of {len(study)} have no image ({few(without, 5)}); "
+        has = "has" if len(without) == 1 else "have"
+        message = f"{counted(len(without), 'case')} of {len(study)} {has} no image ({few(without, 5)}); "
         yield Problem("warning", "image", f"{message}there is no such file as {study[without[0]].image}")
     known = [*(case.name for case in study), *study.left_out, *(reading.case for reading in study.unused)]
     unmarked = [] if len(without) == len(study) else find_unknown_cases(study.options, dict.fromkeys(known), "images")

@@ -33,7 +33,7 @@ def check_large_maps(large_maps: str) -> None:
 def write_large_map(path: Path, reading: Reading, dtype: np.dtype[Any], paint: Paint, most: int) -> list[Path]:
     """Write a map of counts up to ``most`` by tile, in the format of its suffix; the files that were written."""
     if path.suffix == ".tif":
-        write_tiles(path, reading.grid, dtype, paint)
+        write_tiles(path, reading.grid, dtype, paint, nearest=True)
         return [path]
     writer = MapWriter(path, reading.grid.shape, dtype, reading.grid, nearest=True, most=most)
     try:

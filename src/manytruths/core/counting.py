@@ -197,8 +197,8 @@ def _refuse_too_many(table: tuple[Rows, Counts]) -> None:
     if left is not None and _MERGING * sum(part.nbytes for part in table) > left:
         raise InputError(
             f"the masks show more than {len(table[1]):,} distinct patterns, as noise does, and the table of all would "
-            f"not fit into the {left / 1e9:.1f} GB of memory that are left; leave out raters (exclude_rater), count a "
-            "region of interest (roi), or remove the noise from the masks"
+            f"not fit into the {left / 1e9:.1f} GB of memory that are left; leave out raters (--exclude-rater), count "
+            "a region of interest (--roi), or remove the noise from the masks"
         )
 
 

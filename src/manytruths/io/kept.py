@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import pickle
+import stat
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -68,10 +69,20 @@ def code_version() -> str:
 def sign_files(location: Location) -> Files | None:
     """The files that a location is read from, by their names within it; None where it is not known which these are."""
     paths = _files_of(location)
-    # opening a pipe would wait for whoever writes into it
-    if paths is None or any(path.exists() and not path.is_file() for _, path in paths):
+    if paths is None:
         return None
-    return {name: (str(path), _signature(path)) for name, path in paths}
+    signed: Files = {}
+    for name, path in paths:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            signed[name] = str(path), None
+            continue
+        # opening a pipe would wait for whoever writes into it
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        signed[name] = str(path), (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return signed
 
 
 def digest_files(files: Files) -> str:
@@ -97,14 +108,6 @@ def _files_of(location: Location) -> list[tuple[str, Path]] | None:
             names = (nrrd if suffix == ".nrrd" else metaimage).data_files(location)
             return [("", path), *((name, path.parent / name) for name in names)]
     return None
-
-
-def _signature(path: Path) -> Signature | None:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @lru_cache(maxsize=1024)

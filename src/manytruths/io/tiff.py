@@ -38,7 +38,7 @@ _ORDERS: dict[bytes, Order] = {b"II": "little", b"MM": "big"}
 _CLASSIC, _BIG = 42, 43
 _STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SUBFILE, _BITS, _PHOTOMETRIC, _SAMPLES, _SAMPLE_FORMAT = 254, 258, 262, 277, 339
-_WIDTH, _HEIGHT, _COMPRESSION, _FILL_ORDER = 256, 257, 259, 266
+_WIDTH, _HEIGHT, _COMPRESSION, _FILL_ORDER, _BELOW = 256, 257, 259, 266, 330
 _ROWS, _TILE_WIDTH, _TILE_HEIGHT = 278, 322, 323
 _PIECES = ((273, 279), (324, 325))
 """Tags of the offsets and lengths of strips, and of tiles."""
@@ -240,6 +240,8 @@ def check_directories(location: Location, *, decode: bool = False) -> None:
                     _check_end(_last_end(*ends), size, location)
                     if decode and tiff.first_number(entries, _COMPRESSION) in _DEFLATED:
                         tiff.check_sums(entries, *ends)
+            for number, shape in enumerate(tiff.level_shapes(entries), start=1):
+                tiled_tiff.check_level(location, number, tiff.shape(entries), shape)
 
 
 class _Directories:
@@ -257,10 +259,24 @@ class _Directories:
             if at in visited:
                 raise_damaged(self.location, "its directories run in a circle")
             visited.add(at)
-            self.stream.seek(at)
-            entries = dict(self._entry() for _ in range(self._whole_number(self.count)))
+            entries = self._directory(at)
             at = self._whole_number(self.offset)
             yield entries
+
+    def _directory(self, at: int) -> dict[int, _Entry]:
+        self.stream.seek(at)
+        return dict(self._entry() for _ in range(self._whole_number(self.count)))
+
+    def shape(self, entries: dict[int, _Entry]) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.first_number(entries, _HEIGHT), self.first_number(entries, _WIDTH)
+
+    def level_shapes(self, entries: dict[int, _Entry]) -> list[tuple[int, int]]:
+        """Rows and columns of the smaller copies that lie below an image."""
+        if _BELOW not in entries:
+            return []
+        below = [self._directory(at) for at in self.numbers(entries[_BELOW]).tolist()]
+        return [self.shape(each) for each in below if self.first_number(each, _SUBFILE, 0) & 1]
 
     def _entry(self) -> tuple[int, _Entry]:
         tag, kind, count = self._whole_number(2), self._whole_number(2), self._whole_number(self.offset)

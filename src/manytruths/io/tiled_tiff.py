@@ -1,12 +1,16 @@
-"""Large images as tiled TIFF: read by tile through tifffile, and written by tile as BigTIFF."""
+"""Large images as tiled TIFF: read by tile through tifffile, and written by tile as BigTIFF with a pyramid."""
 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
@@ -17,6 +21,7 @@ from ..core.tiles import LARGEST_TILE, Where
 from ..shape.grid import Grid, times
 from . import files
 from .files import Location, import_extra, raise_damaged
+from .halving import halve, level_shapes
 from .writing import atomic
 
 SIDE = 256
@@ -174,36 +179,123 @@ def _check_levels(location: Location, file: Any) -> None:
     below = file.series[0].keyframe.pages
     others += [page.shape[:2] for page in below or () if page.shape[:2] not in (first, *others)]
     for number, shape in enumerate(others, start=1):
-        ratios = [n / m for n, m in zip(first, shape, strict=False)]
-        rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2 if len(shape) == len(first) else 0
-        if len(shape) != len(first) or max(ratios) - min(ratios) > max(rounding, 0.02 * max(ratios)):
-            raise FormatError(
-                f"{location}: its pyramid disagrees: level {number} has {times(shape)} pixels, level 0 "
-                f"{times(first)}; export it again"
-            )
+        check_level(location, number, first, shape)
 
 
-def write_tiles(path: Path, grid: Grid, dtype: np.dtype[Any], paint: Paint) -> None:
-    """Write an image of two axes as BigTIFF in deflated tiles, while it is painted."""
+def check_level(location: Location, number: int, first: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Refuse a level of a pyramid that has other proportions than the first."""
+    if len(shape) == len(first) and min(shape) > 0:
+        ratios = [n / m for n, m in zip(first, shape, strict=True)]
+        rounding = max(ratio / m for ratio, m in zip(ratios, shape, strict=True)) * 2
+        if max(ratios) - min(ratios) <= max(rounding, 0.02 * max(ratios)):
+            return
+    raise FormatError(
+        f"{location}: its pyramid disagrees: level {number} has {times(shape)} pixels, level 0 {times(first)}; "
+        "export it again"
+    )
+
+
+def write_tiles(path: Path, grid: Grid, dtype: np.dtype[Any], paint: Paint, *, nearest: bool) -> None:
+    """Write an image of two axes as BigTIFF in deflated tiles, with a pyramid, while it is painted.
+
+    ``nearest`` says whether levels take single pixels or their means. What other software needs to find the levels is
+    the description of OME-TIFF.
+    """
     tifffile = import_extra("tifffile", "tiff", path)
+    options: dict[str, Any] = {"tile": (SIDE, SIDE), "photometric": "minisblack", "metadata": None, "maxworkers": 1}
     resolution = {}
     if grid.spacing is not None:
         resolution = {"resolution": tuple(10 / step for step in reversed(grid.spacing)), "resolutionunit": "CENTIMETER"}
-    with atomic(path) as temporary:
-        tifffile.imwrite(
-            temporary, _tiles(grid.shape, dtype, paint), shape=grid.shape, dtype=dtype, bigtiff=True, tile=(SIDE, SIDE),
-            compression="zlib", photometric="minisblack", metadata=None, maxworkers=1, **resolution,
+    with atomic(path) as temporary, ExitStack() as stack:
+        shapes = [grid.shape, *level_shapes(grid.shape)]
+        # the levels below wait deflated in files without a name, as they come after the image
+        waiting = [stack.enter_context(TemporaryFile(dir=path.parent)) for _ in shapes[1:]]
+        levels = [_Level(shape, dtype, file) for shape, file in zip(shapes[1:], waiting, strict=True)]
+        for level, below in pairwise(levels):
+            level.below = partial(below.put_halved, nearest=nearest)
+        first = partial(levels[0].put_halved, nearest=nearest) if levels else None
+        writer = stack.enter_context(tifffile.TiffWriter(temporary, bigtiff=True))
+        writer.write(
+            _tiles(grid.shape, dtype, paint, first), shape=grid.shape, dtype=dtype, subifds=len(levels) or None,
+            description=_describe(grid, dtype), compression="zlib", **options, **resolution,
         )  # fmt: skip
+        for level in levels:
+            writer.write(
+                level.deflated_tiles(), shape=level.shape, dtype=dtype, subfiletype=1, compression="zlib", **options
+            )
 
 
-def _tiles(shape: tuple[int, ...], dtype: np.dtype[Any], paint: Paint) -> Iterator[NDArray[Any]]:
-    """The tiles of a TIFF, row by row; those at the edge are filled up with 0."""
+_PIXEL_TYPES = {"u1": "uint8", "u2": "uint16", "u4": "uint32", "f4": "float"}
+_OME = "http://www.openmicroscopy.org/Schemas/OME/2016-06"
+
+
+def _describe(grid: Grid, dtype: np.dtype[Any]) -> str:
+    """What OME-TIFF says of an image of one channel; sizes of pixels are in µm."""
+    sizes = "".join(f' Size{axis}="{n}"' for axis, n in zip("XYCZT", (*reversed(grid.shape), 1, 1, 1), strict=True))
+    if grid.spacing is not None:
+        steps = zip("XY", reversed(grid.spacing), strict=True)
+        sizes += "".join(f' PhysicalSize{axis}="{1000 * step:.15g}"' for axis, step in steps)
+    kind = _PIXEL_TYPES[dtype.str[1:]]
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?><OME xmlns="{_OME}"><Image ID="Image:0"><Pixels ID="Pixels:0" '
+        f'DimensionOrder="XYCZT" Type="{kind}"{sizes}><Channel ID="Channel:0:0" SamplesPerPixel="1"/>'
+        '<TiffData IFD="0" PlaneCount="1"/></Pixels></Image></OME>'
+    )
+
+
+class _Level:
+    """A level of a pyramid, made row by row of the level above it, and kept as deflated tiles in a file."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], file: IO[bytes]) -> None:
+        self.shape, self.file = shape, file
+        self.below: Callable[[NDArray[Any]], None] | None = None
+        self._rows = np.zeros((SIDE, shape[1]), dtype)
+        self._filled, self._done = 0, 0
+        self._sizes: list[int] = []
+
+    def put_halved(self, above: NDArray[Any], nearest: bool) -> None:
+        """Take the next rows of the level above, an even number of them unless they are the last."""
+        rows = halve(above, nearest)
+        while len(rows):
+            count = min(SIDE - self._filled, len(rows))
+            self._rows[self._filled : self._filled + count] = rows[:count]
+            self._filled += count
+            rows = rows[count:]
+            if self._filled == SIDE or self._done + self._filled == self.shape[0]:
+                self._finish_row()
+
+    def _finish_row(self) -> None:
+        band = self._rows[: self._filled]
+        for tile in _cut(band):
+            self._sizes.append(self.file.write(zlib.compress(tile.tobytes())))
+        if self.below is not None:
+            self.below(band)
+        self._done += self._filled
+        self._filled = 0
+
+    def deflated_tiles(self) -> Iterator[bytes]:
+        """All tiles, in the order of a TIFF."""
+        self.file.seek(0)
+        return (self.file.read(size) for size in self._sizes)
+
+
+def _tiles(
+    shape: tuple[int, ...], dtype: np.dtype[Any], paint: Paint, below: Callable[[NDArray[Any]], None] | None
+) -> Iterator[NDArray[Any]]:
+    """The tiles of a TIFF, row by row, whose rows the level below gets, too."""
     for where, (painted,) in paint(_Bands(shape)):
         assert where[0].start % SIDE == where[1].start == 0, "tiles of a TIFF come row by row"
-        band = np.broadcast_to(painted, [part.stop - part.start for part in where])
-        for top in range(0, band.shape[0], SIDE):
-            for left in range(0, band.shape[1], SIDE):
-                tile = np.zeros((SIDE, SIDE), dtype)
-                piece = band[top : top + SIDE, left : left + SIDE]
-                tile[: piece.shape[0], : piece.shape[1]] = piece
-                yield tile
+        band = np.broadcast_to(painted, [part.stop - part.start for part in where]).astype(dtype, copy=False)
+        if below is not None:
+            below(band)
+        yield from _cut(band)
+
+
+def _cut(band: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The tiles of some rows; those at the edge are filled up with 0."""
+    for top in range(0, band.shape[0], SIDE):
+        for left in range(0, band.shape[1], SIDE):
+            tile = np.zeros((SIDE, SIDE), band.dtype)
+            piece = band[top : top + SIDE, left : left + SIDE]
+            tile[: piece.shape[0], : piece.shape[1]] = piece
+            yield tile

@@ -7,7 +7,6 @@ Of a pyramid the first level is read, which has full resolution. What is small i
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import os
@@ -26,6 +25,7 @@ from ..core.tiles import Band, Spread, Where, absent_chunks, chunk_files, known_
 from ..shape.grid import Grid, times
 from . import files
 from .files import Content, Location, Use, import_extra, make_grid, raise_damaged
+from .halving import halve, level_shapes
 from .results import file_digest
 from .writing import log_written, write_errors
 
@@ -38,8 +38,6 @@ _DEEPEST = 4
 """Folders inside a store that are searched for arrays."""
 CHUNK = {2: (1024, 1024), 3: (32, 256, 256)}
 """Chunks of what is written, by the number of axes."""
-SMALLEST_LEVEL = 512
-"""A pyramid ends with the first level that is not larger along any axis."""
 WRITTEN = "manytruths"
 """The attribute of stores that are written here; it counts the files of each level."""
 
@@ -473,8 +471,8 @@ class MapWriter:
         ``spread`` is called like ``map``, and may make parts of a level elsewhere.
         """
         with write_errors(self.path):
-            while max(self.levels[-1].shape) > SMALLEST_LEVEL:
-                self._halve(spread)
+            for shape in level_shapes(self.shape):
+                self._halve(shape, spread)
             for unfinished in self.part.rglob("*.partial"):
                 unfinished.unlink()  # of a worker that was killed
             self.group.attrs.update(self._attributes())
@@ -489,9 +487,9 @@ class MapWriter:
         """Remove what was written."""
         shutil.rmtree(self.part, ignore_errors=True)
 
-    def _halve(self, spread: Spread) -> None:
-        """A level of half the size: the first of each 2 × 2 (× 2) pixels of labels, else their mean."""
-        below = self.add_level([-(-n // 2) for n in self.levels[-1].shape])
+    def _halve(self, shape: Sequence[int], spread: Spread) -> None:
+        """A level of half the size, which has the shape."""
+        below = self.add_level(shape)
         for _ in spread(self._halve_band, tile_bands([_Doubled(below)])):
             pass
 
@@ -504,8 +502,7 @@ class MapWriter:
             )
             if known_value(above, source) == 0:
                 continue
-            piece = above[source]
-            below[where] = piece[(slice(None, None, 2),) * piece.ndim] if self.nearest else _means(piece)
+            below[where] = halve(above[source], self.nearest)
 
     def _attributes(self) -> dict[str, Any]:
         axes = len(self.shape)
@@ -546,15 +543,3 @@ class _Doubled:
 
     def __getitem__(self, where: Any) -> Any:
         raise NotImplementedError
-
-
-def _means(piece: NDArray[Any]) -> NDArray[Any]:
-    """Of each 2 × 2 (× 2) pixels, or of those that there are at the edge."""
-    if any(n % 2 for n in piece.shape):
-        piece = np.pad(piece, [(0, n % 2) for n in piece.shape], mode="edge")
-    first, *others = itertools.product((0, 1), repeat=piece.ndim)
-    total = piece[tuple(slice(start, None, 2) for start in first)].copy()
-    for starts in others:
-        total += piece[tuple(slice(start, None, 2) for start in starts)]
-    total /= 2**piece.ndim
-    return total

@@ -26,6 +26,7 @@ from ..core.errors import CallError, EngineError, InputError
 from ..io.kept import code_version
 from ..io.results import active_stages
 from ..io.writing import WRITTEN, name_attempt
+from .locations import find_locations
 from .processes import DEATHS, Failure, Progress, answer, raise_failure
 
 SECONDS = 0.5
@@ -63,7 +64,7 @@ def map_on(
     """
     if progress:
         progress(0, len(items))
-    flight = _Flight(executor, work, items)
+    flight = _Flight(executor, work, items, about)
     try:
         for index, item in enumerate(items):
             while index not in flight.done:
@@ -87,8 +88,8 @@ def map_on(
 class _Flight(Generic[T, R]):
     """Batches on their way to the workers and back."""
 
-    def __init__(self, executor: Executor, work: Callable[[T], R], items: Sequence[T]) -> None:
-        self.executor, self.work, self.items = executor, work, items
+    def __init__(self, executor: Executor, work: Callable[[T], R], items: Sequence[T], about: object) -> None:
+        self.executor, self.work, self.items, self.about = executor, work, items, about
         self.workers = count_slots(executor)
         self.done: dict[int, R | Failure] = {}
         self._sent: dict[Any, list[int]] = {}
@@ -100,8 +101,7 @@ class _Flight(Generic[T, R]):
         self._deaths = Counter[int]()
         self._failed = False
         self._seconds, self._finished = 0.0, 0
-        # a worker elsewhere must see the same files under the same names
-        self._places = os.getcwd(), tuple(str(folder / WRITTEN) for folder in active_stages())
+        self._home, self._stages = os.getcwd(), tuple(str(folder / WRITTEN) for folder in active_stages())
 
     def advance(self) -> None:
         """Send what may be sent, and take what has come back."""
@@ -129,8 +129,12 @@ class _Flight(Generic[T, R]):
     def _submit(self, batch: list[int]) -> None:
         # packed here, as executors may pack only what their own kind of message can hold
         packed = pickle.dumps((self.work, [(index, self.items[index]) for index in batch]), pickle.HIGHEST_PROTOCOL)
+        # a worker elsewhere must see the same files under the same names
+        found = find_locations([self.items[index] for index in batch] if self.about is None else self.about)
+        files = dict.fromkeys(str(location.path) for location in found if location is not None)
+        there = tuple(filter(os.path.exists, files))
         try:
-            future = self.executor.submit(run_batch, packed, code_version(), *self._places)
+            future = self.executor.submit(run_batch, packed, code_version(), self._home, self._stages, there)
         except Exception as error:
             raise _lost_engine(error) from error
         self._sent[future] = batch
@@ -177,20 +181,27 @@ def _lost_engine(error: BaseException) -> EngineError:
     said = " ".join(str(error).split())[:200] or type(error).__name__
     if isinstance(error, futures.BrokenExecutor):
         return EngineError(f"a process of the executor ended ({said}); it can do no more work: make another one")
-    if isinstance(error, ModuleNotFoundError):
-        return EngineError(f"the workers cannot import what they need ({said}); install manytruths on all of them")
+    if isinstance(error, ImportError | AttributeError | TypeError):
+        return EngineError(
+            f"the workers cannot do what they are asked ({said}); install this manytruths on all of them"
+        )
     return EngineError(f"the workers or their scheduler are gone ({said}); start them again and repeat the command")
 
 
-def run_batch(packed: bytes, version: str, home: str, stages: Sequence[str]) -> tuple[list[bytes], float]:
-    """On a worker: the answers of a batch, up to its first failure, and the seconds that they took."""
+def run_batch(packed: bytes, version: str, *places: Any) -> tuple[list[bytes], float]:
+    """On a worker: the answers of a batch, up to its first failure, and the seconds that they took.
+
+    What else a version sends is looked at when it is known to be the same: the working directory, folders of results
+    and the files of the cases, all of which the caller sees.
+    """
     where = f"worker on {socket.gethostname()}"
     if version != code_version():
         raise EngineError(f"{where} has manytruths {code_version()}, this is {version}; install the same version there")
-    for place in (home, *stages):
+    home, stages, files = places
+    for place in (home, *stages, *(os.path.join(home, file) for file in files)):
         if not os.path.exists(place):
-            folder = place if place == home else Path(place).parent.parent
-            raise EngineError(f"{where} does not see {folder}; masks and results must be on disks that workers share")
+            unseen = Path(place).parent.parent if place in stages else place
+            raise EngineError(f"{where} does not see {unseen}; masks and results must be on disks that workers share")
     os.chdir(home)
     if stages:
         name_attempt(f"{where} {os.getpid()}")

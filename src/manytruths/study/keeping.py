@@ -9,8 +9,8 @@ from __future__ import annotations
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +32,7 @@ from ..io.kept import (
 from ..io.results import fingerprint, kept_folder
 from ..io.writing import record_written
 from .case import Case
+from .locations import find_locations
 from .options import Options
 
 R = TypeVar("R")
@@ -95,7 +96,8 @@ def work_or_load(
 ) -> Packed[R]:
     """The result of a case, from an earlier run where it was made from the same, and kept for the next run."""
     begin_log(ledger.folder, ledger.run)
-    files = sign_case(case) if wanted is None or wanted(case) else None
+    made_from = list(_made_from(case))
+    files = _sign(made_from) if wanted is None or wanted(case) else None
     if files is None:
         return Packed(None, work(case))
     key = case_key(case, ledger.settings, files)
@@ -109,7 +111,7 @@ def work_or_load(
     give_back()
     payload = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     # files that were changed meanwhile may have been read after the change
-    if sign_case(case) == files:
+    if _sign(made_from) == files:
         inside = [path for path in written if path.is_relative_to(ledger.stage)]
         keep_record(case.name, key, inside, ledger.stage, payload)
     return Packed(payload, result)
@@ -123,8 +125,16 @@ def case_key(case: Case, settings: str, files: Sequence[Files]) -> str:
 
 def sign_case(case: Case) -> list[Files] | None:
     """The files of a case; None where it cannot be known what it is made from."""
+    return _sign(_made_from(case))
+
+
+def _made_from(case: Case) -> Iterable[Location | None]:
+    return find_locations(case) if case.counted is None else [None]
+
+
+def _sign(made_from: Iterable[Location | None]) -> list[Files] | None:
     signed = []
-    for location in _locations(case) if case.counted is None else [None]:
+    for location in made_from:
         if location is None or (files := sign_files(location)) is None:
             return None
         signed.append(files)
@@ -133,21 +143,3 @@ def sign_case(case: Case) -> list[Files] | None:
 
 def _options(options: Options) -> str:
     return repr([getattr(options, option.name) for option in fields(options) if option.name not in NO_EFFECT])
-
-
-def _locations(value: object) -> Iterator[Location | None]:
-    """All files of a case, in order; None for an array."""
-    if isinstance(value, Location):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _locations(each)
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _locations(each)
-    elif is_dataclass(value) and not isinstance(value, type | Options):
-        for item in fields(value):
-            if item.name != "spread":
-                yield from _locations(getattr(value, item.name))
-    elif hasattr(value, "shape"):
-        yield None

@@ -207,7 +207,9 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     elif is_store(case.image.path) and None not in (grid.spacing, target.grid.spacing):
         differs = differs or grid.difference(Grid(grid.shape, target.grid.spacing))
     if differs:
-        advice = advise_on_size(grid, target.grid)
+        # of as many pixels, one size of a pixel is wrong
+        same = grid.shape == target.grid.shape and not grid.placed
+        advice = "; correct whichever is wrong" if same else advise_on_size(grid, target.grid)
         if is_slide(case.image.path) and (level := fitting_level(case.image, target.grid.shape)) is not None:
             advice = f": they have the size of its level {level}; export them for the full image"
         problem = f"{case.image} has {differs}, unlike the masks{advice}"

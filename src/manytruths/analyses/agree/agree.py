@@ -327,8 +327,8 @@ def agree(
         Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
         ``redcap``; by default none.
     large_maps : {"same", "ome-zarr", "tiff"}
-        Format of the heatmaps of images from 16384 × 16384 pixels on: OME-Zarr with a pyramid, or BigTIFF; by default
-        OME-Zarr for Zarr masks and BigTIFF for all others.
+        Format of the heatmaps of images from 16384 × 16384 pixels on: OME-Zarr or BigTIFF, with a pyramid; by default
+        OME-Zarr for Zarr masks and outlines, and BigTIFF for all others.
     window, agreement_window : int
         Pixels across the windows of local contrast, and of the comparison of contrast with agreement.
     rank_base, rank_shift, rank_largest : float

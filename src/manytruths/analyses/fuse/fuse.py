@@ -327,8 +327,8 @@ def fuse(
         Formats of tables for a paper, written beside the CSV files: any of ``xlsx``, ``latex``, ``docx``, ``html`` and
         ``redcap``; by default none.
     large_maps : {"same", "ome-zarr", "tiff"}
-        Format of the maps of images from 16384 × 16384 pixels on, which are written by tile. ``"same"`` is OME-Zarr
-        where the masks are Zarr, else BigTIFF.
+        Format of the maps of images from 16384 × 16384 pixels on, which are written by tile and with a pyramid.
+        ``"same"`` is OME-Zarr where the masks are Zarr or outlines, else BigTIFF.
     seed : int
         Seed of k-means, which groups the cases by complexity.
     jobs : int

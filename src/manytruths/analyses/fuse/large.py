@@ -139,8 +139,9 @@ def _write_maps(
             path = folder / kind / method.replace(":", "-") / f"{safe_name(case.name)}{suffix}"
             maps.append((estimated, table, path, kind == "consensus"))
     if suffix == ".tif":
-        for estimated, table, path, _ in maps:
-            write_tiles(path, grid, table.dtype, partial(readings.paint_tiles, [estimated], [table]))
+        for estimated, table, path, nearest in maps:
+            paint = partial(readings.paint_tiles, [estimated], [table])
+            write_tiles(path, grid, table.dtype, paint, nearest=nearest)
             yield path
         return
     by_table: dict[int, list[tuple[Consensus, Array, Path, bool]]] = {}
