@@ -265,6 +265,19 @@ def test_drawing_starts_from_the_chosen_outline(flat):
     assert flat.state["step"] == "outlines"
 
 
+def test_what_was_drawn_is_not_dropped_by_one_key(flat):
+    flat.look()
+    flat.press("p", "0")
+    drawn = flat.drag((20, 20), (40, 20))["drawn"]
+    flat.press("Escape")
+    expect(flat.page.get_by_role("dialog")).to_contain_text("would be lost")
+    flat.press("Enter")
+    assert (flat.state["step"], flat.state["drawn"]) == ("draw", drawn)
+    flat.press("Escape")
+    flat.page.get_by_role("button", name="Drop the drawing").click()
+    flat.wait(lambda state: state["step"] == "outlines" and state["drawn"] is None)
+
+
 def test_everything_can_be_drawn_by_keyboard(flat):
     flat.look()
     flat.press("p", ".", "Shift+ArrowRight", "Shift+ArrowRight", ".")
@@ -361,6 +374,9 @@ def test_finishing_locks(flat):
     flat.page.get_by_role("button", name="Finish and lock", exact=True).click()
     expect(flat.page.locator("#question")).to_have_text("Finished and locked")
     assert flat.decisions["calls"][-1]["body"]["name"] == "Dr. Ada"
+    flat.press("z")
+    expect(flat.page.get_by_role("dialog")).to_have_count(0)
+    expect(flat.page.locator(".message")).to_have_text("The decisions are finished and locked.")
 
 
 def test_the_next_dispute_is_there_at_once(flat):

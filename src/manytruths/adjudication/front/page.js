@@ -2,7 +2,7 @@
 import { FileBackend } from "./backend-file.js";
 import { ServerBackend } from "./backend-server.js";
 import { WorkClock } from "./clock.js";
-import { askFinish, askName, askReopen, askRule, askUndo, dialogIsOpen, showKeys, showList } from "./dialogs.js";
+import { askFinish, askLeave, askName, askReopen, askRule, askUndo, dialogIsOpen, showKeys, showList } from "./dialogs.js";
 import { watchPane } from "./gestures.js";
 import { pageIcon } from "./icons.js";
 import { actionOfKey } from "./keys.js";
@@ -81,6 +81,7 @@ function actionsOf(page) {
     skip: () => session.skip(),
     undo: async () => {
       const { undoable } = session;
+      if (session.settings.finished) return session.tell(say("undo.finished"));
       if (!undoable) return session.tell(say("undo.nothing"));
       const reason = await askUndo(undoable);
       if (reason) await session.undo(reason);
@@ -134,11 +135,13 @@ function actionsOf(page) {
     keys: () => showKeys(),
     show: (what) => session.show(what),
     rule: async () => {
+      if (session.settings.finished) return session.tell(say("undo.finished"));
       const rule = await askRule(session);
       const answer = rule && (await session.applyRule(rule));
       if (answer) session.tell(say("rule.done", { n: answer.settled }));
     },
     finish: async () => {
+      if (session.settings.finished) return session.tell(say("undo.finished"));
       const signed = await askFinish(session);
       if (signed) await session.finish(signed.name, signed.meaning);
     },
@@ -148,10 +151,14 @@ function actionsOf(page) {
     },
     file: () => page.saveFile(),
     load: () => page.loadFile(),
-    escape: () => {
+    escape: async () => {
       if (stage.scene.polygon?.length) return stage.change({ polygon: null });
       if (stage.scene.ruler) return stage.change({ ruler: null });
-      if (session.step === "draw") return session.stopDrawing();
+      if (session.step === "draw") {
+        const { drawing } = session;
+        const leaves = !drawing.done.length || (await askLeave());
+        return leaves && session.drawing === drawing && session.stopDrawing();
+      }
       if (session.step === "outlines" && session.choice) {
         session.choice = null;
         session.showTie = null;
@@ -273,7 +280,7 @@ class AdjudicationPage {
     this.showProgress();
     this.showTools();
     this.showSlices();
-    frame.undo.setAttribute("aria-disabled", String(!session.undoable));
+    frame.undo.setAttribute("aria-disabled", String(!session.undoable || Boolean(session.settings.finished)));
     this.stage.root.setAttribute("data-tool", this.tools.tool());
     const { message } = session;
     frame.news.textContent = [message?.words, frame.panel.querySelector("#question")?.textContent].filter(Boolean).join(" ");

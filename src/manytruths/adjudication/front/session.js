@@ -502,7 +502,7 @@ export class Session {
 
   // What the server refused for good is put back to its dispute as a draft.
   refused({ about, error }) {
-    if (!about?.id) return;
+    if (!about?.id) return this.tell(say("refused.action", { error: error.message }), true);
     this.putBack(about.id, about.decision);
     const entry = this.queue.find(({ id }) => id === about.id);
     if (entry) entry.status = "open";
