@@ -39,13 +39,14 @@ from .blocks import (
     FLAT_SIDE,
     LAYOUT,
     SIDE,
+    TILE,
     VOLUME_SIDE,
     Images,
     Source,
     View,
     choose_view,
-    map_view,
     pack_block,
+    place_series,
     slices_of,
 )
 from .index import Index, read_bounded
@@ -72,6 +73,8 @@ PACE = 50
 LONGEST_TEXT = 2000
 """Characters of a comment or reason."""
 LONGEST_SECONDS = 3600.0
+FIELD, FIELD_SHARE = 3.0, 0.9
+"""A first look shows so many times the size that this share of the lesions does not exceed."""
 SEEN_VALUES = 40
 """Disputes whose values are looked at where no labels are declared."""
 
@@ -407,13 +410,22 @@ class Session:
             "settings": {
                 "first_look": settings.first_look, "names": settings.names, "shows": list(settings.show),
                 "reasons": list(getattr(self.study.options, "reasons", ()) or REASONS),
-                "labels": self._labels(), "role": settings.role, "rules": list(RULES),
+                "labels": self._labels(), "field": self._field(), "role": settings.role, "rules": list(RULES),
                 "finished": None if finished is None else {"utc": finished.utc, **finished.payload},
             },
             "progress": self.progress(), "place": self._read_place(),
             "filters": {"groups": settings.groups, "labels": settings.labels, "kinds": settings.kinds},
             "warnings": list(self._warnings()), "next": self.next_after(None),
         }  # fmt: skip
+
+    def _field(self) -> float:
+        """How much is to be seen at a first look, in the shortest side of a pixel: several times what most lesions
+        take, and the same for all of them, so that it does not tell how large one is."""
+        sides = []
+        for found in self._found.values():
+            spacing = np.array(found.spacing or (1.0,) * len(found.shape))
+            sides += [max(np.diff(each.box).ravel() * spacing) / spacing.min() for each in found.disputes]
+        return round(FIELD * float(np.quantile(sides, FIELD_SHARE)), 1) if sides else 0.0
 
     def _labels(self) -> list[dict[str, Any]]:
         from ..charts import rater_colours
@@ -507,21 +519,44 @@ class Session:
                 "start": [s for s, _ in view.box], "stop": [s for _, s in view.box], "step": 1,
                 "clipped": view.clipped,
             },
-            "series": [name for name, _ in shown.sources],
+            "series": [name for name, _ in shown.sources], "tiles": self._tiles(shown),
             **({"display": self._display(shown.case, shown.found)} if view.axis is not None else {}),
         }  # fmt: skip
 
+    def _tiles(self, shown: Shown) -> dict[str, int] | None:
+        """How tiles of an image are asked for, of which a block is a small part; a file has none."""
+        source = shown.sources[0][1] if shown.sources else None
+        if self.compact or source is None or source.tile is None or source.shape != tuple(shown.found.shape):
+            return None
+        return {"side": TILE, "zooms": source.zooms}
+
+    def tile(self, id: str, zoom: int, row: int, column: int) -> bytes | None:
+        """A tile of the image of an item, which may lie far from its block; None where there is none."""
+        shown = self.shown(id)
+        tiles = self._tiles(shown)
+        source = shown.sources[0][1] if tiles else None
+        if source is None or source.tile is None or zoom > source.zooms:
+            return None
+        if any(at * TILE << zoom >= size for at, size in zip((row, column), source.shape, strict=True)):
+            return None
+        low, high = next(((w[1], w[2]) for w in source.windows), (0.0, 255.0))
+        return pack_block(source.tile(zoom, row, column), 2, {"low": low, "high": high, "spacing": None})
+
     def _display(self, case: Case, found: CaseDisputes) -> dict[str, Any]:
         """Which axes of a volume are slices, rows and columns, as in the report's viewer."""
-        grid = Grid(found.shape, found.spacing)
+        display = Display.of(self._grid(case, found))
+        return {"axes": display.axes, "flipped": display.flipped, "letters": display.letters}
+
+    def _grid(self, case: Case, found: CaseDisputes) -> Grid:
+        """Where a case lies, as its image or its first mask tells it."""
         source = case.image or next(iter(next(iter(case.masks.values()), {}).values()), None)
         if isinstance(source, Location):
             with suppress(ManytruthsError, OSError):
                 read = probe(source)
                 # the axis across which slices lie must be that of the block
-                grid = replace(read, spacing=found.spacing) if read.shape == tuple(found.shape) else grid
-        display = Display.of(grid)
-        return {"axes": display.axes, "flipped": display.flipped, "letters": display.letters}
+                if read.shape == tuple(found.shape):
+                    return replace(read, spacing=found.spacing)
+        return Grid(found.shape, found.spacing)
 
     def shown(self, id: str) -> Shown:
         """The case, block and images of an item."""
@@ -551,16 +586,17 @@ class Session:
         shown = self.shown(id)
         if not 0 <= series < len(shown.sources):
             return None
-        _, source = shown.sources[series]
-        same = source.shape == tuple(shown.found.shape)
-        if not same and len(source.shape) != len(shown.found.shape):
-            return None
-        box = shown.view.box if same else map_view(shown.view, shown.found.shape, source.shape)
-        head: dict[str, Any] = {
+        name, source = shown.sources[series]
+        box, head = shown.view.box, dict[str, Any]()
+        if name != "image":
+            if len(source.shape) != len(shown.found.shape):
+                return None
+            placed = place_series(self._grid(shown.case, shown.found), source, box, self.find(id).dispute.centre)
+            source, box = placed.source, placed.view(box)
+            head = {"scales": placed.scales, "shifts": placed.shifts, "view": box}
+        head |= {
             "spacing": source.spacing,
             "windows": [{"name": n, "low": low, "high": high} for n, low, high in source.windows],
-            "view": box,
-            "of": source.shape,
         }
         low, high = next(((w[1], w[2]) for w in source.windows), (0.0, 255.0))
         return pack_block(source.crop(slices_of(box)), len(source.shape), {**head, "low": low, "high": high})
