@@ -449,8 +449,10 @@ class Session:
             yield f"{place} is left out: {one_line(why)}"
         gone = sum(map(len, self._stale.values()))
         if gone:
-            what = "decision is stale" if gone == 1 else "decisions are stale"
-            yield f"{gone} {what}, as masks were changed since: {'it is' if gone == 1 else 'they are'} shown again"
+            what, they = ("decision is stale", "it is") if gone == 1 else ("decisions are stale", "they are")
+            yield f"{gone} {what}, as what raters drew there is not in the masks any more: {they} shown again"
+            if gone == sum(slot[0] in ("dispute", "double", "repeat") for slot in self._slots.decisions):
+                yield "these are all decisions of the log; if it is of another study, choose another with --log"
 
     def progress(self) -> dict[str, Any]:
         """How much is done and left, and how long that takes by the pace so far."""
