@@ -204,6 +204,32 @@ def test_filters_choose_disputes(folder, study):
         assert server.get("state")["progress"] | {"done": 1, "total": 8} == server.get("state")["progress"]
 
 
+def test_the_table_counts_what_the_filters_let_through(study, folder, capsys):
+    assert run(["adjudicate", *study, "--dry-run", "--only-kind", "border"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "(chosen)" in line]
+    missed, _, border, _, settled, disputes, _ = map(int, lines[0][2:])
+    assert (missed, border, settled, disputes) == (0, 3, 8, 3)
+
+
+def test_groups_and_labels_that_are_not_there_are_refused(study, folder, capsys):
+    assert run(["adjudicate", *study, "--dry-run", "--only-group", "north"]) == 2
+    assert "--only-group is 'north', which the study does not have; it has no groups" in capsys.readouterr().err
+    lines = ['masks = "masks/{rater}/{case}.png"', 'labels = { 1 = "cyst", 2 = "tumour" }']
+    (folder / "study.toml").write_text("\n".join(lines))
+    for rater, value in (("A", 1), ("B", 2)):
+        write_png(folder / f"masks/{rater}/p1.png", np.pad(np.full((6, 6), value, np.uint8), 8))
+    assert run(["adjudicate", "study.toml", "--dry-run", "--only-label", "cyst,2"]) == 0
+    assert run(["adjudicate", "study.toml", "--dry-run", "--only-label", "polyp"]) == 2
+    assert "--only-label is 'polyp'; labels are cyst (1), tumour (2)" in capsys.readouterr().err
+
+
+def test_where_nobody_marked_anything_no_lesion_is_spoken_of(folder, capsys):
+    for rater in "AB":
+        write_png(folder / f"masks/{rater}/p1.png", np.zeros((20, 20), np.uint8))
+    assert run(["adjudicate", "masks/{rater}/{case}.png", "--dry-run"]) == 0
+    assert "there are no disputes: nobody marked anything" in capsys.readouterr().out
+
+
 def test_a_full_disk_is_said_and_nothing_is_lost(folder, study):
     """Files may not grow further, as on a full disk: the decision is not saved, and later it is."""
     with Server(folder, study, *PLAIN) as server:

@@ -178,6 +178,31 @@ def test_a_server_that_dies_loses_nothing_that_was_shown_as_saved(browser, tmp_p
     assert kept, "some decisions were under way"
 
 
+@pytest.mark.parametrize("wait", [0, 5, 15, 30, 60])
+def test_a_server_that_dies_while_the_work_is_finished(browser, flat_study, tmp_path, wait):
+    """Before, while or after it is written: with the next start it is finished, once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        fixed = (*PLAIN, "--port", str(probe.getsockname()[1]))
+    context = browser.new_context()
+    page = context.new_page()
+    with Server(tmp_path, flat_study, *fixed) as server:
+        page.goto(address(server))
+        page.wait_for_function("() => manytruthsAdjudication.state().step === 'look'", polling=20)
+        page.locator("summary").click()
+        page.get_by_role("button", name="Finish and lock …").click()
+        page.get_by_role("button", name="Finish and lock", exact=True).click(no_wait_after=True)
+        page.wait_for_timeout(wait)
+        server.stop(signal.SIGKILL)
+    with Server(tmp_path, flat_study, *fixed) as server:
+        page.goto("about:blank")
+        page.goto(address(server))
+        expect(page.locator("#question")).to_have_text("Finished and locked")
+        assert server.post(f"items/{server.get('queue')['items'][0]['id']}/look", answer="lesion")[0] == 409
+    context.close()
+    assert len(entries(tmp_path, "finish")) == 1
+
+
 def test_two_adjudicators_and_a_merge(browser, flat_study, tmp_path):
     options = ("--practice", "0", "--controls", "0", "--repeats", "0", "--double", "1")
     folders = {}

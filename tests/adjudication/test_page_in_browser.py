@@ -366,6 +366,25 @@ def test_progress_is_said(flat):
     expect(flat.page.locator(".progress-words")).to_contain_text(f"{left - 1} disputes left")
 
 
+def test_pauses_of_more_than_a_minute_are_left_out_of_the_time(browser, flat_page):
+    context = browser.new_context()
+    shown = Desk(context.new_page())
+    shown.page.clock.install()
+    shown.page.goto(flat_page)
+    shown.press("Enter")
+    shown.look()
+    shown.page.clock.fast_forward(20_000)
+    shown.press("w")
+    shown.page.clock.fast_forward(90_000)
+    shown.press("u")
+    shown.page.clock.fast_forward(30_000)
+    shown.press("Enter")
+    shown.at("look")
+    seconds = shown.decisions["calls"][1]["body"]["seconds"]
+    context.close()
+    assert 50 <= seconds < 60
+
+
 def test_finishing_locks(flat):
     flat.decide("u")
     flat.page.locator("summary").click()

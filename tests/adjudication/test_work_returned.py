@@ -272,6 +272,32 @@ def test_rows_that_are_missing_or_added_are_named(written, study, tmp_path, caps
     assert len([entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]) == 2
 
 
+def test_a_row_that_stands_there_twice_is_named_and_nothing_is_taken(written, study, tmp_path, capsys):
+    first = openpyxl.load_workbook(written / "disputes.xlsx").active.cell(2, 1).value
+    fill(written / "disputes.xlsx", tmp_path / "filled.xlsx", ["union", "none"], cells={(3, "code"): first})
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 1
+    assert "line 3: the same code as in line 2; keep one" in capsys.readouterr().err
+    assert not list((tmp_path / "log").glob("*.sqlite"))
+
+
+def test_a_label_is_chosen_from_a_list(tmp_path):
+    for rater, value in (("A", 1), ("B", 2), ("C", 2)):
+        mask = np.zeros((48, 48), np.uint8)
+        mask[10:30, 12:30] = value
+        write_png(tmp_path / "masks" / rater / "p1.png", mask)
+    toml = 'masks = "masks/{rater}/{case}.png"\nlabels = { 1 = "cyst", 2 = "solid tumour" }'
+    (tmp_path / "study.toml").write_text(toml)
+    study = [str(tmp_path / "study.toml")]
+    assert call(tmp_path, study, "--xlsx", tmp_path / "d.xlsx", "--practice", 0, "--controls", 0, "--repeats", 0) == 0
+    sheet = openpyxl.load_workbook(tmp_path / "d.xlsx").active
+    lists = {str(each.sqref): each.formula1 for each in sheet.data_validations.dataValidation}
+    assert lists["G2"] == '"1 cyst,2 solid tumour"'
+    fill(tmp_path / "d.xlsx", tmp_path / "filled.xlsx", ["union"], cells={(2, "label"): "1 cyst"})
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 0
+    (made,) = [entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]
+    assert [value for value, _ in made.payload["pixels"]] == [1]
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [

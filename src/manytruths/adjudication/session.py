@@ -376,16 +376,8 @@ class Session:
 
     @cached_property
     def label_names(self) -> dict[int, str]:
-        """Labels by value, without background; of a study that declares none, the values that were drawn."""
-        options = self.study.options
-        known = next((case.labels for case in self.study if case.labels is not None), None)
-        if options.foreground or options.instances:
-            return {1: "lesion"}
-        if known is not None:
-            background = () if options.background == "none" else (0,)
-            pairs = zip(known.values, known.names, strict=True)
-            return {int(value): name for value, name in pairs if value not in background}
-        return {}
+        """Labels that the study declares by value, without background."""
+        return label_names(self.study)
 
     def values(self, dispute: Dispute | None = None) -> list[int]:
         """The values that a drawing may have."""
@@ -995,6 +987,19 @@ def _version() -> str:
     from .. import __version__
 
     return __version__
+
+
+def label_names(study: Study) -> dict[int, str]:
+    """Labels that a study declares by value, without background."""
+    options = study.options
+    known = next((case.labels for case in study if case.labels is not None), None)
+    if options.foreground or options.instances:
+        return {1: "lesion"}
+    if known is not None:
+        background = () if options.background == "none" else (0,)
+        pairs = zip(known.values, known.names, strict=True)
+        return {int(value): name for value, name in pairs if value not in background}
+    return {}
 
 
 def study_title(study: Study) -> str:

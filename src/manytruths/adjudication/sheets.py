@@ -42,6 +42,8 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
     except ImportError:
         raise InputError('xlsx needs openpyxl; install it with pip install "manytruths[tables]"') from None
     queue = session.queue()
+    known = [f"{value} {session.label_names[value]}" for value in session.label_names]
+    labels = "" if len(known) < 2 or any("," in each for each in known) else ",".join(known)
     if len(queue) > MOST_ROWS:
         raise InputError(
             f"{path}: {len(queue)} disputes are too many for a workbook (at most {MOST_ROWS}); write several with "
@@ -62,8 +64,8 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
             cell = sheet.cell(row, 1 + HEADER.index("adjudicator"), name)
             cell.data_type = "s"  # a name is no formula, whatever it starts with
         choices = ",".join([*letters, *(choice for choice in CHOICES if choice != "drawn")])
-        for column, words in (("E", ",".join(ANSWERS)), ("F", choices)):
-            if len(words) <= 250:  # Excel's own limit
+        for column, words in (("E", ",".join(ANSWERS)), ("F", choices), ("G", labels)):
+            if 0 < len(words) <= 250:  # Excel's own limit
                 rule = DataValidation(type="list", formula1=f'"{words}"', allow_blank=True)
                 sheet.add_data_validation(rule)
                 rule.add(f"{column}{row}")
@@ -175,10 +177,11 @@ def _calls(path: Path, line: int, code: str, decision: str, cells: dict[str, str
         sheet.faults.add(line, f"decision {decision!r}; it is one of {words}")
         return calls
     label = cells.get("label", "").strip()
-    if label and not label.isdecimal():
-        sheet.faults.add(line, f"label {label!r}; it is the value of a label")
+    value = label.partition(" ")[0]
+    if label and not value.isdecimal():
+        sheet.faults.add(line, f"label {label!r}; it is the value of a label, such as 2, or 2 and its name")
         return calls
-    more = {"label": int(label)} if label else {}
+    more = {"label": int(value)} if label else {}
     reason, comment = cells.get("reason", ""), cells.get("comment", "")
     calls.append(call("decide", choice=choice, reason=reason, comment=comment, **more))
     return calls
