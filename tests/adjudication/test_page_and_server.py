@@ -43,10 +43,35 @@ def test_the_token_leaves_the_address_and_a_reload_keeps_it(browser, flat_study,
         first = shown.at("look")["id"]
         shown.page.reload()
         assert shown.at("look")["id"] == first
+        # as by a link of a report
+        other = shown.page.context.new_page()
+        other.goto(f"http://127.0.0.1:{server.port}/")
+        other.wait_for_function("() => manytruthsAdjudication.state().step === 'look'")
         stranger = browser.new_context().new_page()
         stranger.goto(f"http://127.0.0.1:{server.port}/")
         expect(stranger.get_by_role("alert")).to_contain_text("does not have the key")
         stranger.context.close()
+
+
+def test_a_tab_goes_on_with_the_token_of_the_next_start(browser, flat_study, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        fixed = (*PLAIN, "--port", str(probe.getsockname()[1]))
+    context = browser.new_context()
+    first = context.new_page()
+    with Server(tmp_path, flat_study, *fixed) as server:
+        first.goto(address(server))
+        first.wait_for_function("() => manytruthsAdjudication.state().step === 'look'")
+        server.stop()
+        first.keyboard.press("l")
+        expect(first.get_by_role("alert")).to_contain_text("not saved yet")
+    with Server(tmp_path, flat_study, *fixed) as server:
+        second = context.new_page()
+        second.goto(address(server))
+        first.wait_for_function("() => manytruthsAdjudication.state().step === 'outlines'")
+    context.close()
+    (look,) = entries(tmp_path, "look")
+    assert look.payload["answer"] == "lesion"
 
 
 def test_work_goes_on_at_the_same_place_and_window(browser, flat_study, tmp_path):

@@ -1,5 +1,5 @@
-// Calls to the server on this computer. Its token comes in the fragment of the address, is kept for this tab and taken
-// out of the address.
+// Calls to the server on this computer. Its token comes in the fragment of the address, is kept by the browser for pages
+// of this address alone, and is taken out of it; another start of the server has another token.
 
 const TOKEN_KEY = "manytruths token";
 const WAIT_MILLISECONDS = 20_000;
@@ -41,18 +41,37 @@ export class ServerBackend {
       throw new BackendError(0, "unreachable", "");
     }
     if (answer.ok) return answer;
+    if (answer.status === 401 && this.takeNewer()) return this.ask(path, options);
     const told = await answer.json().catch(() => ({}));
     throw new BackendError(answer.status, told.code ?? "", told.error ?? `${answer.status}`);
+  }
+
+  // Whether another tab has the token of a later start.
+  takeNewer() {
+    const kept = keptToken();
+    const newer = Boolean(kept) && kept !== this.token;
+    if (newer) this.token = kept;
+    return newer;
   }
 }
 
 function takeToken() {
   const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
+  if (!found) return keptToken();
+  const token = decodeURIComponent(found[1]);
   try {
-    if (!found) return sessionStorage.getItem(TOKEN_KEY) ?? "";
-    sessionStorage.setItem(TOKEN_KEY, decodeURIComponent(found[1]));
-  } finally {
-    if (found) history.replaceState(null, "", location.pathname + location.search);
+    localStorage.setItem(TOKEN_KEY, token);
+  } catch {
+    // this page alone knows it then
   }
-  return decodeURIComponent(found[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+  return token;
+}
+
+function keptToken() {
+  try {
+    return localStorage.getItem(TOKEN_KEY) ?? "";
+  } catch {
+    return "";
+  }
 }
