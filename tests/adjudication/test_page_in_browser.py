@@ -89,6 +89,11 @@ def test_enter_without_a_choice_saves_nothing(flat):
     flat.look()
     flat.press("Enter")
     expect(flat.page.locator(".message")).to_have_text("Choose an outline first, or draw one.")
+    # no answer moves under the pointer when something is said
+    said = flat.page.get_by_role("button", name="Union").bounding_box()
+    flat.press("u")
+    expect(flat.page.locator(".message")).to_have_count(0)
+    assert flat.page.get_by_role("button", name="Union").bounding_box() == said
     assert flat.state["statuses"][0] == "open"
 
 

@@ -431,7 +431,7 @@ class Session:
 
     def _warnings(self) -> Iterator[str]:
         if self.is_rater:
-            yield f"{self.log.adjudicator} is also a rater of this study; the report says so"
+            yield f"the adjudicator {self.log.adjudicator} is also a rater of this study; the report says so"
         if all(case.image is None for case in self.study):
             yield "the study has no images, so that outlines alone are shown; give --images"
         if "algorithms" in self.settings.show and self.study.algorithms:

@@ -9,7 +9,7 @@ import { actionOfKey } from "./keys.js";
 import { BrowserMemory } from "./memory.js";
 import { keyButton, pageNode, refill } from "./nodes.js";
 import { Outbox } from "./outbox.js";
-import { panelContent } from "./panel.js";
+import { messagePart, panelContent } from "./panel.js";
 import { Session } from "./session.js";
 import { Stage } from "./stage.js";
 import { PaneTools } from "./tools.js";
@@ -51,14 +51,15 @@ function pageFrame(act) {
   const slider = pageNode("input", { type: "range", id: "slices", min: 0, "aria-label": say("stage.slices"), oninput: (event) => act("setSlice", Number(event.target.value)) });
   const below = pageNode("div", { class: "stage-below" }, pageNode("label", { class: "windows-field" }, pageNode("span", {}, say("stage.windows")), windows, pageNode("kbd", { "aria-hidden": "true" }, "W")), slider);
   const panel = pageNode("aside", { class: "panel", id: "panel", "aria-label": say("panel.label") });
+  const toast = pageNode("div", { class: "toast" });
   const news = pageNode("p", { class: "unseen", role: "status", "aria-live": "polite", id: "news" });
   document.getElementById("app").append(
     pageNode("header", { class: "bar" }, pageNode("div", { class: "bar-about" }, bar.title, bar.words), bar.progress, bar.saved, buttons),
     alarm,
-    pageNode("main", {}, pageNode("section", { class: "picture", "aria-label": say("stage.label") }, picture, tools, below), panel),
+    pageNode("main", {}, pageNode("section", { class: "picture", "aria-label": say("stage.label") }, picture, tools, below, toast), panel),
     news,
   );
-  return { ...bar, alarm, picture, tools, windows, slider, below, panel, news, more: document.getElementById("more"), undo: document.getElementById("undo-last"), fileButton: document.getElementById("save-file") };
+  return { ...bar, alarm, picture, tools, windows, slider, below, toast, panel, news, more: document.getElementById("more"), undo: document.getElementById("undo-last"), fileButton: document.getElementById("save-file") };
 }
 
 // --- what is done
@@ -277,6 +278,7 @@ class AdjudicationPage {
     if (!this.session?.progress) return;
     const { session, frame } = this;
     refill(frame.panel, panelContent(session, this.act));
+    frame.toast.replaceChildren(...[session.item && messagePart(session)].filter(Boolean));
     this.showProgress();
     this.showTools();
     this.showSlices();
