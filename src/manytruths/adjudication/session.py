@@ -75,6 +75,8 @@ LONGEST_TEXT = 2000
 LONGEST_SECONDS = 3600.0
 FIELD, FIELD_SHARE = 3.0, 0.9
 """A first look shows so many times the size that this share of the lesions does not exceed."""
+GENERIC = ("masks", "labels", "segmentations", "raters", "readers", "annotations")
+"""Folders that do not tell what a study is called."""
 SEEN_VALUES = 40
 """Disputes whose values are looked at where no labels are declared."""
 
@@ -1007,7 +1009,7 @@ def study_title(study: Study) -> str:
     fixed = Path(study.options.masks.partition("{")[0] or ".")
     folder = fixed if study.options.masks.partition("{")[0].endswith(("/", "\\")) else fixed.parent
     name = folder.resolve().name
-    return folder.resolve().parent.name if name in ("masks", "labels", "segmentations") else name or "study"
+    return folder.resolve().parent.name if name in GENERIC else name or "study"
 
 
 __all__ = ["InputError", "Refused", "Session"]
