@@ -237,10 +237,20 @@ def _source(
 def _flat_source(location: Location, grid: Grid, spacing: Sequence[float] | None) -> Source:
     pyramid = open_pyramid(location)
     small = pyramid.overview(OVERVIEW)
+    # a page asks for several parts at once, and not every library reads a file in several threads
+    lock = threading.Lock()
+
+    def crop(where: Where) -> Array:
+        with lock:
+            return pyramid.crop(where)
+
+    def tile(zoom: int, row: int, column: int) -> Array:
+        with lock:
+            return pyramid.tile(zoom, row, column, TILE)
+
     return Source(
         pyramid.shape, grid.spacing or (None if spacing is None else tuple(spacing)),
-        lambda where: pyramid.crop(where), lambda at, pixels: small, find_windows(small), small.nbytes, grid,
-        lambda zoom, row, column: pyramid.tile(zoom, row, column, TILE), pyramid.zooms(TILE),
+        crop, lambda at, pixels: small, find_windows(small), small.nbytes, grid, tile, pyramid.zooms(TILE),
     )  # fmt: skip
 
 
