@@ -15,6 +15,8 @@ export class BackendError extends Error {
 export class ServerBackend {
   constructor() {
     this.token = takeToken();
+    // another tab was opened with the token of a later start
+    window.addEventListener("storage", ({ key }) => key === TOKEN_KEY && location.reload());
     this.file = false;
   }
 
@@ -41,17 +43,8 @@ export class ServerBackend {
       throw new BackendError(0, "unreachable", "");
     }
     if (answer.ok) return answer;
-    if (answer.status === 401 && this.takeNewer()) return this.ask(path, options);
     const told = await answer.json().catch(() => ({}));
     throw new BackendError(answer.status, told.code ?? "", told.error ?? `${answer.status}`);
-  }
-
-  // Whether another tab has the token of a later start.
-  takeNewer() {
-    const kept = keptToken();
-    const newer = Boolean(kept) && kept !== this.token;
-    if (newer) this.token = kept;
-    return newer;
   }
 }
 
