@@ -367,6 +367,7 @@ def test_practice_alone_settles_nothing_and_nobody_is_named_for_it(tmp_path):
     assert "One adjudicator (Ada) settled 0 of 3 disputes; 3 were not decided: there, a vote" in text
     assert "Disputes were shown" not in text
     assert "By the decisions that hold" not in text
+    assert "own marks" not in text
     with pytest.raises(InputError, match="no dispute is settled"):
         mt.fuse(study, consensus="adjudicated")
     with pytest.raises(InputError, match="no dispute is settled"):

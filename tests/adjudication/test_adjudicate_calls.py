@@ -63,8 +63,8 @@ def test_a_study_without_disputes_says_so_and_is_no_error(folder, capsys):
     ("options", "words"),
     [
         (("--only-kind", "label"), "no dispute is of the groups, labels and kinds"),
-        (("--role", "second", "--double", "0"), "no dispute was left to a second adjudicator"),
-        (("--role", "third"), "no two adjudicators differ"),
+        (("--role", "second", "--double", "0"), "no dispute of somebody else was left to a second"),
+        (("--role", "third"), "no two others differ"),
     ],
 )
 def test_nothing_for_this_adjudicator_is_said_and_no_error(folder, study, capsys, options, words):

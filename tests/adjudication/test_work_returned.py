@@ -354,3 +354,14 @@ def test_a_second_adjudicator_gets_their_share_and_what_was_marked_for_them(stud
     with Server(tmp_path, study, *common, "--role", "second", who="Ben") as server:
         (only,) = server.open_items()
         assert server.get(f"items/{only}")["box"] == box
+
+
+def test_nobody_is_their_own_second_adjudicator(study, tmp_path):
+    common = (*PLAIN, "--double", "1", "--no-first-look")
+    with Server(tmp_path, study, *common, who="Ada") as server:
+        first, *others = server.open_items()
+        server.decide(first, "union")
+    with Server(tmp_path, study, *common, "--role", "second", who="Ada") as server:
+        assert len(server.open_items()) == len(others)
+    with Server(tmp_path, study, *common, "--role", "second", who="Ben") as server:
+        assert len(server.open_items()) == len(others) + 1

@@ -38,8 +38,9 @@ FIRST_WAIT = 20.0
 INDEX = "index"
 NOTHING = {
     "first": "there is nothing to settle: no dispute is of the groups, labels and kinds that were chosen",
-    "second": "there is nothing to settle: no dispute was left to a second adjudicator, by --double or by the first",
-    "third": "there is nothing to settle: no two adjudicators differ on a dispute",
+    "second": "there is nothing to settle: no dispute of somebody else was left to a second adjudicator, by --double "
+    "or by the first",
+    "third": "there is nothing to settle: no two others differ on a dispute",
 }
 """What is said where disputes are there, and none of them is for this adjudicator."""
 LONGEST_NAME = 80

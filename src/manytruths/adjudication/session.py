@@ -302,11 +302,14 @@ class Session:
             if case.name in self._found:
                 by_subject[case.subject].append(self._found[case.name])
         order = order_subjects(by_subject, self._seed)
-        self._items = make_queue(
+        items = make_queue(
             [(subject, by_subject[subject]) for subject in order], self.settings, self._order_for,
             practice=self.practice, wanted=self._wanted(), names=self.label_names,
             imageless=frozenset(case.name for case in self.study if case.image is None),
         )  # fmt: skip
+        # nobody is their own second or third
+        own = {key for purpose, key in self._slots.decisions if purpose == "dispute"}
+        self._items = [item for item in items if item.purpose != "double" or item.dispute.key not in own]
         self._by_id = {item.id: item for item in self._items}
         self._numbers = {item.id: number for number, item in enumerate(self._items, start=1)}
         self.__dict__.pop("_stale", None)

@@ -66,7 +66,7 @@ OWN_MARKS = ClaimKind(
     "adjudication.own_marks", "description",
     "The adjudicated reference standard is made of the raters' own marks, so that it favours raters whose outlines "
     "were taken; whether an adjudicator is a rater, too.",
-    "There are decisions.",
+    "A dispute is settled, or a lesion added.",
 )  # fmt: skip
 FIRST_LOOK = ClaimKind(
     "adjudication.first_look", "estimate",
@@ -147,7 +147,7 @@ def consider_adjudication(log: ClaimLog, facts: Adjudication, table: TableIndex)
     thing = "tile" if facts.rule.unit == "tile" else "lesion"
     _consider_count(log, NOT_EVALUABLE, table, "not_evaluable", _not_evaluable_words(thing))
     _consider_count(log, STALE, table, "stale", _stale_words(thing))
-    _consider_own_marks(log, facts)
+    _consider_own_marks(log, facts, table)
     _consider_record(log, facts)
 
 
@@ -323,7 +323,10 @@ def _stale_words(thing: str) -> tuple[str, str]:
     )
 
 
-def _consider_own_marks(log: ClaimLog, facts: Adjudication) -> None:
+def _consider_own_marks(log: ClaimLog, facts: Adjudication, table: TableIndex) -> None:
+    if not _value(table, "decided") and not _value(table, "added"):
+        log.consider(OWN_MARKS, (OWN_MARKS.says,), why_not=Note("nothing_settled", "nothing is settled"))
+        return
     text = (
         "the adjudicated reference standard is made of the raters' own marks: numbers of raters against it favour "
         "those whose outlines were taken"
