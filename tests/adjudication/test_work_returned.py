@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import re
 import uuid
@@ -12,6 +13,7 @@ import zipfile
 import numpy as np
 import openpyxl
 import pytest
+from PIL import Image
 
 from adjudication_server import SIZE, Server, painted, write_disputed
 from manytruths.adjudication.blocks import LAYOUT
@@ -204,6 +206,22 @@ def test_the_workbook_has_a_picture_and_a_row_for_each_dispute(written):
     columns = {cell.value: cell.column for cell in sheet[1]}
     names = [sheet.cell(row, columns["adjudicator"]).value for row in range(2, sheet.max_row + 1)]
     assert names == ["office", *[None] * (len(ids) - 1)]
+
+
+def test_pictures_of_the_workbook_have_the_colours_of_the_image(tmp_path):
+    for number, rater in enumerate("AB"):
+        mask = np.zeros((60, 60), np.uint8)
+        mask[15 : 25 + 25 * number, 20:40] = 1
+        write_png(tmp_path / "masks" / rater / "p1.png", mask)
+    red = np.zeros((60, 60, 3), np.uint8)
+    red[..., 0] = 210
+    (tmp_path / "images").mkdir()
+    Image.fromarray(red).save(tmp_path / "images" / "p1.png")
+    study = [f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--images", f"{tmp_path}/images/{{case}}.png"]
+    assert call(tmp_path, study, "--xlsx", tmp_path / "d.xlsx", "--practice", 0) == 0
+    (drawn,) = openpyxl.load_workbook(tmp_path / "d.xlsx").active._images
+    seen = np.asarray(Image.open(io.BytesIO(drawn._data())).convert("RGB"))
+    assert (seen == (210, 0, 0)).all(axis=-1).mean() > 0.4
 
 
 def test_the_workbook_offers_letters_of_those_who_rated_the_case(tmp_path):

@@ -14,6 +14,7 @@ from ..charts.overlays import closeup
 from ..core.errors import FormatError, InputError, few
 from ..io.sheets import read_sheet
 from ..io.writing import atomic
+from ..study.disputes import Dispute
 from .merging import Returned, unpack_about
 from .plan import letter
 from .session import ANSWERS, CHOICES, Session
@@ -87,6 +88,13 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
     return len(queue)
 
 
+def _legend(session: Session, dispute: Dispute, number: int, rater: str) -> str:
+    """The letter of a rater and, where a study has several labels, which of them they gave."""
+    runs, names = dispute.drawn.get(rater), session.label_names
+    given = [] if runs is None or len(names) < 2 else np.unique(runs.values).tolist()
+    return " ".join([letter(number), *(names.get(value, str(value)) for value in given)])
+
+
 def _picture(session: Session, id: str) -> io.BytesIO | None:
     """The image around a dispute, bare and with the outlines under their letters."""
     item = session.find(id)
@@ -103,7 +111,7 @@ def _picture(session: Session, id: str) -> io.BytesIO | None:
         mask = np.zeros([stop - start for start, stop in window], bool)
         if rater in dispute.drawn and not view.clipped:
             mask[inner] = dispute.drawn[rater][...] != 0
-        masks[letter(number)] = mask
+        masks[_legend(session, dispute, number, rater)] = mask
     image = None
     if shown.sources and shown.sources[0][1].shape == tuple(shown.found.shape):
         image = shown.sources[0][1].crop(tuple(slice(*ends) for ends in window))
@@ -111,7 +119,7 @@ def _picture(session: Session, id: str) -> io.BytesIO | None:
     point = tuple(at - start for at, (start, _) in zip(dispute.centre, window, strict=True))
     drawn = closeup(
         image, masks, box, point, spacing=shown.found.spacing, title=f"{session.item(id)['number']}",
-        colours=rater_colours(len(masks)),
+        colours=rater_colours(len(masks)), coloured=True,
     )  # fmt: skip
     stream = io.BytesIO()
     drawn.save(stream, "PNG")
