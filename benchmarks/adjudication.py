@@ -72,7 +72,7 @@ class Server:
 
     def stop(self) -> None:
         """End it."""
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGTERM)
         self.process.communicate(timeout=60)
 
 

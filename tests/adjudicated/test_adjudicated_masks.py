@@ -390,7 +390,7 @@ def test_stale_only_where_the_pixels_of_its_own_lesion_changed(tmp_path):
     assert sorted(s.status for s in stands.values()) == ["decided", "decided", "stale"]
     note = mt.consensus(study, "adjudicated")["p1"].estimate.note
     assert "1 dispute is not settled (1 not decided): vote:0.5 stands there" in note
-    assert "1 decision does not count: pixels of the lesion changed afterwards" in note
+    assert "1 decision does not count: its lesion is not in the masks as it was then" in note
 
 
 def test_rules_for_a_kind(tmp_path):

@@ -308,7 +308,7 @@ def test_stale_undone_second_and_replaced(tmp_path):
     }  # fmt: skip
     text = str(result.claims)
     assert "settled 0 of 3 disputes; 2 were not decided and 1 was left to a second adjudicator: there" in text
-    assert "1 decision does not count, as a mask of its lesion was changed after it." in text
+    assert "1 decision does not count, as its lesion is not in the masks as it was when it was decided." in text
     assert not [claim for claim in result.claims.made if claim.kind.id == "adjudication.choices"]
 
 
@@ -367,6 +367,7 @@ def test_practice_alone_settles_nothing_and_nobody_is_named_for_it(tmp_path):
     assert "One adjudicator (Ada) settled 0 of 3 disputes; 3 were not decided: there, a vote" in text
     assert "Disputes were shown" not in text
     assert "By the decisions that hold" not in text
+    assert "own marks" not in text
     with pytest.raises(InputError, match="no dispute is settled"):
         mt.fuse(study, consensus="adjudicated")
     with pytest.raises(InputError, match="no dispute is settled"):
@@ -376,7 +377,11 @@ def test_practice_alone_settles_nothing_and_nobody_is_named_for_it(tmp_path):
     adjudicate(tmp_path / "log", study, lambda d: "union", name="Bo")
     text = str(mt.adjudicated(study).claims)
     assert "One adjudicator (Bo) settled all 3 disputes." in text
-    assert "after three practice decisions that do not count" in text
+    # who settled them did not practise
+    assert "subjects in a shuffled order" in text or "in a shuffled order" in text
+    assert "practice decision" not in text
+    adjudicate(tmp_path / "log", study, lambda d: "none", name="Bo", purpose="practice")
+    assert "after three practice decisions that do not count" in str(mt.adjudicated(study).claims)
 
 
 def test_disputes_that_a_rule_settled_are_said_to_be(tmp_path):
@@ -458,3 +463,97 @@ def test_a_given_reference_that_adjudicators_made_is_said_to_be(tmp_path):
     # without decisions nothing can be known
     unknown = mt.Study.open(study.options.masks, reference=masks, decisions=str(tmp_path / "nowhere"))
     assert "own masks" not in str(mt.agree(unknown).claims)
+
+
+# -- awkward cases ----------------------------------------------------------------------------------
+
+
+def test_a_rater_who_only_practised_settled_nothing_about_their_own_masks(tmp_path):
+    study = simple(tmp_path)
+    adjudicate(tmp_path / "log", study, lambda d: "union", name="anna", purpose="practice")
+    adjudicate(tmp_path / "log", study, lambda d: "union", name="Bo")
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Bo) settled all 3 disputes." in text
+    assert "anna" not in text.replace("log of anna", "").split("chained by")[0]
+
+
+def test_a_rater_of_other_cases_is_not_said_to_judge_their_own_masks(tmp_path):
+    cases = three_readers()
+    cases["p2"] = {("dora" if rater == "anna" else rater): mask for rater, mask in cases["p2"].items()}
+    study = simple(tmp_path, cases)
+    adjudicate(tmp_path / "log", study, lambda d: "union" if d.case == "p1" else None, name="dora")
+    text = str(mt.adjudicated(study).claims)
+    assert "dora is a rater, too, but rated none of the cases whose disputes they settled." in text
+    adjudicate(tmp_path / "log", study, lambda d: "union" if d.case == "p1" else None, name="anna")
+    text = str(mt.adjudicated(study).claims)
+    assert "anna is a rater, too, and settled disputes about their own masks." in text
+
+
+def test_sessions_in_which_nothing_was_decided_do_not_count(tmp_path):
+    study = simple(tmp_path)
+    path = session(tmp_path / "log", study, controls=0, repeats=0)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada", machine="ward") as log:
+        settings = {"order": "doubt", "first_look": True, "names": True, "seed": 7, "role": "first"}
+        append(log, "open", payload={"seed": 7, "settings": settings})
+    text = str(mt.adjudicated(study).claims)
+    assert "doubt" not in text
+    assert "raters stood under letters" in text
+
+
+def test_rules_alone_say_nothing_of_what_was_shown(tmp_path):
+    study = simple(tmp_path)
+    keys = {d.key: d.case for found in disputes_of(study).values() for d in found.disputes}
+    path = adjudicate(tmp_path / "log", study, lambda d: None)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada", machine="ward") as log:
+        settings = {"order": "subject", "first_look": True, "names": False, "seed": 7, "role": "first"}
+        append(log, "open", payload={"seed": 7, "settings": settings})
+        append(log, "rule", payload={"kind": "missed", "rule": "union", "keys": list(keys), "cases": keys})
+    text = str(mt.adjudicated(study).claims)
+    assert "One adjudicator (Ada) settled all 3 disputes, 3 of them by a rule for many at once." in text
+    for words in ("bare image", "letters", "Disputes were shown", "hidden", "first look", "practice"):
+        assert words not in text
+
+
+def test_what_was_asked_for_is_counted(tmp_path):
+    study = simple(tmp_path)
+    first = disputes_of(study)["p1"].disputes[0].key
+    path = adjudicate(tmp_path / "log", study, lambda d: None)
+    with DecisionLog.open(path, study=study_digest(study), adjudicator="Ada", machine="ward") as log:
+        settings = {"order": "subject", "first_look": False, "names": False, "show": ["votes"]}
+        append(log, "open", payload={"seed": 0, "settings": settings})
+    seen = {"first_look": False, "names": False}
+    adjudicate(
+        tmp_path / "log", study, lambda d: {"choice": "union", "seen": {**seen, "shown": ["votes"] * (d.key == first)}}
+    )
+    text = str(mt.adjudicated(study).claims)
+    assert "The consensus, probability maps and outlines of algorithms were hidden. Shown on request were" in text
+    assert "Shown on request were vote counts in 1 of three decisions." in text
+
+
+def test_three_adjudicators_make_pairs_of_decisions(tmp_path):
+    study = simple(tmp_path)
+    for name in ("Ada", "Bo", "Cy"):
+        session(tmp_path / "log", study, name=name, controls=0, repeats=1, changed=0,
+                decide=lambda d, name=name: "none" if name == "Cy" else "union")  # fmt: skip
+    result = mt.adjudicated(study)
+    assert value(result, "inter_agreement").n == 9
+    text = str(result.claims)
+    # three disputes, decided by three
+    assert "of nine pairs of adjudicators' decisions were alike" in text
+    assert "Of disputes shown again, 100%" in text
+    assert "of three pairs of decisions were alike" in text
+
+
+def test_a_log_of_other_marks_is_not_said_to_be_about_masks_that_were_changed(tmp_path):
+    """Another structure of the same patients, in the same folder of logs."""
+    kidneys = {
+        case: {rater: mask[::-1, ::-1].copy() for rater, mask in m.items()} for case, m in three_readers().items()
+    }
+    study = simple(tmp_path)
+    adjudicate(tmp_path / "log", mt.Study.open(write_study(tmp_path / "k", kidneys)), lambda d: "union")
+    text = str(mt.adjudicated(study).claims)
+    assert "settled 0 of 3 disputes" in text
+    assert (
+        "3 decisions do not count, as their lesions are not in the masks as they were when they were decided." in text
+    )
+    assert "changed" not in text

@@ -63,8 +63,8 @@ def test_a_study_without_disputes_says_so_and_is_no_error(folder, capsys):
     ("options", "words"),
     [
         (("--only-kind", "label"), "no dispute is of the groups, labels and kinds"),
-        (("--role", "second", "--double", "0"), "no dispute was left to a second adjudicator"),
-        (("--role", "third"), "no two adjudicators differ"),
+        (("--role", "second", "--double", "0"), "no dispute of somebody else was left to a second"),
+        (("--role", "third"), "no two others differ"),
     ],
 )
 def test_nothing_for_this_adjudicator_is_said_and_no_error(folder, study, capsys, options, words):
@@ -202,6 +202,32 @@ def test_filters_choose_disputes(folder, study):
         server.decide(server.open_items()[0], "union")
     with Server(folder, study, *PLAIN) as server:  # filters are of one start alone
         assert server.get("state")["progress"] | {"done": 1, "total": 8} == server.get("state")["progress"]
+
+
+def test_the_table_counts_what_the_filters_let_through(study, folder, capsys):
+    assert run(["adjudicate", *study, "--dry-run", "--only-kind", "border"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "(chosen)" in line]
+    missed, _, border, _, settled, disputes, _ = map(int, lines[0][2:])
+    assert (missed, border, settled, disputes) == (0, 3, 8, 3)
+
+
+def test_groups_and_labels_that_are_not_there_are_refused(study, folder, capsys):
+    assert run(["adjudicate", *study, "--dry-run", "--only-group", "north"]) == 2
+    assert "--only-group is 'north', which the study does not have; it has no groups" in capsys.readouterr().err
+    lines = ['masks = "masks/{rater}/{case}.png"', 'labels = { 1 = "cyst", 2 = "tumour" }']
+    (folder / "study.toml").write_text("\n".join(lines))
+    for rater, value in (("A", 1), ("B", 2)):
+        write_png(folder / f"masks/{rater}/p1.png", np.pad(np.full((6, 6), value, np.uint8), 8))
+    assert run(["adjudicate", "study.toml", "--dry-run", "--only-label", "cyst,2"]) == 0
+    assert run(["adjudicate", "study.toml", "--dry-run", "--only-label", "polyp"]) == 2
+    assert "--only-label is 'polyp'; labels are cyst (1), tumour (2)" in capsys.readouterr().err
+
+
+def test_where_nobody_marked_anything_no_lesion_is_spoken_of(folder, capsys):
+    for rater in "AB":
+        write_png(folder / f"masks/{rater}/p1.png", np.zeros((20, 20), np.uint8))
+    assert run(["adjudicate", "masks/{rater}/{case}.png", "--dry-run"]) == 0
+    assert "there are no disputes: nobody marked anything" in capsys.readouterr().out
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(folder, study):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from urllib.parse import quote
 
 import nibabel
 import numpy as np
@@ -11,16 +12,19 @@ import pytest
 import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import desk
 
 import manytruths as mt
 from adjudication_server import Server, painted
 from manytruths.adjudication import blocks
-from manytruths.adjudication.blocks import Images, choose_view, find_windows, map_view, pack_block
+from manytruths.adjudication.blocks import Images, Source, choose_view, find_windows, pack_block, place_series
 from manytruths.adjudication.runs import clip_runs, crop_drawing, paint_drawing
 from manytruths.core.boxed_runs import runs_to_pairs
 from manytruths.core.errors import CallError, ManytruthsError
 from manytruths.core.runs import read_runs
 from manytruths.io import Location
+from manytruths.io.decision_log import read_logs
+from manytruths.shape.grid import Grid
 from study_folders import write_nifti, write_png
 
 PLAIN = ("--practice", "0", "--controls", "0", "--repeats", "0")
@@ -183,9 +187,58 @@ def test_slides_are_read_in_parts(tmp_path, monkeypatch):
     assert max(source.overview(None, 320).shape) <= 400
 
 
-def test_another_series_is_shown_by_its_share_of_each_axis():
-    view = choose_view((512, 512, 40), ((100, 120), (100, 120), (10, 12)), (110, 110, 11), (1, 1, 5), 2)
-    assert map_view(view, (512, 512, 40), (256, 256, 20)) == ((0, 256), (0, 256), (0, 12))
+def series_of(array, affine=None, oriented=True):
+    """A series in memory."""
+    grid = Grid(array.shape, affine=None if affine is None else tuple(map(tuple, affine)), oriented=oriented)
+    return Source(array.shape, grid.spacing, lambda where: array[where], lambda at, pixels: array, (), 0, grid)
+
+
+def test_another_series_is_shown_by_its_share_of_each_axis_where_files_do_not_say_where_it_lies():
+    box, centre = ((0, 512), (0, 512), (0, 24)), (110, 110, 11)
+    affine = np.diag([1.0, 1, 5, 1])
+    for one, other in ((None, None), (affine, None), (None, affine)):
+        image = series_of(np.empty((512, 512, 40), bool), one).grid
+        placed = place_series(image, series_of(np.empty((256, 256, 20), bool), other), box, centre)
+        assert placed.view(box) == ((0, 256), (0, 256), (0, 12))
+    header = series_of(np.empty((512, 512, 40), bool), affine, oriented=False).grid
+    assert place_series(header, series_of(np.empty((256, 256, 20), bool), affine), box, centre).view(box)[2] == (0, 12)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 0, 2)])
+@pytest.mark.parametrize("backwards", [(1, 1, 1), (-1, 1, -1), (-1, -1, 1)])
+def test_another_series_is_shown_by_its_place_in_the_patient(order, backwards):
+    """A prior of other voxels, other axes and another corner: the same place holds the same value in both."""
+    affine = np.diag([-0.8, 0.8, 2.5, 1.0])
+    affine[:3, 3] = 30, -20, 5
+    image = Grid((60, 50, 20), affine=tuple(map(tuple, affine)))
+    # the value of a voxel of the prior is where it lies
+    size = np.array([40, 36, 12])
+    own = np.zeros((4, 4))
+    own[3, 3] = 1
+    for axis, (world, way) in enumerate(zip(order, backwards, strict=True)):
+        own[world, axis] = way * (1.2, 1.4, 3.0)[axis]
+    low = np.array([-10.0, -15.0, 8.0])
+    reach = np.abs(own[:3, :3]) @ (size - 1)
+    own[:3, 3] = [low[w] + (reach[w] if own[w].min() < 0 else 0) for w in range(3)]
+    index = np.stack(np.meshgrid(*map(np.arange, size), indexing="ij"))
+    place = np.einsum("ij,jxyz->ixyz", own[:3, :3], index) + own[:3, 3][:, None, None, None]
+    box, centre = ((20, 40), (15, 35), (3, 12)), (30, 25, 7)
+    for world in range(3):
+        placed = place_series(image, series_of(place[world], own), box, centre)
+        block = placed.source.crop(tuple(slice(*ends) for ends in placed.view(box)))
+        for at in (centre, (22, 33, 4), (38, 16, 11)):
+            edge = [s * (a + 0.5) + t for s, a, t in zip(placed.scales, at, placed.shifts, strict=True)]
+            inside = tuple(int(e) - start for e, (start, _) in zip(edge, placed.view(box), strict=True))
+            wanted = (affine @ [*at, 1])[world]
+            assert abs(block[inside] - wanted) <= 0.5 * max(1.2, 1.4, 3.0) + 1e-9
+
+
+def test_a_prior_of_another_place_is_not_empty():
+    image = Grid((60, 50, 20), affine=tuple(map(tuple, np.diag([1.0, 1, 1, 1]))))
+    away = np.diag([1.0, 1, 1, 1])
+    away[0, 3] = 500
+    box = ((20, 40), (15, 35), (3, 12))
+    assert place_series(image, series_of(np.empty((60, 50, 20), bool), away), box, (30, 25, 7)).view(box) == box
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +279,8 @@ def test_a_volume_is_shown_as_in_the_report_with_its_prior(volumes, tmp_path):
             assert (values == image[view]).all()
             assert [window["name"] for window in head["windows"]][1:] == ["lung", "soft_tissue", "bone", "brain"]
             prior, other = server.block(f"items/{id}/image?series=1")
-            assert prior["of"] == [20, 24, 24]
+            # voxels of both begin at the same middle
+            assert (prior["scales"], prior["shifts"]) == (pytest.approx([0.5, 0.5, 1]), pytest.approx([0.25, 0.25, 0]))
             where = tuple(slice(*ends) for ends in prior["view"])
             assert (other == image[::2, ::2][where]).all()
             assert server.ask("GET", f"/api/items/{id}/image?series=2")[0] == 204
@@ -240,6 +294,74 @@ def test_a_volume_is_shown_as_in_the_report_with_its_prior(volumes, tmp_path):
             assert (small.shape, head["dtype"]) == ((40, 48), "u1")
             assert head["frame"] == [[0, 40], [0, 48]]
             assert server.decide(id, "drawn", runs=outlines["choices"]["union"]["runs"])[0] == 200
+
+
+@pytest.fixture(scope="module")
+def slide(tmp_path_factory):
+    """A slide of 4352 × 4608 whose bright part lies far from the one dispute, in tiles with one smaller level."""
+    folder = tmp_path_factory.mktemp("slide")
+    values = np.full((4352, 4608), 60, np.uint8)
+    values[3000:4000, 500:1500] = 200
+    values[800:1700, 2900:3900] = 120
+    (folder / "images").mkdir()
+    with tifffile.TiffWriter(folder / "images/s1.tif") as file:
+        file.write(values, subifds=1, tile=(256, 256), compression="zlib")
+        file.write(values[::2, ::2], subfiletype=1, tile=(256, 256), compression="zlib")
+    for rater, size in (("A", 250), ("B", 390)):
+        mask = np.zeros(values.shape, np.uint8)
+        mask[1250 - size : 1250 + size, 3400 - size : 3400 + size] = 1
+        (folder / "masks" / rater).mkdir(parents=True)
+        tifffile.imwrite(folder / "masks" / rater / "s1.tif", mask, tile=(256, 256), compression="zlib")
+    return [f"{folder}/masks/{{rater}}/{{case}}.tif", "--images", f"{folder}/images/{{case}}.tif"], values
+
+
+def test_a_slide_is_seen_whole_by_tiles(slide, tmp_path):
+    study, values = slide
+    with Server(tmp_path, study, *PLAIN) as server:
+        (id,) = server.open_items()
+        assert server.get(f"items/{id}")["tiles"] == {"side": 512, "zooms": 4}
+        assert server.get("state")["settings"]["field"] == pytest.approx(3 * 780)
+        _, tile = server.block(f"items/{id}/tile?zoom=0&row=6&column=1")
+        assert (tile == values[3072:3584, 512:1024]).all()
+        _, small = server.block(f"items/{id}/tile?zoom=2&row=1&column=0")
+        assert small.shape == (512, 512)
+        assert (small[300, 200], small[100, 10]) == (200, 60)
+        for place in ("zoom=0&row=9&column=0", "zoom=5&row=0&column=0"):
+            assert server.ask("GET", f"/api/items/{id}/tile?{place}")[0] == 204
+        for place in ("zoom=0&row=-1&column=0", "zoom=21&row=0&column=0", "zoom=0&row=0", "zoom=0&row=²&column=0",
+                      "zoom=0&row=0&column=9999999"):  # fmt: skip
+            assert server.ask("GET", f"/api/items/{id}/tile?{quote(place, safe='&=')}")[0] == 422
+    page = tmp_path / "page.html"
+    mt.adjudicate(mt.Study.open(study[0], images=study[2]), log=tmp_path / "log", html=page, practice=0, quiet=True)
+    assert '"tiles": null' in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_page_shows_a_slide_around_its_block(slide, tmp_path, browser):
+    study, _ = slide
+    with Server(tmp_path, study, *PLAIN) as server:
+        address = f"http://127.0.0.1:{server.port}/#token={server.token}"
+        with desk(browser, address) as shown:
+            shown.at("look")
+            wide = shown.state["camera"]["zoom"]
+            # as much as three times the larger outline, though its block is smaller
+            assert shown.page.locator("canvas").first.bounding_box()["height"] / wide >= 0.99 * 3 * 780
+            shown.press("0")
+            place = shown.page.evaluate("manytruthsAdjudication.at(1000 - 2632, 3500 - 482)")
+            box = shown.page.locator("canvas").first.bounding_box()
+            assert box["x"] < place["x"] < box["x"] + box["width"]
+            at = f"{place['x'] - box['x']} * devicePixelRatio, {place['y'] - box['y']} * devicePixelRatio"
+            canvas = 'document.querySelector("canvas").getContext("2d")'
+            shown.page.wait_for_function(f"{canvas}.getImageData({at}, 1, 1).data[0] > 150")
+            shown.press("l")
+            shown.at("outlines")
+            shown.press("p")
+            assert shown.drag((200, 200), (230, 200))["drawn"] > 0
+            shown.press("Enter")
+            shown.at("end")
+    (log,) = read_logs([tmp_path / "manytruths-adjudication"])
+    (decided,) = [entry for entry in log.entries if entry.action == "decide"]
+    assert decided.payload["choice"] == "drawn"
 
 
 def test_tiles_of_a_structure_without_lesions(tmp_path):

@@ -43,10 +43,35 @@ def test_the_token_leaves_the_address_and_a_reload_keeps_it(browser, flat_study,
         first = shown.at("look")["id"]
         shown.page.reload()
         assert shown.at("look")["id"] == first
+        # as by a link of a report
+        other = shown.page.context.new_page()
+        other.goto(f"http://127.0.0.1:{server.port}/")
+        other.wait_for_function("() => manytruthsAdjudication.state().step === 'look'")
         stranger = browser.new_context().new_page()
         stranger.goto(f"http://127.0.0.1:{server.port}/")
         expect(stranger.get_by_role("alert")).to_contain_text("does not have the key")
         stranger.context.close()
+
+
+def test_a_tab_goes_on_with_the_token_of_the_next_start(browser, flat_study, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        fixed = (*PLAIN, "--port", str(probe.getsockname()[1]))
+    context = browser.new_context()
+    first = context.new_page()
+    with Server(tmp_path, flat_study, *fixed) as server:
+        first.goto(address(server))
+        first.wait_for_function("() => manytruthsAdjudication.state().step === 'look'")
+        server.stop()
+        first.keyboard.press("l")
+        expect(first.get_by_role("alert")).to_contain_text("not saved yet")
+    with Server(tmp_path, flat_study, *fixed) as server:
+        second = context.new_page()
+        second.goto(address(server))
+        first.wait_for_function("() => manytruthsAdjudication.state().step === 'outlines'")
+    context.close()
+    (look,) = entries(tmp_path, "look")
+    assert look.payload["answer"] == "lesion"
 
 
 def test_work_goes_on_at_the_same_place_and_window(browser, flat_study, tmp_path):
@@ -176,6 +201,31 @@ def test_a_server_that_dies_loses_nothing_that_was_shown_as_saved(browser, tmp_p
     assert len({entry.uuid for entry in decided}) == len(decided) == KILLS
     assert len({entry.item for entry in decided}) == KILLS
     assert kept, "some decisions were under way"
+
+
+@pytest.mark.parametrize("wait", [0, 5, 15, 30, 60])
+def test_a_server_that_dies_while_the_work_is_finished(browser, flat_study, tmp_path, wait):
+    """Before, while or after it is written: with the next start it is finished, once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        fixed = (*PLAIN, "--port", str(probe.getsockname()[1]))
+    context = browser.new_context()
+    page = context.new_page()
+    with Server(tmp_path, flat_study, *fixed) as server:
+        page.goto(address(server))
+        page.wait_for_function("() => manytruthsAdjudication.state().step === 'look'", polling=20)
+        page.locator("summary").click()
+        page.get_by_role("button", name="Finish and lock …").click()
+        page.get_by_role("button", name="Finish and lock", exact=True).click(no_wait_after=True)
+        page.wait_for_timeout(wait)
+        server.stop(signal.SIGKILL)
+    with Server(tmp_path, flat_study, *fixed) as server:
+        page.goto("about:blank")
+        page.goto(address(server))
+        expect(page.locator("#question")).to_have_text("Finished and locked")
+        assert server.post(f"items/{server.get('queue')['items'][0]['id']}/look", answer="lesion")[0] == 409
+    context.close()
+    assert len(entries(tmp_path, "finish")) == 1
 
 
 def test_two_adjudicators_and_a_merge(browser, flat_study, tmp_path):

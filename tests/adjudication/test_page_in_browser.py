@@ -89,6 +89,11 @@ def test_enter_without_a_choice_saves_nothing(flat):
     flat.look()
     flat.press("Enter")
     expect(flat.page.locator(".message")).to_have_text("Choose an outline first, or draw one.")
+    # no answer moves under the pointer when something is said
+    said = flat.page.get_by_role("button", name="Union").bounding_box()
+    flat.press("u")
+    expect(flat.page.locator(".message")).to_have_count(0)
+    assert flat.page.get_by_role("button", name="Union").bounding_box() == said
     assert flat.state["statuses"][0] == "open"
 
 
@@ -265,6 +270,19 @@ def test_drawing_starts_from_the_chosen_outline(flat):
     assert flat.state["step"] == "outlines"
 
 
+def test_what_was_drawn_is_not_dropped_by_one_key(flat):
+    flat.look()
+    flat.press("p", "0")
+    drawn = flat.drag((20, 20), (40, 20))["drawn"]
+    flat.press("Escape")
+    expect(flat.page.get_by_role("dialog")).to_contain_text("would be lost")
+    flat.press("Enter")
+    assert (flat.state["step"], flat.state["drawn"]) == ("draw", drawn)
+    flat.press("Escape")
+    flat.page.get_by_role("button", name="Drop the drawing").click()
+    flat.wait(lambda state: state["step"] == "outlines" and state["drawn"] is None)
+
+
 def test_everything_can_be_drawn_by_keyboard(flat):
     flat.look()
     flat.press("p", ".", "Shift+ArrowRight", "Shift+ArrowRight", ".")
@@ -353,6 +371,25 @@ def test_progress_is_said(flat):
     expect(flat.page.locator(".progress-words")).to_contain_text(f"{left - 1} disputes left")
 
 
+def test_pauses_of_more_than_a_minute_are_left_out_of_the_time(browser, flat_page):
+    context = browser.new_context()
+    shown = Desk(context.new_page())
+    shown.page.clock.install()
+    shown.page.goto(flat_page)
+    shown.press("Enter")
+    shown.look()
+    shown.page.clock.fast_forward(20_000)
+    shown.press("w")
+    shown.page.clock.fast_forward(90_000)
+    shown.press("u")
+    shown.page.clock.fast_forward(30_000)
+    shown.press("Enter")
+    shown.at("look")
+    seconds = shown.decisions["calls"][1]["body"]["seconds"]
+    context.close()
+    assert 50 <= seconds < 60
+
+
 def test_finishing_locks(flat):
     flat.decide("u")
     flat.page.locator("summary").click()
@@ -361,6 +398,9 @@ def test_finishing_locks(flat):
     flat.page.get_by_role("button", name="Finish and lock", exact=True).click()
     expect(flat.page.locator("#question")).to_have_text("Finished and locked")
     assert flat.decisions["calls"][-1]["body"]["name"] == "Dr. Ada"
+    flat.press("z")
+    expect(flat.page.get_by_role("dialog")).to_have_count(0)
+    expect(flat.page.locator(".message")).to_have_text("The decisions are finished and locked.")
 
 
 def test_the_next_dispute_is_there_at_once(flat):

@@ -68,7 +68,7 @@ def test_what_a_browser_says_comes_from_another_site_is_refused(server, site):
 )
 def test_without_the_token_nothing_is_told(server, item, given):
     header = None if given is None else given.format(token=server.token).encode().decode("latin-1")
-    for path in ("state", "queue", f"items/{item}", f"items/{item}/image", "nothing"):
+    for path in ("state", "queue", f"items/{item}", f"items/{item}/image", f"items/{item}/tile", "nothing"):
         status, _, data = server.ask("GET", f"/api/{path}", Authorization=header)
         assert (status, json.loads(data)["code"]) == (401, "token")
     assert server.ask("POST", "/api/undo", {"uuid": str(uuid.uuid4())}, Authorization=header)[0] == 401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import re
 import uuid
@@ -12,6 +13,7 @@ import zipfile
 import numpy as np
 import openpyxl
 import pytest
+from PIL import Image
 
 from adjudication_server import SIZE, Server, painted, write_disputed
 from manytruths.adjudication.blocks import LAYOUT
@@ -206,6 +208,22 @@ def test_the_workbook_has_a_picture_and_a_row_for_each_dispute(written):
     assert names == ["office", *[None] * (len(ids) - 1)]
 
 
+def test_pictures_of_the_workbook_have_the_colours_of_the_image(tmp_path):
+    for number, rater in enumerate("AB"):
+        mask = np.zeros((60, 60), np.uint8)
+        mask[15 : 25 + 25 * number, 20:40] = 1
+        write_png(tmp_path / "masks" / rater / "p1.png", mask)
+    red = np.zeros((60, 60, 3), np.uint8)
+    red[..., 0] = 210
+    (tmp_path / "images").mkdir()
+    Image.fromarray(red).save(tmp_path / "images" / "p1.png")
+    study = [f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--images", f"{tmp_path}/images/{{case}}.png"]
+    assert call(tmp_path, study, "--xlsx", tmp_path / "d.xlsx", "--practice", 0) == 0
+    (drawn,) = openpyxl.load_workbook(tmp_path / "d.xlsx").active._images
+    seen = np.asarray(Image.open(io.BytesIO(drawn._data())).convert("RGB"))
+    assert (seen == (210, 0, 0)).all(axis=-1).mean() > 0.4
+
+
 def test_the_workbook_offers_letters_of_those_who_rated_the_case(tmp_path):
     study = write_disputed(tmp_path)
     first = next(each for each in (tmp_path / "masks" / "A").iterdir())
@@ -272,6 +290,32 @@ def test_rows_that_are_missing_or_added_are_named(written, study, tmp_path, caps
     assert len([entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]) == 2
 
 
+def test_a_row_that_stands_there_twice_is_named_and_nothing_is_taken(written, study, tmp_path, capsys):
+    first = openpyxl.load_workbook(written / "disputes.xlsx").active.cell(2, 1).value
+    fill(written / "disputes.xlsx", tmp_path / "filled.xlsx", ["union", "none"], cells={(3, "code"): first})
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 1
+    assert "line 3: the same code as in line 2; keep one" in capsys.readouterr().err
+    assert not list((tmp_path / "log").glob("*.sqlite"))
+
+
+def test_a_label_is_chosen_from_a_list(tmp_path):
+    for rater, value in (("A", 1), ("B", 2), ("C", 2)):
+        mask = np.zeros((48, 48), np.uint8)
+        mask[10:30, 12:30] = value
+        write_png(tmp_path / "masks" / rater / "p1.png", mask)
+    toml = 'masks = "masks/{rater}/{case}.png"\nlabels = { 1 = "cyst", 2 = "solid tumour" }'
+    (tmp_path / "study.toml").write_text(toml)
+    study = [str(tmp_path / "study.toml")]
+    assert call(tmp_path, study, "--xlsx", tmp_path / "d.xlsx", "--practice", 0, "--controls", 0, "--repeats", 0) == 0
+    sheet = openpyxl.load_workbook(tmp_path / "d.xlsx").active
+    lists = {str(each.sqref): each.formula1 for each in sheet.data_validations.dataValidation}
+    assert lists["G2"] == '"1 cyst,2 solid tumour"'
+    fill(tmp_path / "d.xlsx", tmp_path / "filled.xlsx", ["union"], cells={(2, "label"): "1 cyst"})
+    assert call(tmp_path, study, "--merge", tmp_path / "filled.xlsx") == 0
+    (made,) = [entry for entry in entries(tmp_path, "Dana") if entry.action == "decide"]
+    assert [value for value, _ in made.payload["pixels"]] == [1]
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
@@ -328,3 +372,14 @@ def test_a_second_adjudicator_gets_their_share_and_what_was_marked_for_them(stud
     with Server(tmp_path, study, *common, "--role", "second", who="Ben") as server:
         (only,) = server.open_items()
         assert server.get(f"items/{only}")["box"] == box
+
+
+def test_nobody_is_their_own_second_adjudicator(study, tmp_path):
+    common = (*PLAIN, "--double", "1", "--no-first-look")
+    with Server(tmp_path, study, *common, who="Ada") as server:
+        first, *others = server.open_items()
+        server.decide(first, "union")
+    with Server(tmp_path, study, *common, "--role", "second", who="Ada") as server:
+        assert len(server.open_items()) == len(others)
+    with Server(tmp_path, study, *common, "--role", "second", who="Ben") as server:
+        assert len(server.open_items()) == len(others) + 1

@@ -8,7 +8,7 @@ from PIL import Image
 
 from manytruths import FormatError
 from manytruths.core import tiles
-from manytruths.io import Location
+from manytruths.io import Location, pyramids
 from manytruths.io.pyramids import open_pyramid, read_crop, read_overview
 
 RGB = np.random.default_rng(5).integers(0, 255, (400, 300, 3)).astype(np.uint8)
@@ -94,3 +94,38 @@ def test_levels_that_disagree_and_volumes_are_refused(tmp_path):
     zarr.create_array(tmp_path / "v.zarr", shape=(5, 40, 30), chunks=(5, 40, 30), dtype="u1")
     with pytest.raises(FormatError, match="is 5×40×30, but an image of two axes is needed; save one slice of it"):
         open_pyramid(Location(tmp_path / "v.zarr"))
+
+
+def coarse(array, zoom):
+    """Means of blocks; those at the end may be smaller."""
+    step = 2**zoom
+    starts = [range(0, size, step) for size in array.shape[:2]]
+    return np.array([[array[r : r + step, c : c + step].mean(axis=(0, 1)) for c in starts[1]] for r in starts[0]])
+
+
+@pytest.mark.parametrize("kind", ["one level", "png", "strips"])
+def test_tiles_are_means_of_their_pixels(tmp_path, kind):
+    pyramid = open_pyramid(Location(FORMATS[kind](tmp_path, RGB)))
+    assert pyramid.zooms(64) == 3
+    for zoom in range(4):
+        whole = np.rint(coarse(RGB, zoom))
+        rows = [
+            np.concatenate([pyramid.tile(zoom, row, column, 64) for column in range(-(-whole.shape[1] // 64))], axis=1)
+            for row in range(-(-whole.shape[0] // 64))
+        ]
+        assert np.array_equal(np.concatenate(rows), whole)
+
+
+@pytest.mark.parametrize("kind", ["tiff", "zarr"])
+def test_tiles_come_from_the_level_that_is_fine_enough(tmp_path, kind):
+    pyramid = open_pyramid(Location(FORMATS[kind](tmp_path, RGB)))
+    assert np.array_equal(pyramid.tile(0, 1, 2, 64), RGB[64:128, 128:192])
+    assert np.array_equal(pyramid.tile(1, 1, 1, 64), halves(RGB)[64:128, 64:128])
+    assert np.array_equal(pyramid.tile(1, 3, 2, 64), halves(RGB)[192:, 128:])
+    assert np.array_equal(pyramid.tile(3, 0, 0, 64), np.rint(coarse(halves(halves(RGB)), 1)))
+
+
+def test_tiles_are_not_made_of_too_many_pixels(tmp_path, monkeypatch):
+    monkeypatch.setattr(pyramids, "MOST_OF_TILE", 128**2)
+    assert open_pyramid(Location(FORMATS["one level"](tmp_path, RGB))).zooms(64) == 1
+    assert open_pyramid(Location(FORMATS["tiff"](tmp_path, RGB))).zooms(64) == 3

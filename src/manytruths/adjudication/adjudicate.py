@@ -25,8 +25,8 @@ from ..study.case import NO_PIXELS
 from ..study.disputes import SECONDS_EACH, CaseDisputes, DisputeCount, DisputeRule, apply_rule, count_disputes
 from ..study.logged import check_logs
 from .index import Index
-from .plan import Order, Role, Settings, change, order_subjects
-from .session import Session, Unkept
+from .plan import Order, Role, Settings, change, is_selected, order_subjects
+from .session import Session, Unkept, label_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,8 +38,9 @@ FIRST_WAIT = 20.0
 INDEX = "index"
 NOTHING = {
     "first": "there is nothing to settle: no dispute is of the groups, labels and kinds that were chosen",
-    "second": "there is nothing to settle: no dispute was left to a second adjudicator, by --double or by the first",
-    "third": "there is nothing to settle: no two adjudicators differ on a dispute",
+    "second": "there is nothing to settle: no dispute of somebody else was left to a second adjudicator, by --double "
+    "or by the first",
+    "third": "there is nothing to settle: no two others differ on a dispute",
 }
 """What is said where disputes are there, and none of them is for this adjudicator."""
 LONGEST_NAME = 80
@@ -113,7 +114,8 @@ def adjudicate(
 
     A dispute is a lesion that a rater missed, that got several labels, or whose most different outlines are less alike
     than a threshold. The page is served on this machine alone until Ctrl-C; the next start goes on where the last one
-    ended. What is not given is taken from the log of the last start, and by default as described.
+    ended. What is not given is taken from the log of the last start, but for the filters ``only_…``, and by default as
+    described.
 
     Parameters
     ----------
@@ -195,6 +197,7 @@ def adjudicate(
     others = _read_others(folder, digest, who)
     last = _last_settings(folder, digest, who)
     settings = _settle(last or _first_settings(others), given, rules, filters, begun=last is not None)
+    _check_filters(study, settings)
     if all(case.image is None for case in study):
         # an answer from the image alone needs one
         settings = replace(settings, first_look=False)
@@ -216,7 +219,7 @@ def adjudicate(
     try:
         index.start()
         _wait(index, settings, everything=not serves, progress=progress)
-        run = _summarise(index, settings)
+        run = _summarise(study, index, settings)
         _show_counts(run, index, settings, quiet)
         if index.failed and not serves:
             raise InputError(_left_out(index))
@@ -278,6 +281,19 @@ def _settle(
                 raise CallError(f"{name}: {whose} begun with {getattr(last.rule, name)}; choose another --log")
     rule = DisputeRule(**{**vars(base.rule), **wanted})
     return change(change(base, given), {"rule": rule, **filters})
+
+
+def _check_filters(study: Study, settings: Settings) -> None:
+    """Refuse groups and labels that the study does not have, which would let nothing through."""
+    groups = sorted({group for case in study for group in case.groups})
+    for name in settings.groups:
+        if name not in groups:
+            known = f"groups are {', '.join(groups)}" if groups else "it has no groups"
+            raise CallError(f"only_group is {name!r}, which the study does not have; {known}")
+    names = label_names(study)
+    for name in settings.labels:
+        if names and name not in {*map(str, names), *names.values()}:
+            raise CallError(f"only_label is {name!r}; labels are {', '.join(f'{n} ({v})' for v, n in names.items())}")
 
 
 def _last_settings(folder: Path, digest: str, who: str) -> Settings | None:
@@ -347,10 +363,16 @@ def _wait(index: Index, settings: Settings, *, everything: bool, progress: Progr
             return
 
 
-def _summarise(index: Index, settings: Settings) -> AdjudicationRun:
+def _summarise(study: Study, index: Index, settings: Settings) -> AdjudicationRun:
     thresholds = sorted({*THRESHOLDS, settings.rule.min_dice})
     bare = [indexed.bare for indexed in index.ready.values()]
-    counts = count_disputes(bare, thresholds, min_mm=settings.rule.min_mm)
+    names = label_names(study)
+    counts = count_disputes(
+        bare,
+        thresholds,
+        min_mm=settings.rule.min_mm,
+        keep=lambda found, each: is_selected(found, each, settings, names),
+    )
     disputes = _known(index, settings)
     notes = []
     if index.failed:
@@ -360,10 +382,11 @@ def _summarise(index: Index, settings: Settings) -> AdjudicationRun:
     if index.left:
         notes.append(f"{index.left} of {len(index.cases)} cases are not indexed yet; that goes on in the background")
     if not disputes and not index.left:
-        notes.append(
-            f"there are no disputes: all lesions have a Dice of at least {settings.rule.min_dice:g} between any two "
-            "raters, and nobody missed one"
+        alike = (
+            f"all lesions have a Dice of at least {settings.rule.min_dice:g} between any two raters, and nobody missed "
         )
+        lesions = any(each.kind != "unmarked" for found in bare for each in found)
+        notes.append(f"there are no disputes: {alike + 'one' if lesions else 'nobody marked anything'}")
     return AdjudicationRun(tuple(counts), disputes, notes=tuple(notes))
 
 

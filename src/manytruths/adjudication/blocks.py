@@ -8,7 +8,7 @@ import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ KEPT_FILES = 3
 """Volumes that stay unpacked."""
 BY_PART = 1 << 24
 """Pixels of a flat image from which on parts of it are read."""
+TILE = 512
+"""Pixels of a tile along each axis."""
 OVERVIEW = 320
 """Pixels along the longer side of an overview."""
 CT_WINDOWS = {"lung": (-1350.0, 150.0), "soft_tissue": (-160.0, 240.0), "bone": (-450.0, 1050.0), "brain": (0.0, 80.0)}
@@ -147,6 +149,12 @@ class Source:
     windows: tuple[tuple[str, float, float], ...]
     size: int
     """Bytes in memory."""
+    grid: Grid | None = None
+    """Where it lies."""
+    tile: Callable[[int, int, int], Array] | None = None
+    """A tile of :data:`TILE` pixels by zoom, row and column, of large flat images."""
+    zooms: int = 0
+    """How often such an image can be halved."""
 
 
 class Images:
@@ -222,16 +230,27 @@ def _source(
 
     return Source(
         grid.shape, grid.spacing or (None if spacing is None else tuple(spacing)),
-        lambda where: np.asarray(array[where]), overview, find_windows(sample, own), size,
+        lambda where: np.asarray(array[where]), overview, find_windows(sample, own), size, grid,
     )  # fmt: skip
 
 
 def _flat_source(location: Location, grid: Grid, spacing: Sequence[float] | None) -> Source:
     pyramid = open_pyramid(location)
     small = pyramid.overview(OVERVIEW)
+    # a page asks for several parts at once, and not every library reads a file in several threads
+    lock = threading.Lock()
+
+    def crop(where: Where) -> Array:
+        with lock:
+            return pyramid.crop(where)
+
+    def tile(zoom: int, row: int, column: int) -> Array:
+        with lock:
+            return pyramid.tile(zoom, row, column, TILE)
+
     return Source(
         pyramid.shape, grid.spacing or (None if spacing is None else tuple(spacing)),
-        lambda where: pyramid.crop(where), lambda at, pixels: small, find_windows(small), small.nbytes,
+        crop, lambda at, pixels: small, find_windows(small), small.nbytes, grid, tile, pyramid.zooms(TILE),
     )  # fmt: skip
 
 
@@ -295,9 +314,70 @@ def slices_of(box: Box) -> Where:
     return tuple(slice(start, stop) for start, stop in box)
 
 
-def map_view(view: View, shape: Sequence[int], other: Sequence[int]) -> Box:
-    """The part of another series that a view shows, by the share of each axis; nothing is resampled."""
-    return tuple(
-        (min(theirs - 1, start * theirs // size), max(1, -(-stop * theirs // size)))
-        for (start, stop), size, theirs in zip(view.box, shape, other, strict=True)
-    )
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Another series, its axes turned as those of the image."""
+
+    source: Source
+    scales: tuple[float, ...]
+    shifts: tuple[float, ...]
+    """From edges of pixels of the image to those of the series, along each axis: scale · edge + shift."""
+
+    def view(self, box: Box) -> Box:
+        """The part of it that a part of the image shows; empty along an axis where it does not reach so far."""
+        ends = []
+        for (start, stop), scale, shift, size in zip(box, self.scales, self.shifts, self.source.shape, strict=True):
+            first = min(max(0, math.floor(scale * start + shift)), size)
+            ends.append((first, min(max(first, math.ceil(scale * stop + shift)), size)))
+        return tuple(ends)
+
+
+def place_series(image: Grid, other: Source, box: Box, centre: Sequence[int]) -> Placed:
+    """How another series lies beside an image: by place in the patient, as both files tell it.
+
+    Where one of them does not tell, or they share no place in ``box``, by the share of each axis. Of a series that is
+    oblique to the image, the place is exact at ``centre``. Nothing is resampled.
+
+    Examples
+    --------
+    >>> prior = Source((50, 60, 9), None, lambda where: None, lambda at, pixels: None, (), 0)
+    >>> box = ((10, 20), (0, 60), (2, 5))
+    >>> place_series(Grid((100, 60, 9)), prior, box, (12, 3, 4)).view(box)
+    ((5, 10), (0, 60), (2, 5))
+    """
+    shared = Placed(other, tuple(b / a for a, b in zip(image.shape, other.shape, strict=True)), (0.0,) * len(box))
+    one, two = (None if grid is None or not grid.oriented else grid.affine for grid in (image, other.grid))
+    if one is None or two is None or len(box) != 3:
+        return shared
+    steps = np.linalg.solve(np.array(two), np.array(one))
+    far = np.abs(steps[:3, :3]) * np.linalg.norm(np.array(two)[:3, :3], axis=0)[:, None]
+    order = far.argmax(axis=0).tolist()
+    if sorted(order) != [0, 1, 2]:
+        return shared
+    turned = _turned(other, order, [bool(steps[axis, number] < 0) for number, axis in enumerate(order)])
+    at = steps @ [*centre, 1.0]
+    scales, shifts = [], []
+    for number, axis in enumerate(order):
+        backwards, scale = steps[axis, number] < 0, abs(float(steps[axis, number]))
+        here = other.shape[axis] - 1 - at[axis] if backwards else at[axis]
+        scales.append(scale)
+        shifts.append(float(here) + 0.5 - scale * (centre[number] + 0.5))
+    placed = Placed(turned, tuple(scales), tuple(shifts))
+    return placed if all(start < stop for start, stop in placed.view(box)) else shared
+
+
+def _turned(source: Source, order: Sequence[int], backwards: Sequence[bool]) -> Source:
+    """A volume with its axes in another order, some of them backwards."""
+    shape = tuple(source.shape[axis] for axis in order)
+
+    def crop(where: Where) -> Array:
+        parts: list[slice] = [slice(None)] * 3
+        for axis, part, size, back in zip(order, where, shape, backwards, strict=True):
+            start, stop, _ = part.indices(size)
+            parts[axis] = slice(size - stop, size - start) if back else slice(start, stop)
+        found = source.crop(tuple(parts))
+        found = np.transpose(found, [*order, *range(3, found.ndim)])
+        return found[tuple(slice(None, None, -1 if back else 1) for back in backwards)]
+
+    spacing = None if source.spacing is None else tuple(source.spacing[axis] for axis in order)
+    return replace(source, shape=shape, spacing=spacing, crop=crop)

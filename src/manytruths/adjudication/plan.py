@@ -152,15 +152,16 @@ def is_double(settings: Settings, key: str) -> bool:
 
 def selected(found: CaseDisputes, settings: Settings, names: Mapping[int, str]) -> Iterator[Dispute]:
     """The disputes of a case that the filters let through."""
+    return (dispute for dispute in found.disputes if is_selected(found, dispute, settings, names))
+
+
+def is_selected(found: CaseDisputes, dispute: Dispute, settings: Settings, names: Mapping[int, str]) -> bool:
+    """Whether the filters let a dispute through; of what is no dispute, whether those of groups and labels do."""
     if settings.groups and not set(settings.groups) & set(found.groups):
-        return
-    for dispute in found.disputes:
-        if settings.kinds and dispute.kind not in settings.kinds:
-            continue
-        own = {str(dispute.label), names.get(dispute.label or 0, "")}
-        if settings.labels and not own & set(settings.labels):
-            continue
-        yield dispute
+        return False
+    if settings.kinds and dispute.kind in KINDS and dispute.kind not in settings.kinds:
+        return False
+    return not settings.labels or bool({str(dispute.label), names.get(dispute.label or 0, "")} & set(settings.labels))
 
 
 def make_queue(

@@ -22,6 +22,8 @@ from .session import Refused, Session
 
 FIRST_PORT, PORTS = 41000, 8000
 """Ports by default: one of these for each study."""
+MOST_ZOOM = 20
+"""How often an image can be halved."""
 PATIENCE = 2
 """Seconds that open requests get when the server ends."""
 
@@ -144,6 +146,15 @@ def make_app(session: Session, token: str, port: int) -> Guard:
             raise Refused(422, "series", "series is a number")
         return session.image(id_of(request), int(series))
 
+    def tile(request: Request) -> bytes | None:
+        given = [request.query_params.get(name, "") for name in ("zoom", "row", "column")]
+        if not all(each.isascii() and each.isdecimal() and len(each) <= 6 for each in given):
+            raise Refused(422, "tile", "zoom, row and column are numbers")
+        zoom, row, column = map(int, given)
+        if zoom > MOST_ZOOM:
+            raise Refused(422, "tile", f"zoom is at most {MOST_ZOOM}")
+        return session.tile(id_of(request), zoom, row, column)
+
     def outlines(request: Request) -> Any:
         return asyncio.to_thread(session.outlines, id_of(request))
 
@@ -155,6 +166,7 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         "queue": lambda request: {"items": session.queue()},
         "items/{id}": item,
         "items/{id}/image": block(image),
+        "items/{id}/tile": block(tile),
         "items/{id}/overview": block(lambda request: session.overview(id_of(request))),
         "items/{id}/outlines": outlines,
         "items/{id}/extra": extra,

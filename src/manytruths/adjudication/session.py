@@ -39,13 +39,14 @@ from .blocks import (
     FLAT_SIDE,
     LAYOUT,
     SIDE,
+    TILE,
     VOLUME_SIDE,
     Images,
     Source,
     View,
     choose_view,
-    map_view,
     pack_block,
+    place_series,
     slices_of,
 )
 from .index import Index, read_bounded
@@ -72,6 +73,10 @@ PACE = 50
 LONGEST_TEXT = 2000
 """Characters of a comment or reason."""
 LONGEST_SECONDS = 3600.0
+FIELD, FIELD_SHARE = 3.0, 0.9
+"""A first look shows so many times the size that this share of the lesions does not exceed."""
+GENERIC = ("masks", "labels", "segmentations", "raters", "readers", "annotations")
+"""Folders that do not tell what a study is called."""
 SEEN_VALUES = 40
 """Disputes whose values are looked at where no labels are declared."""
 
@@ -297,11 +302,14 @@ class Session:
             if case.name in self._found:
                 by_subject[case.subject].append(self._found[case.name])
         order = order_subjects(by_subject, self._seed)
-        self._items = make_queue(
+        items = make_queue(
             [(subject, by_subject[subject]) for subject in order], self.settings, self._order_for,
             practice=self.practice, wanted=self._wanted(), names=self.label_names,
             imageless=frozenset(case.name for case in self.study if case.image is None),
         )  # fmt: skip
+        # nobody is their own second or third
+        own = {key for purpose, key in self._slots.decisions if purpose == "dispute"}
+        self._items = [item for item in items if item.purpose != "double" or item.dispute.key not in own]
         self._by_id = {item.id: item for item in self._items}
         self._numbers = {item.id: number for number, item in enumerate(self._items, start=1)}
         self.__dict__.pop("_stale", None)
@@ -373,16 +381,8 @@ class Session:
 
     @cached_property
     def label_names(self) -> dict[int, str]:
-        """Labels by value, without background; of a study that declares none, the values that were drawn."""
-        options = self.study.options
-        known = next((case.labels for case in self.study if case.labels is not None), None)
-        if options.foreground or options.instances:
-            return {1: "lesion"}
-        if known is not None:
-            background = () if options.background == "none" else (0,)
-            pairs = zip(known.values, known.names, strict=True)
-            return {int(value): name for value, name in pairs if value not in background}
-        return {}
+        """Labels that the study declares by value, without background."""
+        return label_names(self.study)
 
     def values(self, dispute: Dispute | None = None) -> list[int]:
         """The values that a drawing may have."""
@@ -407,13 +407,22 @@ class Session:
             "settings": {
                 "first_look": settings.first_look, "names": settings.names, "shows": list(settings.show),
                 "reasons": list(getattr(self.study.options, "reasons", ()) or REASONS),
-                "labels": self._labels(), "role": settings.role, "rules": list(RULES),
+                "labels": self._labels(), "field": self._field(), "role": settings.role, "rules": list(RULES),
                 "finished": None if finished is None else {"utc": finished.utc, **finished.payload},
             },
             "progress": self.progress(), "place": self._read_place(),
             "filters": {"groups": settings.groups, "labels": settings.labels, "kinds": settings.kinds},
             "warnings": list(self._warnings()), "next": self.next_after(None),
         }  # fmt: skip
+
+    def _field(self) -> float:
+        """How much is to be seen at a first look, in the shortest side of a pixel: several times what most lesions
+        take, and the same for all of them, so that it does not tell how large one is."""
+        sides = []
+        for found in self._found.values():
+            spacing = np.array(found.spacing or (1.0,) * len(found.shape))
+            sides += [max(np.diff(each.box).ravel() * spacing) / spacing.min() for each in found.disputes]
+        return round(FIELD * float(np.quantile(sides, FIELD_SHARE)), 1) if sides else 0.0
 
     def _labels(self) -> list[dict[str, Any]]:
         from ..charts import rater_colours
@@ -427,7 +436,7 @@ class Session:
 
     def _warnings(self) -> Iterator[str]:
         if self.is_rater:
-            yield f"{self.log.adjudicator} is also a rater of this study; the report says so"
+            yield f"the adjudicator {self.log.adjudicator} is also a rater of this study; the report says so"
         if all(case.image is None for case in self.study):
             yield "the study has no images, so that outlines alone are shown; give --images"
         if "algorithms" in self.settings.show and self.study.algorithms:
@@ -437,8 +446,10 @@ class Session:
             yield f"{place} is left out: {one_line(why)}"
         gone = sum(map(len, self._stale.values()))
         if gone:
-            what = "decision is stale" if gone == 1 else "decisions are stale"
-            yield f"{gone} {what}, as masks were changed since: {'it is' if gone == 1 else 'they are'} shown again"
+            what, they = ("decision is stale", "it is") if gone == 1 else ("decisions are stale", "they are")
+            yield f"{gone} {what}, as what raters drew there is not in the masks any more: {they} shown again"
+            if gone == sum(slot[0] in ("dispute", "double", "repeat") for slot in self._slots.decisions):
+                yield "these are all decisions of the log; if it is of another study, choose another with --log"
 
     def progress(self) -> dict[str, Any]:
         """How much is done and left, and how long that takes by the pace so far."""
@@ -507,21 +518,44 @@ class Session:
                 "start": [s for s, _ in view.box], "stop": [s for _, s in view.box], "step": 1,
                 "clipped": view.clipped,
             },
-            "series": [name for name, _ in shown.sources],
+            "series": [name for name, _ in shown.sources], "tiles": self._tiles(shown),
             **({"display": self._display(shown.case, shown.found)} if view.axis is not None else {}),
         }  # fmt: skip
 
+    def _tiles(self, shown: Shown) -> dict[str, int] | None:
+        """How tiles of an image are asked for, of which a block is a small part; a file has none."""
+        source = shown.sources[0][1] if shown.sources else None
+        if self.compact or source is None or source.tile is None or source.shape != tuple(shown.found.shape):
+            return None
+        return {"side": TILE, "zooms": source.zooms}
+
+    def tile(self, id: str, zoom: int, row: int, column: int) -> bytes | None:
+        """A tile of the image of an item, which may lie far from its block; None where there is none."""
+        shown = self.shown(id)
+        tiles = self._tiles(shown)
+        source = shown.sources[0][1] if tiles else None
+        if source is None or source.tile is None or zoom > source.zooms:
+            return None
+        if any(at * TILE << zoom >= size for at, size in zip((row, column), source.shape, strict=True)):
+            return None
+        low, high = next(((w[1], w[2]) for w in source.windows), (0.0, 255.0))
+        return pack_block(source.tile(zoom, row, column), 2, {"low": low, "high": high, "spacing": None})
+
     def _display(self, case: Case, found: CaseDisputes) -> dict[str, Any]:
         """Which axes of a volume are slices, rows and columns, as in the report's viewer."""
-        grid = Grid(found.shape, found.spacing)
+        display = Display.of(self._grid(case, found))
+        return {"axes": display.axes, "flipped": display.flipped, "letters": display.letters}
+
+    def _grid(self, case: Case, found: CaseDisputes) -> Grid:
+        """Where a case lies, as its image or its first mask tells it."""
         source = case.image or next(iter(next(iter(case.masks.values()), {}).values()), None)
         if isinstance(source, Location):
             with suppress(ManytruthsError, OSError):
                 read = probe(source)
                 # the axis across which slices lie must be that of the block
-                grid = replace(read, spacing=found.spacing) if read.shape == tuple(found.shape) else grid
-        display = Display.of(grid)
-        return {"axes": display.axes, "flipped": display.flipped, "letters": display.letters}
+                if read.shape == tuple(found.shape):
+                    return replace(read, spacing=found.spacing)
+        return Grid(found.shape, found.spacing)
 
     def shown(self, id: str) -> Shown:
         """The case, block and images of an item."""
@@ -551,16 +585,17 @@ class Session:
         shown = self.shown(id)
         if not 0 <= series < len(shown.sources):
             return None
-        _, source = shown.sources[series]
-        same = source.shape == tuple(shown.found.shape)
-        if not same and len(source.shape) != len(shown.found.shape):
-            return None
-        box = shown.view.box if same else map_view(shown.view, shown.found.shape, source.shape)
-        head: dict[str, Any] = {
+        name, source = shown.sources[series]
+        box, head = shown.view.box, dict[str, Any]()
+        if name != "image":
+            if len(source.shape) != len(shown.found.shape):
+                return None
+            placed = place_series(self._grid(shown.case, shown.found), source, box, self.find(id).dispute.centre)
+            source, box = placed.source, placed.view(box)
+            head = {"scales": placed.scales, "shifts": placed.shifts, "view": box}
+        head |= {
             "spacing": source.spacing,
             "windows": [{"name": n, "low": low, "high": high} for n, low, high in source.windows],
-            "view": box,
-            "of": source.shape,
         }
         low, high = next(((w[1], w[2]) for w in source.windows), (0.0, 255.0))
         return pack_block(source.crop(slices_of(box)), len(source.shape), {**head, "low": low, "high": high})
@@ -959,12 +994,25 @@ def _version() -> str:
     return __version__
 
 
+def label_names(study: Study) -> dict[int, str]:
+    """Labels that a study declares by value, without background."""
+    options = study.options
+    known = next((case.labels for case in study if case.labels is not None), None)
+    if options.foreground or options.instances:
+        return {1: "lesion"}
+    if known is not None:
+        background = () if options.background == "none" else (0,)
+        pairs = zip(known.values, known.names, strict=True)
+        return {int(value): name for value, name in pairs if value not in background}
+    return {}
+
+
 def study_title(study: Study) -> str:
     """What a study is called: the folder in which its masks lie."""
     fixed = Path(study.options.masks.partition("{")[0] or ".")
     folder = fixed if study.options.masks.partition("{")[0].endswith(("/", "\\")) else fixed.parent
     name = folder.resolve().name
-    return folder.resolve().parent.name if name in ("masks", "labels", "segmentations") else name or "study"
+    return folder.resolve().parent.name if name in GENERIC else name or "study"
 
 
 __all__ = ["InputError", "Refused", "Session"]

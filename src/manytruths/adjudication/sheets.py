@@ -14,6 +14,7 @@ from ..charts.overlays import closeup
 from ..core.errors import FormatError, InputError, few
 from ..io.sheets import read_sheet
 from ..io.writing import atomic
+from ..study.disputes import Dispute
 from .merging import Returned, unpack_about
 from .plan import letter
 from .session import ANSWERS, CHOICES, Session
@@ -42,6 +43,8 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
     except ImportError:
         raise InputError('xlsx needs openpyxl; install it with pip install "manytruths[tables]"') from None
     queue = session.queue()
+    known = [f"{value} {session.label_names[value]}" for value in session.label_names]
+    labels = "" if len(known) < 2 or any("," in each for each in known) else ",".join(known)
     if len(queue) > MOST_ROWS:
         raise InputError(
             f"{path}: {len(queue)} disputes are too many for a workbook (at most {MOST_ROWS}); write several with "
@@ -62,8 +65,8 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
             cell = sheet.cell(row, 1 + HEADER.index("adjudicator"), name)
             cell.data_type = "s"  # a name is no formula, whatever it starts with
         choices = ",".join([*letters, *(choice for choice in CHOICES if choice != "drawn")])
-        for column, words in (("E", ",".join(ANSWERS)), ("F", choices)):
-            if len(words) <= 250:  # Excel's own limit
+        for column, words in (("E", ",".join(ANSWERS)), ("F", choices), ("G", labels)):
+            if 0 < len(words) <= 250:  # Excel's own limit
                 rule = DataValidation(type="list", formula1=f'"{words}"', allow_blank=True)
                 sheet.add_data_validation(rule)
                 rule.add(f"{column}{row}")
@@ -85,6 +88,13 @@ def write_sheet(path: Path, session: Session, who: str = "") -> int:
     return len(queue)
 
 
+def _legend(session: Session, dispute: Dispute, number: int, rater: str) -> str:
+    """The letter of a rater and, where a study has several labels, which of them they gave."""
+    runs, names = dispute.drawn.get(rater), session.label_names
+    given = [] if runs is None or len(names) < 2 else np.unique(runs.values).tolist()
+    return " ".join([letter(number), *(names.get(value, str(value)) for value in given)])
+
+
 def _picture(session: Session, id: str) -> io.BytesIO | None:
     """The image around a dispute, bare and with the outlines under their letters."""
     item = session.find(id)
@@ -101,7 +111,7 @@ def _picture(session: Session, id: str) -> io.BytesIO | None:
         mask = np.zeros([stop - start for start, stop in window], bool)
         if rater in dispute.drawn and not view.clipped:
             mask[inner] = dispute.drawn[rater][...] != 0
-        masks[letter(number)] = mask
+        masks[_legend(session, dispute, number, rater)] = mask
     image = None
     if shown.sources and shown.sources[0][1].shape == tuple(shown.found.shape):
         image = shown.sources[0][1].crop(tuple(slice(*ends) for ends in window))
@@ -109,7 +119,7 @@ def _picture(session: Session, id: str) -> io.BytesIO | None:
     point = tuple(at - start for at, (start, _) in zip(dispute.centre, window, strict=True))
     drawn = closeup(
         image, masks, box, point, spacing=shown.found.spacing, title=f"{session.item(id)['number']}",
-        colours=rater_colours(len(masks)),
+        colours=rater_colours(len(masks)), coloured=True,
     )  # fmt: skip
     stream = io.BytesIO()
     drawn.save(stream, "PNG")
@@ -175,10 +185,11 @@ def _calls(path: Path, line: int, code: str, decision: str, cells: dict[str, str
         sheet.faults.add(line, f"decision {decision!r}; it is one of {words}")
         return calls
     label = cells.get("label", "").strip()
-    if label and not label.isdecimal():
-        sheet.faults.add(line, f"label {label!r}; it is the value of a label")
+    value = label.partition(" ")[0]
+    if label and not value.isdecimal():
+        sheet.faults.add(line, f"label {label!r}; it is the value of a label, such as 2, or 2 and its name")
         return calls
-    more = {"label": int(label)} if label else {}
+    more = {"label": int(value)} if label else {}
     reason, comment = cells.get("reason", ""), cells.get("comment", "")
     calls.append(call("decide", choice=choice, reason=reason, comment=comment, **more))
     return calls

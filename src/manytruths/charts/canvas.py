@@ -72,8 +72,10 @@ class Scale:
         return array.repeat(self.grow, axis=0).repeat(self.grow, axis=1) if self.grow > 1 else array
 
 
-def background(image: NDArray[Any] | None, shape: tuple[int, ...], scale: Scale) -> NDArray[np.uint8]:
-    """An image in grey at the picture's scale, as red, green and blue.
+def background(
+    image: NDArray[Any] | None, shape: tuple[int, ...], scale: Scale, *, coloured: bool = False
+) -> NDArray[np.uint8]:
+    """An image in grey, or ``coloured`` where it has colours, at the picture's scale, as red, green and blue.
 
     Bytes stay as they are; 16-bit and real-valued images are stretched over the middle 99% of their values.
     """
@@ -83,6 +85,8 @@ def background(image: NDArray[Any] | None, shape: tuple[int, ...], scale: Scale)
         image = np.asarray(image)
         if image.shape[:2] != shape:
             raise GridError(f"the image is {size_text(image.shape[:2])} but what lies over it is {size_text(shape)}")
+        if coloured and image.ndim == 3 and image.shape[2] >= 3:
+            return as_bytes(scale.mean(image[..., :3]), image.dtype)
         grey = as_bytes(_one_channel(scale.mean(image)), image.dtype)
     return np.repeat(grey[..., None], 3, axis=2)
 

@@ -205,8 +205,9 @@ def contour_overlay(
     title: str | None = None,
     subtitle: str | None = None,
     colours: Sequence[tuple[int, int, int]] | None = None,
+    coloured: bool = False,
 ) -> Image.Image:
-    """Every rater's outline in a colour of its own over the image in grey.
+    """Every rater's outline in a colour of its own over the image in grey, or ``coloured`` as it is.
 
     Where several outlines run along each other, their colours take turns like the dashes of a line.
     """
@@ -220,7 +221,7 @@ def contour_overlay(
                 f"{name}'s mask is {canvas.size_text(mask.shape)} but {first}'s is {canvas.size_text(shape)}"
             )
     scale = Scale.of(shape)
-    picture = canvas.background(image, shape, scale)
+    picture = canvas.background(image, shape, scale, coloured=coloured)
     chosen = list(colours) if colours else rater_colours(len(arrays))
     _paint_outlines(picture, [_outline(scale.most(mask)) for mask in arrays.values()], chosen)
     return canvas.frame_picture(
@@ -422,6 +423,7 @@ def closeup(
     title: str | None = None,
     subtitle: str | None = None,
     colours: Sequence[Colour] | None = None,
+    coloured: bool = False,
 ) -> Image.Image:
     """The image around a place, bare at the left and with outlines at the right; of a volume, the slice at ``point``.
 
@@ -435,6 +437,8 @@ def closeup(
         Masks whose outlines are thin dashes without colour, and what they are called together in the legend.
     spacing
         The size of an item along each axis, in mm; the scale bar is in pixels where it is not known.
+    coloured
+        Show an image of several channels in its colours instead of grey.
     """
     arrays = check_masks(image, masks)
     first = next(iter(arrays.values()))
@@ -443,9 +447,9 @@ def closeup(
     cut = {name: view(mask) for name, mask in arrays.items()}
     names = [name for name, mask in cut.items() if mask.any()] or list(cut)[:1]
     paints = dict(zip(cut, colours or rater_colours(len(cut)), strict=True))
-    bare = background(None if image is None else view(image), cut[names[0]].shape, Scale(1, 1))[..., 0]
+    bare = background(None if image is None else view(image), cut[names[0]].shape, Scale(1, 1), coloured=coloured)
     ground, bar = bare.copy(), view.bar()
-    dashes = _dashes([view(mask) for mask in others], bare.shape)
+    dashes = _dashes([view(mask) for mask in others], bare.shape[:2])
     ground[dashes] = np.where(bare[dashes] < 128, 255, 0)
     ground[bar.rim] = 0
     # dashes are in the picture already: an empty mask stands for them in the legend
@@ -457,7 +461,8 @@ def closeup(
     paints |= {dashed_name: GREY, bar.name: LIGHT}
     if view.plane is not None:
         subtitle = f"{subtitle or ''}; slice {view.plane + 1}".removeprefix("; ")
-    return contour_overlay(ground, marks, title=title, subtitle=subtitle, colours=[paints[name] for name in marks])
+    chosen = [paints[name] for name in marks]
+    return contour_overlay(ground, marks, title=title, subtitle=subtitle, colours=chosen, coloured=True)
 
 
 @dataclass(frozen=True)

@@ -59,14 +59,14 @@ NOT_EVALUABLE = ClaimKind(
 )  # fmt: skip
 STALE = ClaimKind(
     "adjudication.stale", "description",
-    "So many decisions do not count, as masks of their lesions were changed afterwards.",
+    "So many decisions do not count, as their lesions are not in the masks as they were when they were decided.",
     "There is one.",
 )  # fmt: skip
 OWN_MARKS = ClaimKind(
     "adjudication.own_marks", "description",
     "The adjudicated reference standard is made of the raters' own marks, so that it favours raters whose outlines "
     "were taken; whether an adjudicator is a rater, too.",
-    "There are decisions.",
+    "A dispute is settled, or a lesion added.",
 )  # fmt: skip
 FIRST_LOOK = ClaimKind(
     "adjudication.first_look", "estimate",
@@ -114,7 +114,9 @@ class Adjudication:
 
     adjudicators: tuple[str, ...]
     also_raters: tuple[str, ...]
-    """Adjudicators who have the name of a rater."""
+    """Those of them who have the name of a rater."""
+    own_masks: tuple[str, ...]
+    """Those of these who settled disputes of cases that they had rated."""
     rule: DisputeRule
     distances: str
     """Their unit."""
@@ -122,9 +124,7 @@ class Adjudication:
     orders: tuple[str, ...]
     roles: tuple[str, ...]
     names: tuple[bool, ...]
-    """Whether raters were named, as each session was opened."""
-    shown: tuple[str, ...]
-    """What hidden things were asked for."""
+    """Whether raters were named, in each session in which disputes were decided."""
     practice: int
     digests: tuple[tuple[str, str, str], ...]
     """Adjudicator, machine, last digest."""
@@ -147,7 +147,7 @@ def consider_adjudication(log: ClaimLog, facts: Adjudication, table: TableIndex)
     thing = "tile" if facts.rule.unit == "tile" else "lesion"
     _consider_count(log, NOT_EVALUABLE, table, "not_evaluable", _not_evaluable_words(thing))
     _consider_count(log, STALE, table, "stale", _stale_words(thing))
-    _consider_own_marks(log, facts)
+    _consider_own_marks(log, facts, table)
     _consider_record(log, facts)
 
 
@@ -251,11 +251,16 @@ def _consider_blinding(log: ClaimLog, facts: Adjudication, table: TableIndex) ->
         first = plain_text(share)
     else:
         first = "the outlines were shown without a first look at the bare image"
-    asked = [SHOWN_WORDS.get(what, what) for what in facts.shown if what != "names"]
-    hidden = [words for what, words in SHOWN_WORDS.items() if what not in (*facts.shown, "names")]
-    tail = f". {_capital(join_names(hidden))} were hidden" if hidden else ""
-    tail += f". {_capital(join_names(asked))} were shown on request" if asked else ""
-    past = (f"{first}; {blind}{tail}",)
+    asked = {str(each.extra[3]): each for each in table.rows if each.statistic == "asked" and not each.extra[0]}
+    hidden = [words for what, words in SHOWN_WORDS.items() if what not in (*asked, "names")]
+    past: Sentence = (f"{first}; {blind}", f". {_capital(join_names(hidden))} were hidden" if hidden else "")
+    if asked:
+        of_all = spell_count(row.n or 0, "decision")
+        parts = [
+            compose(f"{SHOWN_WORDS.get(what, what)} in {{}} of {of_all}", table.quote(each, 0, interval=False))
+            for what, each in asked.items()
+        ]
+        past = (*past, *compose(". Shown on request were {}", join_parts(parts)))
     _both(log, BLINDING, past, past)
 
 
@@ -313,19 +318,26 @@ def _not_evaluable_words(thing: str) -> tuple[str, str]:
 
 def _stale_words(thing: str) -> tuple[str, str]:
     return (
-        f"{{}} decision does not count, as a mask of its {thing} was changed after it",
-        f"{{}} decisions do not count, as masks of their {thing}s were changed after them",
+        f"{{}} decision does not count, as its {thing} is not in the masks as it was when it was decided",
+        f"{{}} decisions do not count, as their {thing}s are not in the masks as they were when they were decided",
     )
 
 
-def _consider_own_marks(log: ClaimLog, facts: Adjudication) -> None:
+def _consider_own_marks(log: ClaimLog, facts: Adjudication, table: TableIndex) -> None:
+    if not _value(table, "decided") and not _value(table, "added"):
+        log.consider(OWN_MARKS, (OWN_MARKS.says,), why_not=Note("nothing_settled", "nothing is settled"))
+        return
     text = (
         "the adjudicated reference standard is made of the raters' own marks: numbers of raters against it favour "
         "those whose outlines were taken"
     )
-    if facts.also_raters:
-        verb = "is a rater" if len(facts.also_raters) == 1 else "are raters"
-        text += f". {join_names(facts.also_raters)} {verb}, too, and settled disputes about their own masks"
+    others = [name for name in facts.also_raters if name not in facts.own_masks]
+    for names, words in (
+        (facts.own_masks, "and settled disputes about their own masks"),
+        (others, "but rated none of the cases whose disputes they settled"),
+    ):
+        if names:
+            text += f". {join_names(names)} {'is a rater' if len(names) == 1 else 'are raters'}, too, {words}"
     _both(log, OWN_MARKS, (text,), (text,))
 
 
@@ -372,12 +384,19 @@ def _consider_agreement(log: ClaimLog, kind: ClaimKind, table: TableIndex, name:
         why = "no dispute was shown twice" if name == "intra" else "no dispute was decided by two adjudicators"
         log.consider(kind, (kind.says,), why_not=Note("no_second_decision", why))
         return
-    again = "shown again, {} of {} {} decided alike" if name == "intra" else (
-        "{} of {} that two adjudicators decided {} decided alike"
-    )  # fmt: skip
-    was = "was" if row.n == 1 else "were"
-    parts: list[Cell | str] = [table.quote(row, 0, percent=True), spell_count(row.n or 0, "dispute"), was]
-    now = compose(again, *parts)
+    # of more than two adjudicators, a dispute has several pairs of decisions
+    of_pairs = sum(each.statistic == row.statistic and bool(each.extra[0]) for each in table.rows) > 1
+    share, was = table.quote(row, 0, percent=True), "was" if row.n == 1 else "were"
+    if of_pairs:
+        again = "of disputes shown again, {} of {} pairs of decisions were alike" if name == "intra" else (
+            "{} of {} pairs of adjudicators' decisions were alike"
+        )  # fmt: skip
+        now = compose(again, share, number_word(row.n or 0))
+    else:
+        again = "shown again, {} of {} {} decided alike" if name == "intra" else (
+            "{} of {} that two adjudicators decided {} decided alike"
+        )  # fmt: skip
+        now = compose(again, share, spell_count(row.n or 0, "dispute"), was)
     dice = table.row(f"{name}_dice", "pooled", "", "", "", "")
     if dice is not None:
         now = (*now, *compose(", and outlines of both decisions had a mean Dice of {}", table.quote(dice)))

@@ -61,7 +61,8 @@ def adjudicate(
 
     A dispute is a lesion that a rater missed, that got several labels, or that was outlined too differently. The page
     is served on this machine alone until Ctrl-C, and nothing is asked of the network. Every decision is kept in a log,
-    and the next start goes on where the last one ended. Options that are not given are those of the last start.
+    and the next start goes on where the last one ended. Options that are not given are those of the last start, but for
+    --only-group, --only-label and --only-kind.
 
     Parameters
     ----------

@@ -22,6 +22,9 @@ from .files import Location, check_file, format_errors, suffix_of
 
 Array = NDArray[Any]
 
+MOST_OF_TILE = 1 << 24
+"""Stored pixels that one tile may be made of."""
+
 
 @dataclass(frozen=True, eq=False)
 class Level:
@@ -117,12 +120,55 @@ class Pyramid:
         step = max(1, max(level.shape) // pixels)
         if step == 1:
             return level[slice(0, level.shape[0]), slice(0, level.shape[1])]
-        kept = np.float64 if level.dtype.kind == "f" else np.int64
-        blocks = Blocks(level.shape, step, channels=level.colours, dtype=kept)
+        blocks = _blocks(level, level.shape, step)
         for where in tile_slices([_Flat(level)]):
             blocks.put(where, level[where])
-        means = blocks.means
-        return means if level.dtype.kind == "f" else np.rint(means).astype(level.dtype)
+        return _rounded(blocks.means, level.dtype)
+
+    def zooms(self, side: int) -> int:
+        """How many times the image can be halved and still be read by :meth:`tile`: until one tile holds all of it, or
+        a tile would be made of more than ``MOST_OF_TILE`` stored pixels."""
+        zoom = 0
+        while max(self.shape) > side << zoom:
+            factor = self._factor(self._level(zoom + 1))
+            if (side * 2 ** (zoom + 1) / factor) ** 2 > MOST_OF_TILE:
+                break
+            zoom += 1
+        return zoom
+
+    def tile(self, zoom: int, row: int, column: int, side: int) -> Array:
+        """A tile of the image that was halved ``zoom`` times, of about ``side`` pixels along each axis.
+
+        It is made of the smallest level that is fine enough, by means of blocks of it. Tiles at the end are smaller.
+
+        Examples
+        --------
+        >>> image = np.arange(64).reshape(8, 8)
+        >>> Pyramid([Level(image)]).tile(1, 0, 1, 2).tolist()
+        [[8, 10], [24, 26]]
+        """
+        level = self._level(zoom)
+        factor, reach = self._factor(level), side << zoom
+        where = tuple(
+            slice(int(at * reach / factor), min(size, -int(-min((at + 1) * reach, whole) // factor)))
+            for at, size, whole in zip((row, column), level.shape, self.shape, strict=True)
+        )
+        step = max(1, round(2**zoom / factor))
+        piece = level[where]
+        if step == 1:
+            return piece
+        blocks = _blocks(level, piece.shape[:2], step)
+        blocks.put(tuple(slice(0, size) for size in piece.shape[:2]), piece)
+        return _rounded(blocks.means, level.dtype)
+
+    def _level(self, zoom: int) -> Level:
+        """The smallest level that is as fine as the image halved so many times."""
+        fine = [level for level in self.levels if self._factor(level) <= 1.01 * 2**zoom]
+        return min(fine, key=lambda level: max(level.shape))
+
+    def _factor(self, level: Level) -> float:
+        """Pixels of the image for one of a level."""
+        return max(self.shape) / max(level.shape)
 
     def crop(self, where: Where) -> Array:
         """Some rows and columns at full resolution."""
@@ -142,6 +188,15 @@ def read_overview(location: Location, pixels: int) -> Array:
 def read_crop(location: Location, where: Where) -> Array:
     """Some rows and columns of an image at full resolution."""
     return open_pyramid(location).crop(where)
+
+
+def _blocks(level: Level, shape: tuple[int, ...], step: int) -> Blocks:
+    kept = np.float64 if level.dtype.kind == "f" else np.int64
+    return Blocks(shape, step, channels=level.colours, dtype=kept)
+
+
+def _rounded(means: Array, kind: np.dtype[Any]) -> Array:
+    return means if kind.kind == "f" else np.rint(means).astype(kind)
 
 
 class _Flat:

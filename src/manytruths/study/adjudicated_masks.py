@@ -282,8 +282,9 @@ def notes_of(made: AdjudicatedCase) -> tuple[str, ...]:
     notes = [f"{_counted(total, 'dispute')} not settled ({', '.join(waiting)}): {made.rule.below} stands there"]
     notes = notes if total else []
     if counts["stale"]:
-        stale = "decision does not count" if counts["stale"] == 1 else "decisions do not count"
-        notes.append(f"{counts['stale']} {stale}: pixels of the lesion changed afterwards")
+        one = counts["stale"] == 1
+        stale = "decision does not count: its lesion is" if one else "decisions do not count: their lesions are"
+        notes.append(f"{counts['stale']} {stale} not in the masks as {'it was' if one else 'they were'} then")
     if counts["not_evaluable"]:
         notes.append(f"{_counted(counts['not_evaluable'], 'lesion')} not evaluable, with the value {made.void}")
     return (*notes, *(f"decision {text}" for text in made.invalid))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any, Literal
@@ -663,15 +663,17 @@ def count_disputes(
     *,
     min_mm: float | None = None,
     seconds_each: float = SECONDS_EACH,
+    keep: Callable[[CaseDisputes, Dispute], bool] | None = None,
 ) -> tuple[DisputeCount, ...]:
-    """How many disputes each threshold of Dice leaves, and how many minutes they take."""
+    """How many disputes each threshold of Dice leaves, and how many minutes they take; of those to ``keep``."""
     limits = THRESHOLDS if thresholds is None else tuple(thresholds)
     counts = {limit: dict.fromkeys((*KINDS, "unanimous"), 0) for limit in limits}
     for case in found:
         rules = {limit: replace(case.rule, min_dice=limit, min_mm=min_mm) for limit in limits}
         for dispute, limit in product(case, limits):
-            if dispute.kind != "unmarked":
-                counts[limit][_sort(dispute, rules[limit]).kind] += 1
+            each = _sort(dispute, rules[limit])
+            if each.kind != "unmarked" and (keep is None or keep(case, each)):
+                counts[limit][each.kind] += 1
     return tuple(
         DisputeCount(
             limit, min_mm, count["missed"], count["label"], count["border"], count["tile"], count["unanimous"],

@@ -1,5 +1,5 @@
-// Calls to the server on this computer. Its token comes in the fragment of the address, is kept for this tab and taken
-// out of the address.
+// Calls to the server on this computer. Its token comes in the fragment of the address, is kept by the browser for pages
+// of this address alone, and is taken out of it; another start of the server has another token.
 
 const TOKEN_KEY = "manytruths token";
 const WAIT_MILLISECONDS = 20_000;
@@ -15,6 +15,8 @@ export class BackendError extends Error {
 export class ServerBackend {
   constructor() {
     this.token = takeToken();
+    // another tab was opened with the token of a later start
+    window.addEventListener("storage", ({ key }) => key === TOKEN_KEY && location.reload());
     this.file = false;
   }
 
@@ -48,11 +50,21 @@ export class ServerBackend {
 
 function takeToken() {
   const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
+  if (!found) return keptToken();
+  const token = decodeURIComponent(found[1]);
   try {
-    if (!found) return sessionStorage.getItem(TOKEN_KEY) ?? "";
-    sessionStorage.setItem(TOKEN_KEY, decodeURIComponent(found[1]));
-  } finally {
-    if (found) history.replaceState(null, "", location.pathname + location.search);
+    localStorage.setItem(TOKEN_KEY, token);
+  } catch {
+    // this page alone knows it then
   }
-  return decodeURIComponent(found[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+  return token;
+}
+
+function keptToken() {
+  try {
+    return localStorage.getItem(TOKEN_KEY) ?? "";
+  } catch {
+    return "";
+  }
 }

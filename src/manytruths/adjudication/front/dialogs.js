@@ -73,6 +73,16 @@ export function askUndo(undoable) {
   ));
 }
 
+export function askLeave() {
+  return ask(say("draw.leave_title"), (done) => [
+    pageNode("p", {}, say("draw.leave_why")),
+    pageNode("div", { class: "choices two" },
+      pageNode("button", { type: "button", class: "choice", autofocus: true, onclick: () => done(false) }, say("draw.leave_stay")),
+      pageNode("button", { type: "button", class: "choice", onclick: () => done(true) }, say("draw.leave_drop")),
+    ),
+  ]);
+}
+
 export function askName(name) {
   return ask(say("name.title"), (done) => {
     const input = pageNode("input", { type: "text", id: "adjudicator", autocomplete: "name", maxlength: 80, required: true, autofocus: true });

@@ -2,14 +2,14 @@
 import { FileBackend } from "./backend-file.js";
 import { ServerBackend } from "./backend-server.js";
 import { WorkClock } from "./clock.js";
-import { askFinish, askName, askReopen, askRule, askUndo, dialogIsOpen, showKeys, showList } from "./dialogs.js";
+import { askFinish, askLeave, askName, askReopen, askRule, askUndo, dialogIsOpen, showKeys, showList } from "./dialogs.js";
 import { watchPane } from "./gestures.js";
 import { pageIcon } from "./icons.js";
 import { actionOfKey } from "./keys.js";
 import { BrowserMemory } from "./memory.js";
 import { keyButton, pageNode, refill } from "./nodes.js";
 import { Outbox } from "./outbox.js";
-import { panelContent } from "./panel.js";
+import { messagePart, panelContent } from "./panel.js";
 import { Session } from "./session.js";
 import { Stage } from "./stage.js";
 import { PaneTools } from "./tools.js";
@@ -51,14 +51,15 @@ function pageFrame(act) {
   const slider = pageNode("input", { type: "range", id: "slices", min: 0, "aria-label": say("stage.slices"), oninput: (event) => act("setSlice", Number(event.target.value)) });
   const below = pageNode("div", { class: "stage-below" }, pageNode("label", { class: "windows-field" }, pageNode("span", {}, say("stage.windows")), windows, pageNode("kbd", { "aria-hidden": "true" }, "W")), slider);
   const panel = pageNode("aside", { class: "panel", id: "panel", "aria-label": say("panel.label") });
+  const toast = pageNode("div", { class: "toast" });
   const news = pageNode("p", { class: "unseen", role: "status", "aria-live": "polite", id: "news" });
   document.getElementById("app").append(
     pageNode("header", { class: "bar" }, pageNode("div", { class: "bar-about" }, bar.title, bar.words), bar.progress, bar.saved, buttons),
     alarm,
-    pageNode("main", {}, pageNode("section", { class: "picture", "aria-label": say("stage.label") }, picture, tools, below), panel),
+    pageNode("main", {}, pageNode("section", { class: "picture", "aria-label": say("stage.label") }, picture, tools, below, toast), panel),
     news,
   );
-  return { ...bar, alarm, picture, tools, windows, slider, below, panel, news, more: document.getElementById("more"), undo: document.getElementById("undo-last"), fileButton: document.getElementById("save-file") };
+  return { ...bar, alarm, picture, tools, windows, slider, below, toast, panel, news, more: document.getElementById("more"), undo: document.getElementById("undo-last"), fileButton: document.getElementById("save-file") };
 }
 
 // --- what is done
@@ -81,6 +82,7 @@ function actionsOf(page) {
     skip: () => session.skip(),
     undo: async () => {
       const { undoable } = session;
+      if (session.settings.finished) return session.tell(say("undo.finished"));
       if (!undoable) return session.tell(say("undo.nothing"));
       const reason = await askUndo(undoable);
       if (reason) await session.undo(reason);
@@ -134,11 +136,13 @@ function actionsOf(page) {
     keys: () => showKeys(),
     show: (what) => session.show(what),
     rule: async () => {
+      if (session.settings.finished) return session.tell(say("undo.finished"));
       const rule = await askRule(session);
       const answer = rule && (await session.applyRule(rule));
       if (answer) session.tell(say("rule.done", { n: answer.settled }));
     },
     finish: async () => {
+      if (session.settings.finished) return session.tell(say("undo.finished"));
       const signed = await askFinish(session);
       if (signed) await session.finish(signed.name, signed.meaning);
     },
@@ -148,10 +152,14 @@ function actionsOf(page) {
     },
     file: () => page.saveFile(),
     load: () => page.loadFile(),
-    escape: () => {
+    escape: async () => {
       if (stage.scene.polygon?.length) return stage.change({ polygon: null });
       if (stage.scene.ruler) return stage.change({ ruler: null });
-      if (session.step === "draw") return session.stopDrawing();
+      if (session.step === "draw") {
+        const { drawing } = session;
+        const leaves = !drawing.done.length || (await askLeave());
+        return leaves && session.drawing === drawing && session.stopDrawing();
+      }
       if (session.step === "outlines" && session.choice) {
         session.choice = null;
         session.showTie = null;
@@ -270,10 +278,11 @@ class AdjudicationPage {
     if (!this.session?.progress) return;
     const { session, frame } = this;
     refill(frame.panel, panelContent(session, this.act));
+    frame.toast.replaceChildren(...[session.item && messagePart(session)].filter(Boolean));
     this.showProgress();
     this.showTools();
     this.showSlices();
-    frame.undo.setAttribute("aria-disabled", String(!session.undoable));
+    frame.undo.setAttribute("aria-disabled", String(!session.undoable || Boolean(session.settings.finished)));
     this.stage.root.setAttribute("data-tool", this.tools.tool());
     const { message } = session;
     frame.news.textContent = [message?.words, frame.panel.querySelector("#question")?.textContent].filter(Boolean).join(" ");

@@ -68,7 +68,9 @@ export class Pane {
     if (!scene.bare) {
       this.drawMarks(scene, placing);
       this.drawTools(scene, placing);
-      if (scene.item.unit === "tile") this.drawFrame(scene, placing);
+      // nothing can be drawn beyond the block
+      if (scene.item.tiles && scene.pixels) this.drawFrame(scene, placing, scene.item.shape.map((size) => [0, size]));
+      if (scene.item.unit === "tile") this.drawFrame(scene, placing, scene.item.box);
       else if (scene.cross) this.drawCross(scene, placing);
     }
     this.drawGuides(scene, placing);
@@ -87,6 +89,7 @@ export class Pane {
       context.fillRect(x, y, columns * placing.across, rows * placing.down);
       return;
     }
+    if (scene.item.tiles && this.series === 0) this.drawAround(scene, placing, block);
     const map = (axis) => seriesMap(scene.item, block, axis);
     const [acrossMap, rowMap, columnMap] = [this.plane.across, this.plane.rows, this.plane.columns].map(map);
     const slice = Math.floor((this.slice(scene) + 0.5) * acrossMap.scale + acrossMap.shift);
@@ -102,6 +105,17 @@ export class Pane {
     context.imageSmoothingQuality = "high";
     context.drawImage(picture, 0, 0);
     context.restore();
+  }
+
+  // What lies around the block of a large flat image: all of it coarsely, and tiles.
+  drawAround(scene, placing, block) {
+    const { item, overview } = scene;
+    const { plane, context, ratio, width, height } = this;
+    const start = this.toScreen(placing, { column: -item.view[plane.columns][0], row: -item.view[plane.rows][0] });
+    context.imageSmoothingEnabled = true;
+    if (overview) context.drawImage(overview.picture, start.x, start.y, item.full[plane.columns] * placing.across, item.full[plane.rows] * placing.down);
+    const ends = windowOf(block, scene.own[item.series[this.series]] ?? scene.window);
+    scene.tiles?.draw(context, item, plane, placing, { width, height, ratio }, ends);
   }
 
   pictureOf(scene, block, slice) {
@@ -193,8 +207,7 @@ export class Pane {
   }
 
   // What is to be settled at once, where there are no lesions.
-  drawFrame(scene, placing) {
-    const { box } = scene.item;
+  drawFrame(scene, placing, box) {
     const [[top, bottom], [left, right]] = [box[this.plane.rows], box[this.plane.columns]];
     const start = this.toScreen(placing, { column: left, row: top });
     const end = this.toScreen(placing, { column: right, row: bottom });
@@ -363,9 +376,9 @@ function insetPath({ corners, starts, inwards }, { across, down, left, top }, by
 
 // From an index of the block to that of a series with pixels of its own: index · scale + shift.
 function seriesMap(item, block, axis) {
-  if (!block.view || !block.of) return { scale: block.shape[axis] / item.shape[axis], shift: 0 };
-  const scale = block.of[axis] / item.full[axis];
-  return { scale, shift: item.view[axis][0] * scale - block.view[axis][0] };
+  if (!block.scales) return { scale: 1, shift: 0 };
+  const scale = block.scales[axis];
+  return { scale, shift: item.view[axis][0] * scale + block.shifts[axis] - block.view[axis][0] };
 }
 
 export function rulerLength(scene, plane, { from, to }) {

@@ -11,7 +11,7 @@ const DRAW_TOOLS = [["brush", "B"], ["eraser", "E"], ["polygon", "G"]];
 // `act` does what keys do: act(name, argument).
 export function panelContent(session, act) {
   const parts = { loading: loadingPart, look: lookPart, waiting: waitingPart, outlines: outlinesPart, draw: drawPart, done: donePart, end: endPart, empty: emptyPart, failed: failedPart };
-  return [headPart(session), messagePart(session), ...parts[session.step](session, act)].filter(Boolean);
+  return [headPart(session), session.item ? null : messagePart(session), ...parts[session.step](session, act)].filter(Boolean);
 }
 
 function headPart(session) {
@@ -30,7 +30,8 @@ function headPart(session) {
   );
 }
 
-function messagePart({ message }) {
+// Beside an image it stands on the stage, so that no answer moves under the pointer when it comes or goes.
+export function messagePart({ message }) {
   if (!message?.words) return null;
   return pageNode("p", { class: message.alarm ? "message alarm" : "message" }, message.words);
 }

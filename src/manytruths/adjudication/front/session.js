@@ -23,6 +23,7 @@ export class Session {
   constructor({ backend, memory, outbox, stage, clock, changed }) {
     Object.assign(this, { backend, memory, outbox, stage, clock, changed });
     Object.assign(this, { queue: [], loaded: new Map(), step: "loading", item: null, opened: 0, passed: new Set(), last: memory.read("last"), tool: "pan", brush: memory.read("brush", 0) });
+    stage.readTile = (path) => backend.image(path);
     this.clear();
   }
 
@@ -47,6 +48,7 @@ export class Session {
   async refresh() {
     this.state = await this.patiently(() => this.backend.get("/api/state"));
     this.progress = this.state.progress;
+    this.stage.field = this.settings.field;
     this.queue = (await this.patiently(() => this.backend.get("/api/queue"))).items;
   }
 
@@ -502,7 +504,7 @@ export class Session {
 
   // What the server refused for good is put back to its dispute as a draft.
   refused({ about, error }) {
-    if (!about?.id) return;
+    if (!about?.id) return this.tell(say("refused.action", { error: error.message }), true);
     this.putBack(about.id, about.decision);
     const entry = this.queue.find(({ id }) => id === about.id);
     if (entry) entry.status = "open";
@@ -604,8 +606,8 @@ export class Session {
 
 // Extra series may be flat or volumes, as the image is.
 function liftSeries(block) {
-  const lift = (list) => (list?.length === 2 ? [[0, 1], ...list] : list);
-  return { ...block, view: lift(block.view), of: block.of?.length === 2 ? [1, ...block.of] : block.of };
+  const lift = (list, first) => (list?.length === 2 ? [first, ...list] : list);
+  return { ...block, view: lift(block.view, [0, 1]), scales: lift(block.scales, 1), shifts: lift(block.shifts, 0) };
 }
 
 // A small picture of the whole slice; its rows may be those of the array and not of the picture.

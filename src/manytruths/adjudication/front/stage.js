@@ -2,6 +2,7 @@
 import { windowOf } from "./blocks.js";
 import { pageNode } from "./nodes.js";
 import { Pane } from "./pane.js";
+import { Tiles } from "./tiles.js";
 import { say } from "./words.js";
 
 const MOST_ZOOM = 48;
@@ -18,6 +19,7 @@ export class Stage {
     this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, zooms: { look: 0, outlines: 0 }, window: null, own: {} };
     this.layout = "planes";
     this.panes = [];
+    this.scene.tiles = new Tiles((path) => this.readTile(path), () => this.request());
     new ResizeObserver(() => this.resized()).observe(root);
   }
 
@@ -43,10 +45,18 @@ export class Stage {
     main.measure();
     for (const [axis, size] of [[main.plane.columns, main.width], [main.plane.rows, main.height]]) {
       const half = size / (2 * scene.camera.zoom * scene.sides[axis]);
-      const most = scene.item.shape[axis];
+      const [start, stop] = this.reach(axis);
+      const most = stop - start;
       const least = Math.min(0.8 * half, most / 2);
-      scene.camera.centre[axis] = 2 * half >= most ? most / 2 : Math.min(Math.max(scene.camera.centre[axis], least), most - least);
+      scene.camera.centre[axis] = 2 * half >= most ? (start + stop) / 2 : Math.min(Math.max(scene.camera.centre[axis], start + least), stop - least);
     }
+  }
+
+  // What can be seen along an axis, in pixels of the block: the block, or all of an image that has tiles.
+  reach(axis) {
+    const { item } = this.scene;
+    const from = item.tiles ? item.view[axis][0] : 0;
+    return [-from, (item.tiles ? item.full : item.shape)[axis] - from];
   }
 
   // At first so much around the cross as gives an idea of the place, the same for all sizes of lesions.
@@ -58,7 +68,8 @@ export class Stage {
       return Math.min(room(columns, clientWidth), room(rows, clientHeight));
     }
     const share = item.volume ? 0.62 : 1;
-    const side = Math.min(FIRST_SIDE, Math.max(item.shape[rows], item.shape[columns]));
+    const most = Math.max(...[rows, columns].map((axis) => this.reach(axis)[1] - this.reach(axis)[0]));
+    const side = Math.min(Math.max(FIRST_SIDE, this.field ?? 0), most);
     return (0.92 * Math.min(clientWidth * share, clientHeight)) / (side * Math.min(sides[rows], sides[columns]));
   }
 
@@ -140,7 +151,7 @@ export class Stage {
     const { scene } = this;
     const before = pane.toBlock(scene, x, y);
     const sides = scene.sides.filter((side) => side > 0);
-    const least = (0.5 * Math.min(this.main.width, this.main.height)) / Math.max(...scene.item.shape.map((size, axis) => size * scene.sides[axis]));
+    const least = (0.5 * Math.min(this.main.width, this.main.height)) / Math.max(...scene.sides.map((side, axis) => (this.reach(axis)[1] - this.reach(axis)[0]) * side));
     scene.camera.zoom = Math.min(Math.max(scene.camera.zoom * factor, least), Math.max(least, MOST_ZOOM / Math.min(...sides)));
     this.keepZoom(scene.camera.zoom);
     const after = pane.toBlock(scene, x, y);
@@ -155,9 +166,11 @@ export class Stage {
   // The middle of the stage stays on the block.
   moveTo(plane, columns, rows) {
     const { centre } = this.scene.camera;
-    const { shape } = this.scene.item;
     this.scene.moved = true;
-    for (const [axis, by] of [[plane.columns, columns], [plane.rows, rows]]) centre[axis] = Math.min(Math.max(centre[axis] + by, 0), shape[axis]);
+    for (const [axis, by] of [[plane.columns, columns], [plane.rows, rows]]) {
+      const [start, stop] = this.reach(axis);
+      centre[axis] = Math.min(Math.max(centre[axis] + by, start), stop);
+    }
     this.request();
   }
 
@@ -165,15 +178,15 @@ export class Stage {
   fit() {
     const { scene, main } = this;
     const { rows, columns } = main.plane;
-    const { shape } = scene.item;
-    const sizes = [main.width / (shape[columns] * scene.sides[columns]), main.height / (shape[rows] * scene.sides[rows])];
+    const middle = (axis) => (this.reach(axis)[0] + this.reach(axis)[1]) / 2;
+    const sizes = [[columns, main.width], [rows, main.height]].map(([axis, size]) => size / ((this.reach(axis)[1] - this.reach(axis)[0]) * scene.sides[axis]));
     const whole = 0.96 * Math.min(...sizes);
-    const seen = [rows, columns].every((axis) => scene.camera.centre[axis] === shape[axis] / 2);
+    const seen = [rows, columns].every((axis) => scene.camera.centre[axis] === middle(axis));
     this.keepZoom(seen && scene.camera.zoom === whole ? 0 : whole);
     if (this.zoomChosen) {
       scene.moved = true;
       scene.camera.zoom = whole;
-      for (const axis of [rows, columns]) scene.camera.centre[axis] = shape[axis] / 2;
+      for (const axis of [rows, columns]) scene.camera.centre[axis] = middle(axis);
     } else if (scene.close) this.reveal(scene.close);
     else this.stepBack();
     this.request();

@@ -14,7 +14,7 @@ from ...claims.adjudication import Adjudication, consider_adjudication
 from ...claims.claim import ClaimLog, Claims
 from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, join_names
-from ...io.decision_log import LogContent, canonical
+from ...io.decision_log import Entry, LogContent, canonical
 from ...io.result_tables import DataTable, PlainTable
 from ...study import Progress, Study
 from ...study.adjudicated import METHOD, find_logs, rule_of, with_decisions
@@ -234,24 +234,28 @@ def _notes(logs: tuple[LogContent, ...], cases: Mapping[str, CaseOutcome]) -> It
 def adjudication_facts(result: Adjudicated) -> Adjudication:
     """What sentences are about, from the logs."""
     entries = effective_entries(result.logs)
-    opened = [e.payload for e in entries if e.action == "open"]
+    opened = list(_sessions(result))
     settings: list[Mapping[str, Any]] = [payload.get("settings") or {} for payload in opened]
     raters = {name.casefold() for name in result.study.rater_names}
-    seen = {what for d in result.record.counted for what in d.seen}
+    deciders = result.record.who(result.record.counted)
+    own = {d.adjudicator for d in result.record.counted if _rated(result.study, d.case, d.adjudicator)}
     last = {log.id: log for log in result.logs}
     in_mm = [outcome.in_mm for outcome in result.cases.values()]
     decided_by = {d.adjudicator for d in result.record.decisions}
     return Adjudication(
-        adjudicators=result.record.who(result.record.counted) or result.record.adjudicators,
-        also_raters=tuple(name for name in result.record.adjudicators if name.casefold() in raters),
+        adjudicators=deciders or result.record.adjudicators,
+        also_raters=tuple(name for name in deciders if name.casefold() in raters),
+        own_masks=tuple(name for name in deciders if name in own),
         rule=rule_of(entries),
         distances="mm" if all(in_mm) else "mm (pixels where the spacing is not known)" if any(in_mm) else "pixels",
         seeds=tuple(dict.fromkeys(int(p["seed"]) for p in opened if isinstance(p.get("seed"), int))),
         orders=tuple(dict.fromkeys(str(s["order"]) for s in settings if s.get("order"))),
         roles=tuple(dict.fromkeys(str(s["role"]) for s in settings if s.get("role"))),
         names=tuple(bool(s["names"]) for s in settings if "names" in s),
-        shown=tuple(sorted(seen)),
-        practice=sum(d.purpose == "practice" for d in result.record.decisions if d.status != "undone"),
+        practice=sum(
+            d.purpose == "practice" and d.status != "undone" and d.adjudicator in deciders
+            for d in result.record.decisions
+        ),
         digests=tuple((g.adjudicator, g.machine, g.digest) for g in last.values() if g.adjudicator in decided_by),
         finished=tuple(
             (e.adjudicator, str(e.payload.get("name", "")), str(e.payload.get("meaning", "")), e.utc)
@@ -259,6 +263,27 @@ def adjudication_facts(result: Adjudicated) -> Adjudication:
         ),
         raters=len(result.study.rater_names),
     )  # fmt: skip
+
+
+def _sessions(result: Adjudicated) -> Iterator[Mapping[str, Any]]:
+    """How each session was opened in which disputes were decided, in order of time."""
+    counted = {d.entry.uuid for d in result.record.counted if d.purpose != "rule"}
+    used: list[Entry] = []
+    for log in result.logs:
+        opened: Entry | None = None
+        for entry in log.entries:
+            if entry.action == "open":
+                opened = entry
+            elif entry.uuid in counted and opened is not None and opened not in used:
+                used.append(opened)
+    return (entry.payload for entry in sorted(used, key=lambda entry: entry.utc))
+
+
+def _rated(study: Study, case: str, who: str) -> bool:
+    """Whether somebody marked a case."""
+    if case not in {each.name for each in study}:
+        return False
+    return any(column.name.casefold() == who.casefold() for column in study[case].masks)
 
 
 def _last_finish(log: LogContent) -> Any:

@@ -137,6 +137,8 @@ def _first_looks(record: Record, share: Share) -> Iterator[Row]:
         looked = [d for d in own if d.looked]
         if own:
             yield share("first_look", [(d, d.looked) for d in own], who)
+            asked = Counter(what for d in own for what in d.seen if what != "names")
+            yield from (_count("asked", asked[what], who, "", "", what) for what in sorted(asked))
         if looked:
             yield share("first_look_kept", [(d, d.first_look == d.presence) for d in looked], who)
 
