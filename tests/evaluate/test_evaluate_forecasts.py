@@ -211,12 +211,16 @@ def test_samples_are_scored_beside_maps_that_are_no_probabilities() -> None:
         assert by_case(name, against, result) == by_case(name, against)
 
 
+def printed_of(result: mt.Evaluation) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    print_evaluation(result, console)
+    return " ".join(console.file.getvalue().split())
+
+
 def test_the_terminal_says_what_each_score_is_against() -> None:
     study = mt.Study.from_arrays(masks(), predictions=maps(), samples=drawn(), probability=True)
     result = mt.evaluate(study, lesions=False)
-    console = Console(file=io.StringIO(), width=200)
-    print_evaluation(result, console)
-    printed = " ".join(console.file.getvalue().split())
+    printed = printed_of(result)
     assert "mean over raters unless said" in printed
     for header in ("Brier score", "soft Dice (vote share)", "energy distance (all raters)"):
         assert header in printed
@@ -246,6 +250,8 @@ def test_one_sample_has_no_spread() -> None:
     assert "one_sample" in {code_of(note) for note in result.notes}
     assert np.isnan(by_case("sample_diversity", "all raters", result)["p00"])
     assert by_case("energy_distance", "all raters", result)["p00"] > 0
+    (spread,) = [claim for claim in result.claims if claim.kind.id == "probability.spread"]
+    assert (code_of(spread.why_not), str(spread.why_not)) == ("one_sample", "one sample of each case")
 
 
 def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> None:
@@ -521,6 +527,24 @@ def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
     held = [margins[n] <= learnt.margin for n in MANY[::2]]
     assert rows["band_coverage"].value == pytest.approx(np.mean(held))
     assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
+    printed = printed_of(result)
+    assert "Bands around outlines that hold the whole reference standard of a new subject with a prob" in printed
+    low, high = (rows["band_coverage"].low, rows["band_coverage"].high)
+    reached = f"{np.mean(held):.3f} ({low:.3f}–{high:.3f})"
+    assert f"net vote:0.5 {learnt.margin:.4g} pixels 0.900 to {0.9 + 1 / 13:.3f} {reached}" in printed
+    assert "bands_hold_all" not in {code_of(note) for note in result.notes}
+
+
+def test_bands_that_hold_everything_are_said_to_say_nothing() -> None:
+    """A map that is certain and wrong, and a mask that is missed."""
+    p = disc(size=40, radius=4).astype(float)
+    study = mt.Study.from_arrays(many(), predictions={n: {"net": p} for n in MANY}, groups=half(), probability=True)
+    empty = mt.Study.from_arrays(many(), predictions={n: {"net": np.zeros((40, 40), np.uint8)} for n in MANY}, groups=half())
+    for made, margin in ((study, 0.5), (empty, np.inf)):
+        result = mt.evaluate(made, consensus="vote:0.5", lesions=False, band=0.8)
+        assert coverage(result, "vote:0.5")["band_margin"].value == margin
+        (note,) = [note for note in result.notes if code_of(note) == "bands_hold_all"]
+        assert note.endswith("say nothing of where the outline is: net against vote:0.5")
 
 
 def test_bands_stand_in_the_order_of_reference_standards() -> None:

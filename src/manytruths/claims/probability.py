@@ -218,10 +218,13 @@ def consider_spread(log: ClaimLog, facts: Sequence[SpreadFacts], table: TableInd
     ]  # fmt: skip
     for found, limits, p in zip(facts, tested, _adjusted(raw), strict=True):
         why = _why_not_tested(int(limits.n), people)
+        if why is not None and not np.isfinite(found.samples).any():
+            why = Note("one_sample", "one sample of each case")
         names = ("sample_diversity", "rater_diversity", "diversity_difference")
         rows = [table.row(name, "mean", found.algorithm, "all raters", label=found.label) for name in names]
         if why is not None or not all(is_defined(row) for row in rows):
-            log.consider(SPREAD, (SPREAD.says,), about=found.algorithm, why_not=why or Note("one_sample", "one sample"))
+            why = why or Note("undefined", "the distances are not defined")
+            log.consider(SPREAD, (SPREAD.says,), about=found.algorithm, why_not=why)
             continue
         samples, raters, difference = (row for row in rows if row is not None)
         text = (
