@@ -539,7 +539,9 @@ def test_bands_that_hold_everything_are_said_to_say_nothing() -> None:
     """A map that is certain and wrong, and a mask that is missed."""
     p = disc(size=40, radius=4).astype(float)
     study = mt.Study.from_arrays(many(), predictions={n: {"net": p} for n in MANY}, groups=half(), probability=True)
-    empty = mt.Study.from_arrays(many(), predictions={n: {"net": np.zeros((40, 40), np.uint8)} for n in MANY}, groups=half())
+    empty = mt.Study.from_arrays(
+        many(), predictions={n: {"net": np.zeros((40, 40), np.uint8)} for n in MANY}, groups=half()
+    )
     for made, margin in ((study, 0.5), (empty, np.inf)):
         result = mt.evaluate(made, consensus="vote:0.5", lesions=False, band=0.8)
         assert coverage(result, "vote:0.5")["band_margin"].value == margin

@@ -185,9 +185,7 @@ def count_forecasts(
     )
 
 
-def as_responses(
-    probability: ArrayLike | Responses, masks: Raters | None, label: int | str | None = None
-) -> Responses:
+def as_responses(probability: ArrayLike | Responses, masks: Raters | None, label: int | str | None = None) -> Responses:
     """Probabilities by pattern and value; masks say nothing of labels that nobody gave, tables list them all."""
     if isinstance(probability, Responses):
         if masks is not None:

@@ -17,9 +17,10 @@ Three estimates of it are told apart, by what the draws stand for:
 - **U-form in both** (``energy_distance_unbiased``): pairs of different raters, too. Its mean over draws of samples and
   raters is the distance between the model and the population of raters. It may be negative.
 
-With several labels, d is the mean over the labels of each label's d. The V-form is then 0 where samples and raters hold,
-label by label, the same masks in the same proportions: which masks of two labels occur together does not matter. Where
-masks leave out different pixels, each two are compared on the pixels that both rated, and the V-form may be negative.
+With several labels, d is the mean over the labels of each label's d. The V-form is then 0 where samples and raters
+hold, label by label, the same masks in the same proportions: which masks of two labels occur together does not matter.
+Where masks leave out different pixels, each two are compared on the pixels that both rated, and the V-form may be
+negative.
 
 References
 ----------
