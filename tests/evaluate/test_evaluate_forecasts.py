@@ -405,6 +405,10 @@ def test_maps_of_labels_may_be_files_of_their_own(capsys: Any, tmp_path: Path) -
     assert run(capsys, *call).status == 0
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["label"] for r in rows if r["statistic"] == "brier"} == {"macro mean", "core", "rim"}
+    without = [word for word in call if word not in ("--labels", "1=core,2=rim")]
+    done = run(capsys, *without)
+    assert done.status == 1
+    assert "has {label}, and no labels are declared; name them as the files do (--labels 1=NAME,2=NAME)" in done.err
     (tmp_path / "pred/net/rim/p00.npy").unlink()
     done = run(capsys, *call)
     assert done.status == 1
