@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from scipy.stats import norm
 
 import manytruths as mt
 from manytruths.analyses.evaluate.printing import print_evaluation
@@ -260,6 +261,31 @@ def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> No
     (note,) = [note for note in result.notes if code_of(note) == "numbers_of_samples"]
     assert "2 to 4 samples" in note
     assert "2 draws" in note
+
+
+def test_the_calibration_error_of_single_cases_prefers_what_is_too_sure(tmp_path: Path) -> None:
+    """So that rank says it of such a ranking, and of the energy distance that it falls with the number of samples."""
+    rng = np.random.default_rng(8)
+    rows, columns = np.mgrid[:24, :24] - 12
+    away, study_masks, given = np.hypot(rows, columns), {}, {}
+    for name in NAMES:
+        study_masks[name] = {r: (away < 7 + rng.normal()).astype(np.uint8) for r in RATERS}
+        given[name] = {"right": norm.sf(away, 7, 1), "sure": (away < 7).astype(float)}
+    made = mt.evaluate(mt.Study.from_arrays(study_masks, predictions=given, probability=True), lesions=False)
+    pooled = {r["algorithm"]: r.value for r in made.tables["scores"].all("expected_calibration_error", "pooled")
+              if r["against"] == "vote share"}  # fmt: skip
+    assert pooled["right"] < pooled["sure"]
+    made.write(tmp_path)
+    ranked = {
+        metric: mt.rank(tmp_path / "evaluate/scores.csv", metric=metric, against=list(RATERS))
+        for metric in ("expected_calibration_error", "brier")
+    }
+    assert {metric: result.ranking.order[0] for metric, result in ranked.items()} == {
+        "expected_calibration_error": "sure", "brier": "right",
+    }  # fmt: skip
+    codes = {metric: {code_of(note) for note in result.notes} for metric, result in ranked.items()}
+    assert "ranked_by_expected_calibration_error" in codes["expected_calibration_error"]
+    assert not any(name.startswith("ranked_by") for name in codes["brier"])
 
 
 def test_rankings_know_that_lower_is_better() -> None:
