@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -101,7 +102,12 @@ def test_shares_of_samples_are_told_of_as_such_and_not_judged() -> None:
     text = made(result.claims, "says")["net"]
     assert text.startswith("Where 73% to 80% of the samples of net mark a pixel (")
     assert "shares_of_samples" in {code_of(note) for note in result.notes}
-    assert "share of the samples that mark" in result.charts["calibration-net"]
+    chart = result.charts["calibration-net"]
+    assert "share of the samples that mark" in chart
+    # four or five samples fill 8 of 15 bins, which one line joins
+    bins = {r["from"] for r in result.tables["calibration"].all("mean_forecast", "pooled") if r["against"] == "A"}
+    (line,) = re.findall(r'<polyline points="([^"]+)"[^>]*stroke-width="2"', chart)
+    assert len(bins) == len(line.split()) == 8
     # with maps beside them it is the maps that are judged
     maps = {name: {"net": np.mean(by["net"], axis=0)} for name, by in samples.items()}
     both = mt.Study.from_arrays(masks, predictions=maps, samples=samples, probability=True)

@@ -503,7 +503,10 @@ def calibration_charts(scores: ForecastScores, level: float) -> Iterator[tuple[s
         for (of, algorithm, whom, region), sums in scores.bins.items():
             if (of, algorithm, region) != (label, who, REGIONS[0]):
                 continue
-            means = [mean_intervals(part, "share", level=level) for part in (sums.mean_forecast, sums.observed_share)]
+            # bins without pixels do not break the line
+            held = sums.counts.sum(axis=0) > 0
+            both = (sums.mean_forecast[:, held], sums.observed_share[:, held])
+            means = [mean_intervals(part, "share", level=level) for part in both]
             x, y = (np.array([float(m.value) for m in part]) for part in means)
             curves[whom] = x, y
             if whom == SHARE.name:
