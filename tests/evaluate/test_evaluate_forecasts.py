@@ -683,3 +683,48 @@ def test_scores_of_challenges_are_named_with_what_is_odd_about_them() -> None:
         assert f"like_{like}" not in said
     (note,) = [note for note in mt.evaluate(study, lesions=False, like="qubiq").notes if code_of(note) == "like_qubiq"]
     assert "soft_dice" in note
+
+
+def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path) -> None:
+    """Without what a rater did not rate, and where an algorithm is not judged."""
+    area = np.zeros((24, 24), np.uint8)
+    area[:, :5] = 1
+    for name in ("p00", "p01"):
+        for rater, mask in label_masks()[name].items():
+            mask = mask.copy()
+            mask[:3] = 9 if rater == "B" else mask[:3]
+            write_png(tmp_path / f"masks/{rater}/{name}.png", mask)
+        write_npy(tmp_path / f"maps/net/{name}.npy", label_maps()[name])
+        write_png(tmp_path / f"area/net/{name}.png", area)
+    study = mt.Study.open(
+        str(tmp_path / "masks/{rater}/{case}.png"), predictions=str(tmp_path / "maps/{algorithm}/{case}.npy"),
+        training=str(tmp_path / "area/{algorithm}/{case}.png"), probability=True, labels=LABELS, void=9,
+    )  # fmt: skip
+    result = mt.evaluate(study, lesions=False, like="curvas")
+    rows = result.tables["scores"].all("curvas_calibration_error", "case")
+    assert [(r.case, r.label, r["against"]) for r in rows] == [(n, "", "all raters") for n in ("p00", "p01")]
+    for row in rows:
+        every, errors = label_maps()[row.case], []
+        for rater, mask in label_masks()[row.case].items():
+            counts, gaps = 0, np.zeros(51)
+            for i, j in np.ndindex(24, 24):
+                if j >= 5 and not (rater == "B" and i < 3):
+                    p, hit = every[:, i, j].max(), every[:, i, j].argmax() == mask[i, j]
+                    gaps[int(np.searchsorted(np.linspace(0, 1, 51), p, side="right")) - 1] += p - hit  # 1 has its own
+                    counts += 1
+            errors.append(np.abs(gaps).sum() / counts)
+        assert row.value == pytest.approx(np.mean(errors), abs=1e-6)
+    printed = printed_of(result)
+    assert "all labels: As forecasts of what each rater marks" in printed
+    assert "CURVAS's calibration error (all raters)" in printed
+
+
+def test_the_calibration_error_of_curvas_of_one_label_and_of_missing_maps() -> None:
+    some = {name: by for name, by in maps().items() if name != "p03"}
+    result = mt.evaluate(
+        mt.Study.from_arrays(masks(), predictions=some, probability=True), lesions=False, like="curvas"
+    )
+    found = by_case("curvas_calibration_error", "all raters", result)
+    assert found["p00"] == pytest.approx(mt.curvas_calibration_error({1: maps()["p00"]["net"]}, masks()["p00"]))
+    assert found["p03"] == 1  # the worst
+    assert "curvas_calibration_error" not in {r.statistic for r in evaluation().tables["scores"].rows}

@@ -146,6 +146,8 @@ class ForecastScores:
     """Algorithms whose maps are no probabilities, and why."""
     shares: Mapping[str, str] = field(default_factory=dict)
     """Of algorithms that give samples alone, how many their probabilities are shares of, in words."""
+    whole: LabelScores | None = None
+    """Scores of several labels at once."""
 
     @property
     def tables(self) -> list[Table]:
@@ -192,6 +194,11 @@ def tabulate_forecasts(
     labels = list(dict.fromkeys(label for found in cases.values() for label in found))
     refused = _find_refused(cases)
     draws = _least_samples(cases)
+    whole = None
+    if len(labels) > 1 and "" in labels:
+        labels.remove("")
+        all_labels = {case: found[""] for case, found in cases.items() if "" in found}
+        whole = _label_scores(study, "", all_labels, refused, draws)
     by_label = {label: {c: f[label] for c, f in cases.items() if label in f} for label in labels}
     parts = tuple(_label_scores(study, label, here, refused, draws) for label, here in by_label.items())
     reached = tuple(_reach_of(part, by_label[part.label]) for part in parts)
@@ -199,7 +206,10 @@ def tabulate_forecasts(
         parts, reached = (_macro(parts), *parts), (_macro(reached), *reached)
     scores = Table("scores", ("algorithm", "against"))
     reach = Table("reach", ("forecast", "against"))
-    for part in parts if any(part.keys for part in parts) else ():
+    shown = parts if any(part.keys for part in parts) else ()
+    if whole is not None and whole.keys:
+        shown = (*shown, whole)
+    for part in shown:
         for reference in [*part.references, MEAN]:
             scores.add(with_units(part, score_rows(part, reference, plan.missing, settings)))
     for part in reached:
@@ -213,12 +223,12 @@ def tabulate_forecasts(
     recalibrated = None
     if plan.recalibrate is not None:
         recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
-    orders = rank_labels([part for part in parts if part.keys], plan.missing)
+    orders = rank_labels([part for part in shown if part.keys], plan.missing)
     challenge = _challenge_notes(plan, {row.statistic for row in scores.rows})
     notes = (*_notes(study, cases, refused), *challenge, *(recalibrated.notes if recalibrated else ()))
     return ForecastScores(
         parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated, refused,
-        _shares_of_samples(study, cases),
+        _shares_of_samples(study, cases), whole,
     )  # fmt: skip
 
 
@@ -431,7 +441,9 @@ QUIRKS = {
     "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score have no thresholds",
     "curvas": "curvas_crps is CURVAS's score of volumes: it saturates at three standard deviations of the raters' "
     "volumes, so that a prediction just beyond scores as one far beyond, and it rewards no right spread; crps_volume "
-    "beside it does",
+    "beside it does. curvas_calibration_error is its calibration error, of the likeliest label of every pixel: most "
+    "pixels are background that everybody leaves, so that it is small for any map that knows them; "
+    "expected_calibration_error_union is without them",
 }
 
 

@@ -363,6 +363,7 @@ def _area_grid(probabilities: ProbabilityScores) -> Any:
 FORECASTS = {
     "brier": MEAN.name, "expected_calibration_error": SHARE.name, "soft_dice": SHARE.name,
     "energy_distance": EVERYBODY.name, "energy_distance_unbiased_samples": MEAN.name, "crps_volume": MEAN.name,
+    "curvas_crps": EVERYBODY.name, "curvas_calibration_error": EVERYBODY.name,
 }  # fmt: skip
 """What is shown of forecasts, and against whom."""
 BESIDE = {SHARE.name: " (vote share)", EVERYBODY.name: " (all raters)"}
@@ -376,7 +377,7 @@ def _forecast_grids(result: Evaluation) -> Iterator[Any]:
     found = result.forecast_scores
     if found is None:
         return
-    for part in found.parts:
+    for part in (*found.parts, *([found.whole] if found.whole else [])):
         rows = {
             (str(r.extra[0]), r.statistic): r
             for table in (found.scores, found.reach)
@@ -392,7 +393,7 @@ def _forecast_grids(result: Evaluation) -> Iterator[Any]:
         header = ["", *(NAMES[n] + (f", {units[n]}" if units[n] else "") + beside[n] for n in names)]
         title = "As forecasts of what each rater marks, mean over raters unless said, beside what the raters reach"
         if cells:
-            yield grid(part.title(title), header, cells)
+            yield grid(f"all labels: {title}" if part is found.whole else part.title(title), header, cells)
     if found.recalibration is not None:
         yield _recalibration_grid(found.recalibration)
 

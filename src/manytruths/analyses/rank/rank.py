@@ -353,8 +353,8 @@ def _leaderboard_entry(ranking: Ranking, i: int) -> dict[str, Any]:
 
 
 _CHANCE = (
-    "{} of single cases: chance keeps it above 0, least for maps that are nearly 0 or 1 everywhere, so that one that is "
-    "too sure of itself may come first; the Brier score has no such fault"
+    "{} of single cases: chance keeps it above 0, least for maps that are nearly 0 or 1 everywhere, so that one that "
+    "is too sure of itself may come first; the Brier score has no such fault"
 )
 CAUTIONS = {
     "expected_calibration_error": _CHANCE.format("expected_calibration_error"),
