@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 import manytruths as mt
 from manytruths.analyses.evaluate.printing import print_evaluation
-from manytruths.core.undefined import code_of
+from manytruths.core.undefined import code, code_of
 from study_folders import disc, run, table, write_npy, write_png, write_study
 
 RATERS = "ABC"
@@ -695,13 +695,14 @@ def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path
             mask[:3] = 9 if rater == "B" else mask[:3]
             write_png(tmp_path / f"masks/{rater}/{name}.png", mask)
         write_npy(tmp_path / f"maps/net/{name}.npy", label_maps()[name])
+        write_npy(tmp_path / f"maps/worse/{name}.npy", label_maps()["p00" if name == "p01" else "p01"])
         write_png(tmp_path / f"area/net/{name}.png", area)
     study = mt.Study.open(
         str(tmp_path / "masks/{rater}/{case}.png"), predictions=str(tmp_path / "maps/{algorithm}/{case}.npy"),
         training=str(tmp_path / "area/{algorithm}/{case}.png"), probability=True, labels=LABELS, void=9,
     )  # fmt: skip
     result = mt.evaluate(study, lesions=False, like="curvas")
-    rows = result.tables["scores"].all("curvas_calibration_error", "case")
+    rows = [r for r in result.tables["scores"].all("curvas_calibration_error", "case") if r["algorithm"] == "net"]
     assert [(r.case, r.label, r["against"]) for r in rows] == [(n, "", "all raters") for n in ("p00", "p01")]
     for row in rows:
         every, errors = label_maps()[row.case], []
@@ -717,6 +718,10 @@ def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path
     printed = printed_of(result)
     assert "all labels: As forecasts of what each rater marks" in printed
     assert "CURVAS's calibration error (all raters)" in printed
+    # scores of all labels at once are ranked, too, beside the macro means of the others
+    result.write(tmp_path)
+    ranked = mt.rank(tmp_path / "evaluate/scores.csv", metric=["curvas_calibration_error", "brier", "pbar_area"])
+    assert {board.metric for board in ranked.ranking.boards} == {"curvas_calibration_error", "brier", "pbar_area"}
 
 
 def test_the_calibration_error_of_curvas_of_one_label_and_of_missing_maps() -> None:
@@ -726,5 +731,8 @@ def test_the_calibration_error_of_curvas_of_one_label_and_of_missing_maps() -> N
     )
     found = by_case("curvas_calibration_error", "all raters", result)
     assert found["p00"] == pytest.approx(mt.curvas_calibration_error({1: maps()["p00"]["net"]}, masks()["p00"]))
-    assert found["p03"] == 1  # the worst
+    assert code(found["p03"]) == "no_prediction"
+    (mean,) = result.tables["scores"].all("curvas_calibration_error", "mean")
+    every = [value for name, value in found.items() if name != "p03"]
+    assert mean.value == pytest.approx((sum(every) + 1) / 12), "what is missing counts as the worst"
     assert "curvas_calibration_error" not in {r.statistic for r in evaluation().tables["scores"].rows}
