@@ -1,7 +1,7 @@
 """Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``.
 
 ``python docs/learning_pages.py echo echo-study/train`` takes over from a finished study what they are made of;
-``echo-draws`` stands for the study of probabilities and samples.
+``echo-draws`` and ``chase-draws`` stand for the studies of probabilities and samples.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from manytruths.inference.scales import Scale
 
 HERE = Path(__file__).parent / "learning"
 STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}
-DRAWS = "echo-draws"
-"""The study of probabilities and samples."""
+DRAWS, CHASE_DRAWS = "echo-draws", "chase-draws"
+"""The studies of probabilities and samples, on the phantom and on CHASE_DB1."""
 SMALL = {"subjects": 120, "frames": 1, "size": 64}
-"""The phantom of that study."""
+"""The phantom of the former."""
 SCALES: dict[str, Scale] = {"sample_diversity": "share", "squared_error": "share"}
 """Of the intervals of means; the others are plain."""
 GROUPS = 20
@@ -127,7 +127,8 @@ def write_tables() -> None:
     for study in STUDIES:
         for table, lines in page_tables(study).items():
             _write_page(study, table, lines)
-    _write_page(DRAWS, "draws", draws_table())
+    for study in (DRAWS, CHASE_DRAWS):
+        _write_page(study, "draws", draws_table(study))
     _write_page(DRAWS, "population", population_table())
 
 
@@ -204,13 +205,14 @@ def true_rates(names: Iterable[str]) -> Iterator[tuple[str, str, float]]:
 # -- probabilities and samples ---------------------------------------------------------------------
 
 
-def gather_draws(home: Path) -> None:
-    """Tables of the finished study of probabilities and samples, and how they compare with the true spread."""
-    (HERE / DRAWS).mkdir(exist_ok=True)
+def gather_draws(study: str, home: Path) -> None:
+    """Tables of a finished study of probabilities and samples, and of the phantom how they compare with the truth."""
+    (HERE / study).mkdir(exist_ok=True)
     for table in ("strategies", "differences", "uncertainty"):
-        shutil.copyfile(home / f"{table}.csv", HERE / DRAWS / f"{table}.csv")
-    _write(DRAWS, "runs", (*RUN, "epochs"), ((*run, len(rows)) for run, rows in _of_runs(home, "log")))
-    _write(DRAWS, "population", ("strategy", "statistic", "value", "low", "high", "n"), against_population(home))
+        shutil.copyfile(home / f"{table}.csv", HERE / study / f"{table}.csv")
+    _write(study, "runs", (*RUN, "epochs"), ((*run, len(rows)) for run, rows in _of_runs(home, "log")))
+    if study == DRAWS:
+        _write(DRAWS, "population", ("strategy", "statistic", "value", "low", "high", "n"), against_population(home))
 
 
 def population() -> mt.EchoStudy:
@@ -273,9 +275,9 @@ def _of_population(
     }
 
 
-def draws_table() -> list[list[str]]:
+def draws_table(study: str) -> list[list[str]]:
     """A line for each strategy: what is known of its probabilities and samples."""
-    rows = rows_of(DRAWS, "uncertainty")
+    rows = rows_of(study, "uncertainty")
     columns = [column for column in rows[0] if column.startswith("all raters: ")]
     titles = [column.removeprefix("all raters: ").replace("_", " ") for column in columns]
     # what begins with a minus has an apostrophe before it in files for spreadsheets
@@ -309,7 +311,7 @@ def _with_interval(row: dict[str, str], digits: int = 3) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == DRAWS:
-        gather_draws(Path(sys.argv[2]))
+    if sys.argv[1] in (DRAWS, CHASE_DRAWS):
+        gather_draws(sys.argv[1], Path(sys.argv[2]))
     else:
         gather(sys.argv[1], Path(sys.argv[2]))

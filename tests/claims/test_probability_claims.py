@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import norm
 
 import manytruths as mt
 from manytruths.claims.claim import Claims
+from manytruths.core.undefined import code_of
 from manytruths.inference.forecast_tests import compare_share
 
 SIZE, RADIUS, SPREAD = 40, 9.0, 1.5
@@ -81,6 +83,35 @@ def test_few_subjects_and_few_raters_give_no_verdict(cases: int, raters: int, co
     for kind in ("confidence", "frequency", "spread"):
         assert made(claims, kind) == {}
         assert why_not(claims, kind) == {code}
+
+
+def test_shares_of_samples_are_told_of_as_such_and_not_judged() -> None:
+    """Few samples, drawn as raters draw, look overconfident by chance."""
+    rng = np.random.default_rng(0)
+    masks, samples = {}, {}
+    for i in range(30):
+        middle = RADIUS + rng.normal()
+        masks[f"p{i:02}"] = {r: disc(middle + SPREAD * rng.normal()) for r in "ABCDE"}
+        samples[f"p{i:02}"] = {"net": [disc(middle + SPREAD * rng.normal()) for _ in range(4 + i % 2)]}
+    result = mt.evaluate(mt.Study.from_arrays(masks, samples=samples), lesions=False, consensus="vote:0.5")
+    for kind in ("confidence", "frequency"):
+        assert made(result.claims, kind) == {}
+        assert why_not(result.claims, kind) == {"shares_of_samples"}
+    (claim,) = result.claims.of("probability.confidence")
+    assert str(claim.why_not).startswith("its probabilities are shares of 4 to 5 samples, which by chance ")
+    text = made(result.claims, "says")["net"]
+    assert text.startswith("Where 73% to 80% of the samples of net mark a pixel (")
+    assert "shares_of_samples" in {code_of(note) for note in result.notes}
+    chart = result.charts["calibration-net"]
+    assert "share of the samples that mark" in chart
+    # four or five samples fill 8 of 15 bins, which one line joins
+    bins = {r["from"] for r in result.tables["calibration"].all("mean_forecast", "pooled") if r["against"] == "A"}
+    (line,) = re.findall(r'<polyline points="([^"]+)"[^>]*stroke-width="2"', chart)
+    assert len(bins) == len(line.split()) == 8
+    # with maps beside them it is the maps that are judged
+    maps = {name: {"net": np.mean(by["net"], axis=0)} for name, by in samples.items()}
+    both = mt.Study.from_arrays(masks, predictions=maps, samples=samples, probability=True)
+    assert "shares_of_samples" not in why_not(mt.evaluate(both, lesions=False).claims, "confidence")
 
 
 def test_nothing_is_said_of_samples_where_there_are_none() -> None:

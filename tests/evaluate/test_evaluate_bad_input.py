@@ -150,13 +150,13 @@ def other_value_of_a_rater(folder):
         write_png(folder / f"masks/B/{case}.png", disc() * 255)
 
 
-@mistake("case p2", "prediction of x", "100 (109 in all)", "not between 0 and 50", "declare other limits")
+@mistake("case p2", "prediction of x", "100 at (7, 9) (109 in all)", "not between 0 and 50", "declare other limits")
 def outside_the_limits(folder):
     write_png(folder / "pred/x/p2.png", disc() * 100)
     return [*GREY, "--limits", "0,50"]
 
 
-@mistake("case p1", "prediction of x", "nan (1 in all)", "not finite")
+@mistake("case p1", "prediction of x", "nan at (3, 3) (1 in all)", "not finite")
 def not_a_number(folder):
     for case in CASES:
         for name in "xy":
@@ -167,7 +167,7 @@ def not_a_number(folder):
     return ["--predictions", folder / "shares/{algorithm}/{case}.npy", *GREY, "--limits", "0,1"]
 
 
-@mistake("case p1", "prediction of x", "inf (1 in all)", "not finite")
+@mistake("case p1", "prediction of x", "inf at (3, 3) (1 in all)", "not finite")
 def infinite(folder):
     options = not_a_number(folder)
     broken = disc() * 0.5
@@ -334,6 +334,22 @@ def two_templates_of_areas(folder):
 @mistake("modified_background", "--roi", status=2)
 def less_background(folder):
     return ["--region", "modified_background"]
+
+
+@mistake("no rater marked anything in any case", "correct the masks, or give a range, as --skew 0.1,0.5")
+def nobody_marked_anything(folder):
+    for rater in "ABC":
+        for case in CASES:
+            write_png(folder / f"masks/{rater}/{case}.png", EMPTY)
+    return ["--probability"]
+
+
+@mistake("values such as 1.5 at (3, 4) (2 in all) are not between 0 and 1, as declared")
+def beyond_the_limits_declared(folder):
+    p = 0.5 * disc().astype(np.float32)
+    p[3, 4] = p[5, 6] = 1.5
+    write_npy(folder / "pred/net/p1.npy", p)
+    return ["--predictions", folder / "pred/{algorithm}/{case}.npy", "--probability", "--limits", "0,1"]
 
 
 @mistake("every rater marked the same share", "--skew 0.1,0.5", status=2)

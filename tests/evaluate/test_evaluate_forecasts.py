@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from scipy.stats import norm
 
 import manytruths as mt
 from manytruths.analyses.evaluate.printing import print_evaluation
-from manytruths.core.undefined import code_of
+from manytruths.core.undefined import code, code_of
 from study_folders import disc, run, table, write_npy, write_png, write_study
 
 RATERS = "ABC"
@@ -211,12 +212,16 @@ def test_samples_are_scored_beside_maps_that_are_no_probabilities() -> None:
         assert by_case(name, against, result) == by_case(name, against)
 
 
+def printed_of(result: mt.Evaluation) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    print_evaluation(result, console)
+    return " ".join(console.file.getvalue().split())
+
+
 def test_the_terminal_says_what_each_score_is_against() -> None:
     study = mt.Study.from_arrays(masks(), predictions=maps(), samples=drawn(), probability=True)
     result = mt.evaluate(study, lesions=False)
-    console = Console(file=io.StringIO(), width=200)
-    print_evaluation(result, console)
-    printed = " ".join(console.file.getvalue().split())
+    printed = printed_of(result)
     assert "mean over raters unless said" in printed
     for header in ("Brier score", "soft Dice (vote share)", "energy distance (all raters)"):
         assert header in printed
@@ -246,6 +251,8 @@ def test_one_sample_has_no_spread() -> None:
     assert "one_sample" in {code_of(note) for note in result.notes}
     assert np.isnan(by_case("sample_diversity", "all raters", result)["p00"])
     assert by_case("energy_distance", "all raters", result)["p00"] > 0
+    (spread,) = [claim for claim in result.claims if claim.kind.id == "probability.spread"]
+    assert (code_of(spread.why_not), str(spread.why_not)) == ("one_sample", "one sample of each case")
 
 
 def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> None:
@@ -254,6 +261,31 @@ def test_the_best_of_more_samples_is_not_compared_with_the_best_of_fewer() -> No
     (note,) = [note for note in result.notes if code_of(note) == "numbers_of_samples"]
     assert "2 to 4 samples" in note
     assert "2 draws" in note
+
+
+def test_the_calibration_error_of_single_cases_prefers_what_is_too_sure(tmp_path: Path) -> None:
+    """So that rank says it of such a ranking, and of the energy distance that it falls with the number of samples."""
+    rng = np.random.default_rng(8)
+    rows, columns = np.mgrid[:24, :24] - 12
+    away, study_masks, given = np.hypot(rows, columns), {}, {}
+    for name in NAMES:
+        study_masks[name] = {r: (away < 7 + rng.normal()).astype(np.uint8) for r in RATERS}
+        given[name] = {"right": norm.sf(away, 7, 1), "sure": (away < 7).astype(float)}
+    made = mt.evaluate(mt.Study.from_arrays(study_masks, predictions=given, probability=True), lesions=False)
+    pooled = {r["algorithm"]: r.value for r in made.tables["scores"].all("expected_calibration_error", "pooled")
+              if r["against"] == "vote share"}  # fmt: skip
+    assert pooled["right"] < pooled["sure"]
+    made.write(tmp_path)
+    ranked = {
+        metric: mt.rank(tmp_path / "evaluate/scores.csv", metric=metric, against=list(RATERS))
+        for metric in ("expected_calibration_error", "brier")
+    }
+    assert {metric: result.ranking.order[0] for metric, result in ranked.items()} == {
+        "expected_calibration_error": "sure", "brier": "right",
+    }  # fmt: skip
+    codes = {metric: {code_of(note) for note in result.notes} for metric, result in ranked.items()}
+    assert "ranked_by_expected_calibration_error" in codes["expected_calibration_error"]
+    assert not any(name.startswith("ranked_by") for name in codes["brier"])
 
 
 def test_rankings_know_that_lower_is_better() -> None:
@@ -399,6 +431,10 @@ def test_maps_of_labels_may_be_files_of_their_own(capsys: Any, tmp_path: Path) -
     assert run(capsys, *call).status == 0
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["label"] for r in rows if r["statistic"] == "brier"} == {"macro mean", "core", "rim"}
+    without = [word for word in call if word not in ("--labels", "1=core,2=rim")]
+    done = run(capsys, *without)
+    assert done.status == 1
+    assert "has {label}, and no labels are declared; name them as the files do (--labels 1=NAME,2=NAME)" in done.err
     (tmp_path / "pred/net/rim/p00.npy").unlink()
     done = run(capsys, *call)
     assert done.status == 1
@@ -521,6 +557,26 @@ def test_a_band_of_distances_holds_references_as_often_as_it_does() -> None:
     held = [margins[n] <= learnt.margin for n in MANY[::2]]
     assert rows["band_coverage"].value == pytest.approx(np.mean(held))
     assert rows["band_expected_coverage"].high == pytest.approx(0.9 + 1 / 13)
+    printed = printed_of(result)
+    assert "Bands around outlines that hold the whole reference standard of a new subject with a prob" in printed
+    low, high = (rows["band_coverage"].low, rows["band_coverage"].high)
+    reached = f"{np.mean(held):.3f} ({low:.3f}–{high:.3f})"
+    assert f"net vote:0.5 {learnt.margin:.4g} pixels 0.900 to {0.9 + 1 / 13:.3f} {reached}" in printed
+    assert "bands_hold_all" not in {code_of(note) for note in result.notes}
+
+
+def test_bands_that_hold_everything_are_said_to_say_nothing() -> None:
+    """A map that is certain and wrong, and a mask that is missed."""
+    p = disc(size=40, radius=4).astype(float)
+    study = mt.Study.from_arrays(many(), predictions={n: {"net": p} for n in MANY}, groups=half(), probability=True)
+    empty = mt.Study.from_arrays(
+        many(), predictions={n: {"net": np.zeros((40, 40), np.uint8)} for n in MANY}, groups=half()
+    )
+    for made, margin in ((study, 0.5), (empty, np.inf)):
+        result = mt.evaluate(made, consensus="vote:0.5", lesions=False, band=0.8)
+        assert coverage(result, "vote:0.5")["band_margin"].value == margin
+        (note,) = [note for note in result.notes if code_of(note) == "bands_hold_all"]
+        assert note.endswith("say nothing of where the outline is: net against vote:0.5")
 
 
 def test_bands_stand_in_the_order_of_reference_standards() -> None:
@@ -627,3 +683,56 @@ def test_scores_of_challenges_are_named_with_what_is_odd_about_them() -> None:
         assert f"like_{like}" not in said
     (note,) = [note for note in mt.evaluate(study, lesions=False, like="qubiq").notes if code_of(note) == "like_qubiq"]
     assert "soft_dice" in note
+
+
+def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path) -> None:
+    """Without what a rater did not rate, and where an algorithm is not judged."""
+    area = np.zeros((24, 24), np.uint8)
+    area[:, :5] = 1
+    for name in ("p00", "p01"):
+        for rater, mask in label_masks()[name].items():
+            mask = mask.copy()
+            mask[:3] = 9 if rater == "B" else mask[:3]
+            write_png(tmp_path / f"masks/{rater}/{name}.png", mask)
+        write_npy(tmp_path / f"maps/net/{name}.npy", label_maps()[name])
+        write_npy(tmp_path / f"maps/worse/{name}.npy", label_maps()["p00" if name == "p01" else "p01"])
+        write_png(tmp_path / f"area/net/{name}.png", area)
+    study = mt.Study.open(
+        str(tmp_path / "masks/{rater}/{case}.png"), predictions=str(tmp_path / "maps/{algorithm}/{case}.npy"),
+        training=str(tmp_path / "area/{algorithm}/{case}.png"), probability=True, labels=LABELS, void=9,
+    )  # fmt: skip
+    result = mt.evaluate(study, lesions=False, like="curvas")
+    rows = [r for r in result.tables["scores"].all("curvas_calibration_error", "case") if r["algorithm"] == "net"]
+    assert [(r.case, r.label, r["against"]) for r in rows] == [(n, "", "all raters") for n in ("p00", "p01")]
+    for row in rows:
+        every, errors = label_maps()[row.case], []
+        for rater, mask in label_masks()[row.case].items():
+            counts, gaps = 0, np.zeros(51)
+            for i, j in np.ndindex(24, 24):
+                if j >= 5 and not (rater == "B" and i < 3):
+                    p, hit = every[:, i, j].max(), every[:, i, j].argmax() == mask[i, j]
+                    gaps[int(np.searchsorted(np.linspace(0, 1, 51), p, side="right")) - 1] += p - hit  # 1 has its own
+                    counts += 1
+            errors.append(np.abs(gaps).sum() / counts)
+        assert row.value == pytest.approx(np.mean(errors), abs=1e-6)
+    printed = printed_of(result)
+    assert "all labels: As forecasts of what each rater marks" in printed
+    assert "CURVAS's calibration error (all raters)" in printed
+    # scores of all labels at once are ranked, too, beside the macro means of the others
+    result.write(tmp_path)
+    ranked = mt.rank(tmp_path / "evaluate/scores.csv", metric=["curvas_calibration_error", "brier", "pbar_area"])
+    assert {board.metric for board in ranked.ranking.boards} == {"curvas_calibration_error", "brier", "pbar_area"}
+
+
+def test_the_calibration_error_of_curvas_of_one_label_and_of_missing_maps() -> None:
+    some = {name: by for name, by in maps().items() if name != "p03"}
+    result = mt.evaluate(
+        mt.Study.from_arrays(masks(), predictions=some, probability=True), lesions=False, like="curvas"
+    )
+    found = by_case("curvas_calibration_error", "all raters", result)
+    assert found["p00"] == pytest.approx(mt.curvas_calibration_error({1: maps()["p00"]["net"]}, masks()["p00"]))
+    assert code(found["p03"]) == "no_prediction"
+    (mean,) = result.tables["scores"].all("curvas_calibration_error", "mean")
+    every = [value for name, value in found.items() if name != "p03"]
+    assert mean.value == pytest.approx((sum(every) + 1) / 12), "what is missing counts as the worst"
+    assert "curvas_calibration_error" not in {r.statistic for r in evaluation().tables["scores"].rows}

@@ -230,6 +230,23 @@ def test_a_label_that_nobody_gave_counts():
         assert mt.brier(maps, known) == pytest.approx((0.125 + 0.25) / 2)
 
 
+def test_a_label_that_is_in_no_mask_can_be_named():
+    p, masks = [0.5, 0.5], {"A": [1, 0], "B": [0, 0]}
+    for known in (masks, index_masks(masks)):
+        assert mt.brier(p, known, label=2) == 0.25
+        assert mt.expected_calibration_error(p, known, label=2) == 0.5
+        assert mt.reliability_diagram(p, known, label=2, bins=None).observed.sum() == 0
+        assert mt.count_forecasts(p, known, label=2).prevalence == 0
+        assert mt.soft_dice(p, known, label=2) == pytest.approx(4 / 9)  # 0 up to a threshold of 0.5, then both empty
+        assert mt.continuous_dice(p, known, label=2) == 0
+    assert mt.compare_held_out(mt.brier, p, masks, label=2).model.tolist() == [0.25, 0.25]
+    # a table lists its labels
+    with pytest.raises(CallError, match="no label 2"):
+        mt.brier([0.5, 0.5], mt.tally(masks), label=2)
+    with pytest.raises(CallError, match="no label 'liver'"):
+        mt.brier(p, masks, label="liver")
+
+
 def test_a_label_without_a_map_is_refused():
     with pytest.raises(InputError, match="labels without a probability map: 2; give a map of each"):
         mt.brier({1: [0.5, 0.0]}, {"A": [1, 2]})

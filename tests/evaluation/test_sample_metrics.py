@@ -99,6 +99,12 @@ def test_iou_is_a_strictly_positive_definite_kernel():
     assert np.linalg.eigvalsh(kernel).min() > 0.019
 
 
+def test_of_several_labels_it_is_zero_where_each_label_has_the_same_distribution():
+    samples, masks = [[1, 0, 2, 0], [0, 1, 0, 2]], [[1, 0, 0, 2], [0, 1, 2, 0]]
+    assert not {*map(tuple, samples)} & {*map(tuple, masks)}
+    assert mt.energy_distance(samples, masks) == 0
+
+
 def test_it_is_the_energy_distance_of_scipy():
     """Nested masks with d = |x − y| / max: with sizes as one-pixel lines, against scipy's distance of numbers."""
     from scipy.stats import energy_distance
@@ -214,6 +220,15 @@ def test_pixels_that_were_not_rated_do_not_count(samples, masks):
     there = [c for c in "ab" if (table.patterns[:, table.position(c)] != 255).any()]
     if len(there) == 2 and table.labels.marks:
         assert np.allclose(mt.sample_distances(["x", "y", "z"], table).similarity(), known.similarity(), equal_nan=True)
+
+
+def test_the_v_form_may_be_negative_where_masks_leave_out_different_pixels():
+    samples, masks = [[9, 9, 0, 0], [1, 1, 9, 1]], [[1, 0, 0, 0], [0, 1, 0, 9]]
+    found = mt.sample_distances(samples, masks, labels=(0, 1), void=9)
+    d = 1 - found.similarity()
+    expected = 2 * d[:2, 2:].mean() - d[:2, :2].mean() - d[2:, 2:].mean()
+    assert expected < -0.4
+    assert mt.energy_distance(found) == pytest.approx(expected, abs=1e-15)
 
 
 def test_samples_and_raters_that_share_no_pixel_are_undefined():

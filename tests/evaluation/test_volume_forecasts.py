@@ -69,6 +69,19 @@ def test_masks_tallies_and_volumes_are_one_door():
             assert found == pytest.approx(expected, abs=1e-12)
 
 
+def test_masks_without_a_label_have_a_volume_of_nothing():
+    """A model that never drew a label, raters of whom nobody marked it."""
+    drawn, masks = [[1, 0, 0]], [[2, 0, 0], [1, 2, 2]]
+    assert mt.crps_volume(drawn, masks, label=2) == 1.5
+    assert mt.crps_volume(masks, drawn, label=2) == mt.crps_volume(mt.Volumes([1, 2]), mt.Volumes([0]))
+    assert mt.cramer_distance(drawn, masks, label=2) == mt.cramer_distance(mt.Volumes([0]), mt.Volumes([1, 2]))
+    assert mt.Volumes.of_masks(drawn, label=2).values.tolist() == [0]
+    held = mt.compare_held_out(mt.crps_volume, drawn, masks, label=2, unbiased=False)
+    assert (held.model.tolist(), held.another.tolist()) == ([1, 2], [1, 1])
+    with pytest.raises(CallError, match="no label 2"):
+        mt.crps_volume(["x"], mt.tally({"a": [1, 0]}, predictions={"x": [1, 0]}), label=2)
+
+
 def test_a_map_is_a_forecast_of_sets_at_all_thresholds():
     p = np.array([0.9, 0.5, 0.5, 0.1])
     forecast = Volumes.of_probability(p, item=2.0)

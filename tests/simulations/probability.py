@@ -52,16 +52,24 @@ HARD = 0.4
 
 
 def draw_forecasts(
-    rng: np.random.Generator, subjects: int, raters: int, dependence: float, outlines: int, sharper: float = 1.0
-) -> BinSums:
-    """Sums of a study by subject and bin; with ``sharper`` the algorithm multiplies the logits of what is right."""
+    rng: np.random.Generator, subjects: int, raters: int, dependence: float, outlines: int, sharper: float = 1.0,
+    samples: int = 0,
+) -> BinSums:  # fmt: skip
+    """Sums of a study by subject and bin; with ``sharper`` the algorithm multiplies the logits of what is right.
+
+    With ``samples`` the algorithm gives the share of so many outlines, which it draws as raters do.
+    """
     from scipy.special import expit, logit, ndtr
 
     right = np.clip(np.sort(rng.random((subjects, outlines, PIXELS)), axis=2), 1e-4, 1 - 1e-4)
     shared, own = rng.normal(size=(subjects, outlines, 1)), rng.normal(size=(subjects, outlines, raters))
     threshold = ndtr(np.sqrt(dependence) * shared + np.sqrt(1 - dependence) * own)
     share = (right[..., None] >= threshold[:, :, None, :]).mean(axis=3).reshape(subjects, -1)
-    said = (right if sharper == 1 else expit(sharper * logit(right))).reshape(subjects, -1)
+    if samples:
+        drawn = rng.random((subjects, outlines, samples))
+        said = (right[..., None] >= drawn[:, :, None, :]).mean(axis=3).reshape(subjects, -1)
+    else:
+        said = (right if sharper == 1 else expit(sharper * logit(right))).reshape(subjects, -1)
     edges = np.linspace(0, 1, BINS + 1)
     where = np.searchsorted(edges[1:-1], said) + BINS * np.arange(subjects)[:, None]
 
@@ -71,10 +79,10 @@ def draw_forecasts(
     return BinSums(edges, add(np.ones_like(said)), add(said), add(share))
 
 
-def facts_of(sums: BinSums, name: str = "net") -> ForecastFacts:
+def facts_of(sums: BinSums, name: str = "net", samples: str = "") -> ForecastFacts:
     """What the claims rest on."""
     return ForecastFacts(
-        name, "", sums.edges, sums.mean_forecast, sums.observed_share, sums.confidence, sums.agreement
+        name, "", sums.edges, sums.mean_forecast, sums.observed_share, sums.confidence, sums.agreement, samples
     )  # fmt: skip
 
 
@@ -104,10 +112,10 @@ def some_bins() -> TableIndex:
     return table_of(facts_of(draw_forecasts(np.random.default_rng(0), 20, 3, 0.5, 4)))
 
 
-def claims_of_maps(sums: BinSums, raters: int) -> tuple[bool, bool]:
+def claims_of_maps(sums: BinSums, raters: int, samples: str = "") -> tuple[bool, bool]:
     """Whether the algorithm is called over- or underconfident, and whether a bin is said to be off."""
     log = ClaimLog()
-    consider_forecasts(log, [facts_of(sums)], some_bins(), "vote share", Population(raters))
+    consider_forecasts(log, [facts_of(sums, samples=samples)], some_bins(), "vote share", Population(raters))
     # each kind alone: in a report they share 5%
     made = {claim.kind.id for claim in log.claims if claim.made and claim.p_value <= 0.05}
     return CONFIDENCE.id in made, FREQUENCY.id in made

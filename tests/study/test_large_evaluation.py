@@ -155,7 +155,9 @@ def test_probability_maps_that_are_not_finite_are_refused_by_tile(tmp_path, smal
     zarr.open_array(root / "chance/zarr/alg1/p1.zarr", mode="r+")[200, 200] = np.nan
     small_tiles()
     chance = str(root / "chance/zarr/{algorithm}/{case}.zarr")
-    with pytest.raises(InputError, match=r"prediction of alg1: values such as nan \(1 in all\) are not finite"):
+    with pytest.raises(
+        InputError, match=r"prediction of alg1: values such as nan at \(200, 200\) \(1 in all\) are not"
+    ):
         mt.evaluate(opened(root, "zarr", predictions=chance, probability=True))
 
 

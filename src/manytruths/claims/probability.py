@@ -28,19 +28,20 @@ from .sentences import Cell, Sentence, compose, spell_count
 Values = NDArray[np.float64]
 
 ENOUGH = f"at least {LEAST_RATERS} raters and {MIN_SUBJECTS} subjects"
+NO_SHARES = "not of shares of samples, which by chance are nearer to 0 and 1 than the model's probabilities"
 
 SAYS = ClaimKind(
     "probability.says", "estimate",
     "Where the algorithm gives about 80%, so many of the raters mark, in the mean over subjects.",
     f"at least {MIN_SUBJECTS} subjects have pixels in the bin of probabilities that holds 80%; that bin, whatever the "
-    "data say",
+    "data say; where there are samples alone, it is said of the share of them that mark",
 )  # fmt: skip
 CONFIDENCE = ClaimKind(
     "probability.confidence", "difference",
     "The algorithm is overconfident or underconfident: the probability of what it calls more likely is higher, or "
     "lower, than the share of raters who agree with it.",
     f"{ENOUGH}; of pixels that it gives more than 7%; t test over subjects whose standard error is at least that of "
-    "four decisions a subject; adjusted for the number of algorithms and labels",
+    f"four decisions a subject; adjusted for the number of algorithms and labels; {NO_SHARES}",
     "calibrated forecasts, raters who depend on each other fully or not at all",
 )  # fmt: skip
 FREQUENCY = ClaimKind(
@@ -48,7 +49,7 @@ FREQUENCY = ClaimKind(
     "Where the algorithm gives a probability, raters mark more often, or less often, than it says; of the bin of "
     "probabilities where that is clearest.",
     f"{ENOUGH} with pixels in the bin; t test over subjects whose standard error is at least that of one decision a "
-    "subject; adjusted for the number of bins above the lowest, algorithms and labels",
+    f"subject; adjusted for the number of bins above the lowest, algorithms and labels; {NO_SHARES}",
     "calibrated forecasts, raters who depend on each other fully or not at all",
 )  # fmt: skip
 SPREAD = ClaimKind(
@@ -80,6 +81,8 @@ class ForecastFacts:
     """By subject: the mean probability of what is called more likely, in all bins but the lowest and the middle."""
     agreement: Values
     """By subject: the share of raters who agree with it."""
+    samples: str = ""
+    """How many samples its probabilities are shares of, in words; empty where it gives probabilities."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ def consider_forecasts(
 ) -> None:
     """How often raters mark where algorithms say so; ``table`` has the bins."""
     every = [compare_share(f.confidence, f.agreement, decisions=SURE_DECISIONS) for f in facts]
-    for found, gap, p in zip(facts, every, _adjusted([gap.p for gap in every]), strict=True):
+    tested = [math.nan if f.samples else gap.p for f, gap in zip(facts, every, strict=True)]
+    for found, gap, p in zip(facts, every, _adjusted(tested), strict=True):
         _consider_typical(log, found, table, against, people)
         _consider_confidence(log, found, gap, p, table, against, people)
     _consider_bins(log, facts, table, against, people)
@@ -118,7 +122,8 @@ def _consider_typical(
     row = _bin_row(table, "observed_share", found, k, against)
     if row is None or not has_interval(row):
         n = 0 if row is None else row.n or 0
-        text = f"{spell_count(n, people.subject)} with pixels to which it gives about {TYPICAL:.0%}"
+        given = "that {:.0%} or so of its samples mark" if found.samples else "to which it gives about {:.0%}"
+        text = f"{spell_count(n, people.subject)} with pixels {given.format(TYPICAL)}"
         why = Note("too_few_subjects", f"{text}; an interval needs {MIN_SUBJECTS}")
         log.consider(SAYS, (SAYS.says,), about=found.algorithm, why_not=why)
         return
@@ -129,15 +134,22 @@ def _consider_typical(
 def _say_bin(
     found: ForecastFacts, table: TableIndex, against: str, k: int, people: Population, end: str, past: bool
 ) -> Sentence:
-    """``Where net gives 80% to 87% (83% on average), 62% (54–70%) of the raters mark the pixel, …``."""
+    """``Where net gives 80% to 87% (83% on average), 62% (54–70%) of the raters mark the pixel, …``.
+
+    Of an algorithm that gives samples alone: ``Where 80% to 87% of the samples of net mark (83% on average), …``.
+    """
     forecast, observed = (_bin_row(table, name, found, k, against) for name in ("mean_forecast", "observed_share"))
     assert forecast is not None
     assert observed is not None
-    text = "Where {}{} {gives} {} to {} ({} on average), {} of the raters {mark} the pixel, in the mean over {}{}."
+    range_ = f"{found.edges[k]:.0%} to {found.edges[k + 1]:.0%}"
+    start = "Where {who}{label} {gives} {range}"
+    if found.samples:
+        start = "Where {range} of the samples of {who}{label} {mark} a pixel"
     return compose(
-        text, Cell(found.algorithm), _of_label(found.label), f"{found.edges[k]:.0%}", f"{found.edges[k + 1]:.0%}",
+        start + " ({} on average), {} of the raters {mark} the pixel, in the mean over {}{}.",
         table.quote(forecast, 0, percent=True, interval=False), table.quote(observed, 0, percent=True),
         spell_count(observed.n or 0, people.subject), end,
+        who=Cell(found.algorithm), label=_of_label(found.label), range=range_,
         gives="gave" if past else "gives", mark="marked" if past else "mark",
     )  # fmt: skip
 
@@ -159,7 +171,7 @@ def _consider_confidence(
         table.row(name, "mean", found.algorithm, against, *whole, label=found.label)
         for name in ("confidence", "agreement", "overconfidence")
     ]
-    why = _why_not_tested(gap.n, people)
+    why = _why_not_tested(gap.n, people, found.samples)
     if why is not None or not all(is_defined(row) for row in rows):
         why = why or Note("no_pixels", "it gives no pixel more than 7%")
         log.consider(CONFIDENCE, (CONFIDENCE.says,), about=found.algorithm, why_not=why)
@@ -191,12 +203,13 @@ def _consider_bins(
         (i, k, compare_share(f.forecast[:, k], f.observed[:, k], decisions=BIN_DECISIONS))
         for i, f in enumerate(facts)
         for k in range(1, f.forecast.shape[1])
+        if not f.samples
     ]
     tests = [test for test in tests if not math.isnan(test[2].p)]
     adjusted = _adjusted([gap.p for _, _, gap in tests])
     for i, found in enumerate(facts):
         mine = [(p, k, gap) for (j, k, gap), p in zip(tests, adjusted, strict=True) if j == i]
-        why = _why_not_tested(MIN_SUBJECTS if mine else 0, people)
+        why = _why_not_tested(MIN_SUBJECTS if mine else 0, people, found.samples)
         if why is not None:
             log.consider(FREQUENCY, (FREQUENCY.says,), about=found.algorithm, why_not=why)
             continue
@@ -218,10 +231,13 @@ def consider_spread(log: ClaimLog, facts: Sequence[SpreadFacts], table: TableInd
     ]  # fmt: skip
     for found, limits, p in zip(facts, tested, _adjusted(raw), strict=True):
         why = _why_not_tested(int(limits.n), people)
+        if why is not None and not np.isfinite(found.samples).any():
+            why = Note("one_sample", "one sample of each case")
         names = ("sample_diversity", "rater_diversity", "diversity_difference")
         rows = [table.row(name, "mean", found.algorithm, "all raters", label=found.label) for name in names]
         if why is not None or not all(is_defined(row) for row in rows):
-            log.consider(SPREAD, (SPREAD.says,), about=found.algorithm, why_not=why or Note("one_sample", "one sample"))
+            why = why or Note("undefined", "the distances are not defined")
+            log.consider(SPREAD, (SPREAD.says,), about=found.algorithm, why_not=why)
             continue
         samples, raters, difference = (row for row in rows if row is not None)
         text = (
@@ -238,7 +254,10 @@ def consider_spread(log: ClaimLog, facts: Sequence[SpreadFacts], table: TableInd
         log.consider(SPREAD, sentence, about=found.algorithm, result=result, p_value=p)
 
 
-def _why_not_tested(subjects: int, people: Population) -> Note | None:
+def _why_not_tested(subjects: int, people: Population, samples: str = "") -> Note | None:
+    if samples:
+        text = f"its probabilities are shares of {samples}, which by chance are nearer to 0 and 1 than those of more"
+        return Note("shares_of_samples", text)
     if people.raters < LEAST_RATERS:
         text = f"{spell_count(people.raters, 'rater')}; a verdict needs at least {LEAST_RATERS}"
         return Note("too_few_raters", text)

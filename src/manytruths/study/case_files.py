@@ -202,6 +202,12 @@ def _find_beside(
 def _find_predictions(options: Options, drafts: Mapping[str, Draft], complain: Complain, labels: bool) -> ByCase:
     """Predictions by case; that there is none keeps nothing else from being found."""
     try:
+        given = options.predictions if options.probability and not labels else None
+        if given is not None and "label" in Template(given).fields:
+            raise StudyError(
+                f"template {given!r} has {{label}}, and no labels are declared; name them as the files do "
+                "(--labels 1=NAME,2=NAME)"
+            )
         return _by_case(options.predictions, "algorithm", drafts, complain, labels=labels)
     except StudyError as error:
         complain(PredictionsError(str(error)))

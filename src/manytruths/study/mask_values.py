@@ -78,22 +78,47 @@ def values_found(array: Array) -> str:
     return f"The mask holds {shown}{again if _compressed(array) else ''}"
 
 
+@dataclass(frozen=True)
+class Strange:
+    """Values of a map that are not finite, or beyond its limits."""
+
+    count: int
+    finite: bool
+    """Whether all of them are finite."""
+    first: str
+    """``3 at (0, 1)``."""
+
+
+def find_strange(response: Array, low: float, high: float) -> Strange | None:
+    """Values of a map that are not finite or beyond limits, tile by tile where it is on disk; None without any."""
+    count, first, finite = 0, "", True
+    for where in tile_slices([response]) if is_lazy(response) else [None]:
+        tile = np.asarray(load(response, where))
+        with np.errstate(invalid="ignore"):
+            wrong = ~np.isfinite(tile) | (tile < low) | (tile > high)
+        if not wrong.any():
+            continue
+        if not count:
+            at = np.unravel_index(int(np.argmax(wrong)), tile.shape)
+            starts = [0] * tile.ndim if where is None else [part.start or 0 for part in where]
+            first = (
+                f"{float(tile[at]):.4g} at ({', '.join(str(i + start) for i, start in zip(at, starts, strict=True))})"
+            )
+        count, finite = count + int(wrong.sum()), finite and bool(np.isfinite(tile[wrong]).all())
+    return Strange(count, finite, first) if count else None
+
+
 def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
     """Refuse a probability map that is not finite, or outside of what was declared."""
     low, high = limits or (-np.inf, np.inf)
-    count, example, finite = 0, np.nan, True
-    for where in tile_slices([response]) if is_lazy(response) else [None]:
-        tile = load(response, where)
-        with np.errstate(invalid="ignore"):
-            wrong = tile[~np.isfinite(tile) | (tile < low) | (tile > high)]
-        if wrong.size:
-            example = example if count else wrong.flat[0]
-            count, finite = count + wrong.size, finite and bool(np.isfinite(wrong).all())
-    if count:
-        declared = limits is not None and finite
+    found = find_strange(response, low, high)
+    if found is not None:
+        declared = limits is not None and found.finite
         wanted = f"between {low:g} and {high:g}, as declared" if declared else "finite"
         other = ", or declare other limits" if declared else ""
-        raise InputError(f"values such as {example:g} ({count} in all) are not {wanted}; write it again{other}")
+        raise InputError(
+            f"values such as {found.first} ({found.count:,} in all) are not {wanted}; write it again{other}"
+        )
 
 
 @dataclass(frozen=True)

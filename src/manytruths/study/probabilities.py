@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..core.columns import Column
 from ..core.errors import InputError, few
 from ..core.labels import Labels
-from ..core.tiles import is_lazy, load, tile_slices
+from ..core.tiles import is_lazy
 from ..io import Location, Mask, read_probability
 from ..shape.grid import Grid, times
 from .case import Case
-from .mask_values import about, refuse_strange
+from .mask_values import about, find_strange, refuse_strange
 from .samples import averages_samples, read_samples
 
 Array = NDArray[Any]
@@ -179,17 +179,10 @@ def why_no_probability(values: Array, limits: Limits) -> str:
     if values.dtype.kind in "ui":
         most = np.iinfo(values.dtype).max
         return f"whole numbers have no scale; say which, as in --limits 0,{most if most < 1 << 16 else 100}"
-    count, first = 0, ""
-    for where in tile_slices([values]) if is_lazy(values) else [None]:
-        tile = load(values, where)
-        wrong = (tile < 0) | (tile > 1)
-        if wrong.any() and not count:
-            at = np.unravel_index(int(np.argmax(wrong)), tile.shape)
-            starts = [0] * tile.ndim if where is None else [part.start or 0 for part in where]
-            place = ", ".join(str(i + start) for i, start in zip(at, starts, strict=True))
-            first = f"such as {float(tile[at]):.4g} at ({place})"
-        count += int(wrong.sum())
-    return f"{count:,} of {math.prod(values.shape):,} values are not between 0 and 1, {first}" if count else ""
+    found = find_strange(values, 0.0, 1.0)
+    if found is None:
+        return ""
+    return f"{found.count:,} of {math.prod(values.shape):,} values are not between 0 and 1, such as {found.first}"
 
 
 def scale_to_probability(values: Array, limits: Limits) -> Array:

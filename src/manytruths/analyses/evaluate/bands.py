@@ -7,6 +7,7 @@ without a prediction, or without the reference standard, take no part.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.columns import Column
-from ...core.errors import InputError
+from ...core.errors import InputError, few
 from ...core.labels import VOID
 from ...core.undefined import Note
 from ...evaluation.probabilistic.conformal import Band, conformal_margin, smallest_margin
@@ -133,7 +134,20 @@ def tabulate_bands(
             share = proportion(sum(held), len(held), settings.level)
             ends = (share.low, share.high)
             table.append(Row("pooled", "band_coverage", share.value, "", "", label, region, extra, *ends, len(held)))
-    return table, (_describe(numbers, level),)
+    return table, (_describe(numbers, level), *_note_wide(table))
+
+
+def _note_wide(table: Table) -> Iterator[str]:
+    """Bands that hold everything tell nothing of where the reference standard is."""
+    wide = dict.fromkeys(
+        (str(row["algorithm"]), str(row["against"]), row.label)
+        for row in table.rows
+        if row.statistic == "band_margin" and row.value >= (0.5 if row["band"] == "probability" else math.inf)
+    )
+    if wide:
+        names = [f"{who} against {whom}" + (f", label {label}" if label else "") for who, whom, label in wide]
+        text = f"bands that hold every mask, so that they say nothing of where the outline is: {few(names, 4)}"
+        yield Note("bands_hold_all", text)
 
 
 def _by_subject(

@@ -45,7 +45,8 @@ EVERYBODY = Column("all raters", "reference")
 STATISTICS = (
     *(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES,
     "brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union", "soft_dice",
-    "continuous_dice", "crps_volume", "curvas_crps", "energy_distance", "energy_distance_unbiased_samples",
+    "continuous_dice", "crps_volume", "curvas_crps", "curvas_calibration_error",
+    "energy_distance", "energy_distance_unbiased_samples",
     "energy_distance_unbiased", "matched_iou", "d_max", "sample_diversity", "rater_diversity", "diversity_difference",
 )  # fmt: skip
 """In the order in which they are written."""
@@ -85,6 +86,7 @@ NAMES = {
     "continuous_dice": "continuous Dice",
     "crps_volume": "CRPS of the volume",
     "curvas_crps": "CURVAS's score of the volume",
+    "curvas_calibration_error": "CURVAS's calibration error",
     "energy_distance": "energy distance",
     "energy_distance_unbiased_samples": "energy distance, unbiased in the samples",
     "energy_distance_unbiased": "energy distance, unbiased in samples and raters",

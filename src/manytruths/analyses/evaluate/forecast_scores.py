@@ -48,6 +48,7 @@ from ...inference.scales import scale_of
 from ...io import safe_name
 from ...io.result_tables import Row, Table
 from ...study import Study
+from ...study.samples import averages_samples
 from ..tables import Series, Settings, region_of, summarise
 from .case_scores import EVERYBODY, Key, Values
 from .forecasts import (
@@ -64,7 +65,7 @@ from .forecasts import (
 )
 from .marks import EvaluatePlan
 from .mask_scores import MEAN, LabelScores, mean_over_labels, rank_labels, score_rows, with_units
-from .recalibration import Recalibration, tabulate_recalibration
+from .recalibration import Recalibration, name_numbers, tabulate_recalibration
 
 REACH = (OTHERS, ANOTHER, OTHER_MASKS)
 
@@ -143,6 +144,10 @@ class ForecastScores:
     recalibration: Recalibration | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
     """Algorithms whose maps are no probabilities, and why."""
+    shares: Mapping[str, str] = field(default_factory=dict)
+    """Of algorithms that give samples alone, how many their probabilities are shares of, in words."""
+    whole: LabelScores | None = None
+    """Scores of several labels at once."""
 
     @property
     def tables(self) -> list[Table]:
@@ -155,7 +160,8 @@ class ForecastScores:
         """Forecasts and what raters marked, of each algorithm and label, in whole images."""
         return [
             ForecastFacts(
-                who, label, sums.edges, sums.mean_forecast, sums.observed_share, sums.confidence, sums.agreement
+                *(who, label, sums.edges, sums.mean_forecast, sums.observed_share, sums.confidence, sums.agreement),
+                samples=self.shares.get(who, ""),
             )
             for (label, who, whom, region), sums in self.bins.items()
             if (whom, region) == (SHARE.name, "image")
@@ -188,6 +194,11 @@ def tabulate_forecasts(
     labels = list(dict.fromkeys(label for found in cases.values() for label in found))
     refused = _find_refused(cases)
     draws = _least_samples(cases)
+    whole = None
+    if len(labels) > 1 and "" in labels:
+        labels.remove("")
+        all_labels = {case: found[""] for case, found in cases.items() if "" in found}
+        whole = _label_scores(study, "", all_labels, refused, draws)
     by_label = {label: {c: f[label] for c, f in cases.items() if label in f} for label in labels}
     parts = tuple(_label_scores(study, label, here, refused, draws) for label, here in by_label.items())
     reached = tuple(_reach_of(part, by_label[part.label]) for part in parts)
@@ -195,7 +206,10 @@ def tabulate_forecasts(
         parts, reached = (_macro(parts), *parts), (_macro(reached), *reached)
     scores = Table("scores", ("algorithm", "against"))
     reach = Table("reach", ("forecast", "against"))
-    for part in parts if any(part.keys for part in parts) else ():
+    shown = parts if any(part.keys for part in parts) else ()
+    if whole is not None and whole.keys:
+        shown = (*shown, whole)
+    for part in shown:
         for reference in [*part.references, MEAN]:
             scores.add(with_units(part, score_rows(part, reference, plan.missing, settings)))
     for part in reached:
@@ -209,12 +223,13 @@ def tabulate_forecasts(
     recalibrated = None
     if plan.recalibrate is not None:
         recalibrated = tabulate_recalibration(study, cases, plan.recalibrate, settings, refused)
-    orders = rank_labels([part for part in parts if part.keys], plan.missing)
+    orders = rank_labels([part for part in shown if part.keys], plan.missing)
     challenge = _challenge_notes(plan, {row.statistic for row in scores.rows})
     notes = (*_notes(study, cases, refused), *challenge, *(recalibrated.notes if recalibrated else ()))
     return ForecastScores(
-        parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated, refused
-    )
+        parts, reached, scores, reach, calibration, bins, orders, samples, notes, recalibrated, refused,
+        _shares_of_samples(study, cases), whole,
+    )  # fmt: skip
 
 
 # -- scores by case --------------------------------------------------------------------------------------
@@ -426,8 +441,18 @@ QUIRKS = {
     "and a threshold that nothing reaches counts as 1; continuous_dice and the Brier score have no thresholds",
     "curvas": "curvas_crps is CURVAS's score of volumes: it saturates at three standard deviations of the raters' "
     "volumes, so that a prediction just beyond scores as one far beyond, and it rewards no right spread; crps_volume "
-    "beside it does",
+    "beside it does. curvas_calibration_error is its calibration error, of the likeliest label of every pixel: most "
+    "pixels are background that everybody leaves, so that it is small for any map that knows them; "
+    "expected_calibration_error_union is without them",
 }
+
+
+SHARES = (
+    "there are samples and no probability maps: the share of the samples that mark a pixel stands for its probability. "
+    "The fewer samples, the nearer these shares are to 0 and 1 by chance, also where samples are drawn as raters draw: "
+    "areas, Brier scores and calibration of algorithms compare at equal numbers, and none is called overconfident"
+)
+"""What to know of maps that are made of samples."""
 
 
 def _challenge_notes(plan: EvaluatePlan, scores: Collection[str]) -> Iterator[str]:
@@ -436,12 +461,27 @@ def _challenge_notes(plan: EvaluatePlan, scores: Collection[str]) -> Iterator[st
         yield Note(f"like_{plan.like}", QUIRKS[plan.like])
 
 
-def _sample_notes(study: Study, cases: Mapping[str, CaseForecasts]) -> Iterator[str]:
+def _numbers_of_samples(cases: Mapping[str, CaseForecasts]) -> dict[str, dict[str, int]]:
+    """By algorithm and case."""
     numbers: dict[str, dict[str, int]] = {}
     for case, found in cases.items():
         for forecasts in found.values():
             for column, distances in forecasts.distances.items():
                 numbers.setdefault(str(column), {})[case] = len(distances.samples)
+    return numbers
+
+
+def _shares_of_samples(study: Study, cases: Mapping[str, CaseForecasts]) -> dict[str, str]:
+    """How many samples the probabilities of each algorithm are shares of, where there are no maps."""
+    if not any(averages_samples(case) for case in study):
+        return {}
+    return {name: name_numbers(by_case.values(), "sample") for name, by_case in _numbers_of_samples(cases).items()}
+
+
+def _sample_notes(study: Study, cases: Mapping[str, CaseForecasts]) -> Iterator[str]:
+    numbers = _numbers_of_samples(cases)
+    if _shares_of_samples(study, cases):
+        yield Note("shares_of_samples", SHARES)
     for name, by_case in numbers.items():
         lone = [case for case, number in by_case.items() if number == 1]
         if lone:
@@ -450,8 +490,8 @@ def _sample_notes(study: Study, cases: Mapping[str, CaseForecasts]) -> Iterator[
     every = sorted({number for by_case in numbers.values() for number in by_case.values()})
     if len(every) > 1:
         text = (
-            f"there are {every[0]} to {every[-1]} samples of a case: energy_distance falls with their number, so that "
-            "energy_distance_unbiased_samples compares; d_max is of "
+            f"there are {every[0]} to {every[-1]} samples of a case: energy_distance and crps_volume fall with their "
+            "number; energy_distance_unbiased_samples does not, and compares; d_max is of "
             f"{counted(every[0], 'draw')}"
         )
         yield Note("numbers_of_samples", text)
@@ -475,7 +515,10 @@ def calibration_charts(scores: ForecastScores, level: float) -> Iterator[tuple[s
         for (of, algorithm, whom, region), sums in scores.bins.items():
             if (of, algorithm, region) != (label, who, REGIONS[0]):
                 continue
-            means = [mean_intervals(part, "share", level=level) for part in (sums.mean_forecast, sums.observed_share)]
+            # bins without pixels do not break the line
+            held = sums.counts.sum(axis=0) > 0
+            both = (sums.mean_forecast[:, held], sums.observed_share[:, held])
+            means = [mean_intervals(part, "share", level=level) for part in both]
             x, y = (np.array([float(m.value) for m in part]) for part in means)
             curves[whom] = x, y
             if whom == SHARE.name:
@@ -484,8 +527,10 @@ def calibration_charts(scores: ForecastScores, level: float) -> Iterator[tuple[s
                 raters.append(whom)
         shown = {SHARE.name: curves[SHARE.name]} | {name: curves[name] for name in raters}
         suffix = f"-{safe_name(label)}" if label else ""
-        title = f"{label + ': ' if label else ''}What {who} says, and how often raters marked"
+        title, given = f"What {who} says, and how often raters marked", "probability that the algorithm gives"
+        if who in scores.shares:
+            title, given = f"Samples of {who}, and how often raters marked", "share of the samples that mark"
         yield f"calibration-{safe_name(who)}{suffix}", line_chart(
-            shown, "probability that the algorithm gives", "share of raters who marked", title,
+            shown, given, "share of raters who marked", f"{label}: {title}" if label else title,
             bands=bands, diagonal=True, faint=raters,
         )  # fmt: skip

@@ -7,7 +7,7 @@ stands what the raters themselves reach against the same held-out rater.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...evaluation.probabilistic.binning import BinnedForecasts, ReliabilityDiagram
-from ...evaluation.probabilistic.calibration import brier, expected_calibration_error
+from ...evaluation.probabilistic.calibration import brier, curvas_calibration_error, expected_calibration_error
 from ...evaluation.probabilistic.forecasts import REGIONS, Region, as_responses
 from ...evaluation.probabilistic.held_out import compare_held_out
 from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
@@ -45,7 +45,7 @@ SAMPLE_SCORES = (
     "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased", "matched_iou", "d_max",
     "sample_diversity", "rater_diversity",
 )  # fmt: skip
-VOLUME, CURVAS = "crps_volume", "curvas_crps"
+VOLUME, CURVAS, CURVAS_ERROR = "crps_volume", "curvas_crps", "curvas_calibration_error"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,17 @@ CaseForecasts = Mapping[str, LabelForecasts]
 
 def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseForecasts:
     """The forecasts of a case; of several labels, each where there are maps of each, or samples."""
-    return {name: _score_label(label, forecasts) for name, label, forecasts in _forecasts_by_label(whole, counted)}
+    found = {name: _score_label(label, forecasts) for name, label, forecasts in _forecasts_by_label(whole, counted)}
+    if whole.plan.like != "curvas" or counted is None or on_disk(whole.reading).is_large:
+        return found
+    refused = {name for label in found.values() for name in label.refused}
+    errors = dict(_curvas_errors(whole.without_predictions(), refused))
+    if "" in found:
+        scores = dict(found[""].scores)
+        _add(scores, errors.items())
+        return {"": replace(found[""], scores=scores)}
+    together = whole.without_predictions().together.joint
+    return found | {"": LabelForecasts(together, errors, {}, {}, axes=len(whole.reading.grid.shape))}
 
 
 def case_forecasts(whole: CaseMarks, counted: CountedMaps) -> dict[str, Mapping[Column, Responses]]:
@@ -293,6 +303,27 @@ def _curvas_scores(forecasts: Mapping[Column, ByRater]) -> Iterator[tuple[Key, V
     for column, by_rater in forecasts.items():
         volumes = by_rater[EVERYBODY]
         yield (column, EVERYBODY), {CURVAS: Undefined("not_rated") if volumes is None else curvas_crps(*volumes)}
+
+
+def _curvas_errors(whole: CaseMarks, refused: Collection[str]) -> Iterator[tuple[Key, Values]]:
+    """The challenge's calibration error of the likeliest label, of all labels at once."""
+    case, labels = whole.case, whole.table.labels
+    values = [labels.values[code] for code in labels.marks]
+    several = len(values) > 1 and not case.options.foreground
+    for column, output in whole.reading.outputs.items():
+        if column.name in refused or (several and output.by_label is None):
+            continue
+        hidden = whole.not_judged(column)
+        maps = {1: scale_to_probability(output.response, case.options.limits)}
+        masks = _raters_marks(whole.together, hidden)
+        if several:
+            maps = dict(output.by_label or {})
+            each = {value: _raters_marks(LabelMarks(whole, value), hidden) for value in values}
+            masks = {r: np.ma.sum([each[v][r].astype(np.int64) * v for v in values], axis=0) for r in masks}
+        with about(f"case {case.name}, {column}"):
+            yield (column, EVERYBODY), {CURVAS_ERROR: curvas_calibration_error(maps, masks)}
+    for column in case.missing:
+        yield (column, EVERYBODY), {CURVAS_ERROR: Undefined("no_prediction")}
 
 
 # -- what the raters reach -------------------------------------------------------------------------------

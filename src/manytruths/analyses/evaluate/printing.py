@@ -268,6 +268,7 @@ def print_evaluation(result: Evaluation, console: Console) -> None:
     if result.probability_scores is not None:
         grids.append(_area_grid(result.probability_scores))
     grids += _forecast_grids(result)
+    grids += _band_grids(result)
     for shown in (*grids, *order_grids(result), *(graded_grids(result.graded) if result.graded else ())):
         console.print(shown)
     for claim in result.claims.spell_intervals(f"{result.settings.level:.0%} CI").made:
@@ -369,6 +370,7 @@ def _area_grid(probabilities: ProbabilityScores) -> Any:
 FORECASTS = {
     "brier": MEAN.name, "expected_calibration_error": SHARE.name, "soft_dice": SHARE.name,
     "energy_distance": EVERYBODY.name, "energy_distance_unbiased_samples": MEAN.name, "crps_volume": MEAN.name,
+    "curvas_crps": EVERYBODY.name, "curvas_calibration_error": EVERYBODY.name,
 }  # fmt: skip
 """What is shown of forecasts, and against whom."""
 BESIDE = {SHARE.name: " (vote share)", EVERYBODY.name: " (all raters)"}
@@ -382,7 +384,7 @@ def _forecast_grids(result: Evaluation) -> Iterator[Any]:
     found = result.forecast_scores
     if found is None:
         return
-    for part in found.parts:
+    for part in (*found.parts, *([found.whole] if found.whole else [])):
         rows = {
             (str(r.extra[0]), r.statistic): r
             for table in (found.scores, found.reach)
@@ -398,9 +400,29 @@ def _forecast_grids(result: Evaluation) -> Iterator[Any]:
         header = ["", *(NAMES[n] + (f", {units[n]}" if units[n] else "") + beside[n] for n in names)]
         title = "As forecasts of what each rater marks, mean over raters unless said, beside what the raters reach"
         if cells:
-            yield grid(part.title(title), header, cells)
+            yield grid(f"all labels: {title}" if part is found.whole else part.title(title), header, cells)
     if found.recalibration is not None:
         yield _recalibration_grid(found.recalibration)
+
+
+def _band_grids(result: Evaluation) -> Iterator[Any]:
+    """How wide each band is, and how often it held the reference standard of the subjects it was not learnt on."""
+    found = result.tables.get("bands")
+    if found is None:
+        return
+    rows = {(r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r for r in found.rows}
+    cells = []
+    for label, name, reference in dict.fromkeys(key[:3] for key in rows):
+        margin, expected = (rows[label, name, reference, f"band_{s}"] for s in ("margin", "expected_coverage"))
+        reached = rows.get((label, name, reference, "band_coverage"))
+        wide = f"{margin.value:.4g} {margin.unit}".rstrip()
+        wanted = f"{number(expected.low)} to {number(expected.high)}"
+        who = f"{name}, {label}" if label else name
+        cells.append([who, reference, wide, wanted, "–" if reached is None else with_interval(reached)])
+    level, kind = next((r.value, r["band"]) for r in found.rows if r.statistic == "band_expected_coverage")
+    of = "of probabilities around one half" if kind == "probability" else "around outlines"
+    title = f"Bands {of} that hold the whole reference standard of a new subject with a probability of {level:g}"
+    yield grid(title, ["", "against", "margin", "expected coverage", "held, of the other subjects"], cells)
 
 
 def _recalibration_grid(found: Recalibration) -> Any:

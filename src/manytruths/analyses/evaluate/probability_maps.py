@@ -292,6 +292,11 @@ def _skew(cases: Mapping[str, PackedResponses]) -> Skew:
     if len(shares) < 2:
         raise InputError("there are too few prevalences in the study for a range; give one, as --skew 0.1,0.5")
     low, high = prevalence_range(shares)
+    if low == high == 0:
+        raise InputError(
+            "no rater marked anything in any case, so that curves have no prevalence to go by; correct the masks, or "
+            "give a range, as --skew 0.1,0.5"
+        )
     if low == high:
         raise CallError(f"every rater marked the same share, {low:g}: give a range, as --skew 0.1,0.5")
     return low, high

@@ -352,6 +352,19 @@ def _leaderboard_entry(ranking: Ranking, i: int) -> dict[str, Any]:
     }
 
 
+_CHANCE = (
+    "{} of single cases: chance keeps it above 0, least for maps that are nearly 0 or 1 everywhere, so that one that "
+    "is too sure of itself may come first; the Brier score has no such fault"
+)
+CAUTIONS = {
+    "expected_calibration_error": _CHANCE.format("expected_calibration_error"),
+    "expected_calibration_error_union": _CHANCE.format("expected_calibration_error_union"),
+    "energy_distance": "energy_distance falls with the number of samples, so that it compares algorithms with equally "
+    "many; energy_distance_unbiased_samples does not",
+}
+"""What to know of a metric before ranking by it."""
+
+
 def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
     """How the ranking was made, how gaps counted, and what the order depends on."""
     yield from ranking.notes
@@ -361,6 +374,7 @@ def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
         yield Note("not_tested", f"no tests, no sets of ranks, no resamples: {_few_subjects(ranking)}")
     elif len(ranking.boards) > 1:
         yield "one is called better than another only if it is significantly better" + ranking.basis().every
+    yield from (Note(f"ranked_by_{name}", text) for name, text in CAUTIONS.items() if name in ranking.metrics)
     yield from _gap_notes(ranking, missing)
     yield from _same_notes(ranking)
     yield from _notes_without_references(ranking)

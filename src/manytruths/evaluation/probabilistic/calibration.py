@@ -292,7 +292,7 @@ def reliability_diagram(
     if isinstance(probability, BinnedForecasts) and (bins is None or equal_mass):
         raise CallError("forecasts in bins keep these bins; count them with count_forecasts for others")
     if bins is not None and not equal_mass and not isinstance(probability, Responses | ForecastCounts):
-        binned = _bin(probability, masks, bins)
+        binned = _bin(probability, masks, bins, label)
         if binned is not None:
             return binned.against(reference, region, label)
     counts = count_forecasts(probability, masks, reference=reference, region=region, label=label)
@@ -309,7 +309,9 @@ def reliability_diagram(
     return ReliabilityDiagram(edges, n, forecast, observed, squares, products, *scores)
 
 
-def _bin(probability: Any, masks: Any, bins: int | NDArray[np.float64]) -> BinnedForecasts | None:
+def _bin(
+    probability: Any, masks: Any, bins: int | NDArray[np.float64], label: int | str | None
+) -> BinnedForecasts | None:
     """A map in bins; None where it is one probability a pattern."""
     if isinstance(probability, BinnedForecasts):
         if masks is not None:
@@ -319,7 +321,8 @@ def _bin(probability: Any, masks: Any, bins: int | NDArray[np.float64]) -> Binne
         return None
     if masks is None:
         raise CallError("give the raters' masks, or their tally, as the second argument")
-    return bin_forecasts(probability, masks, bins=bins)
+    binned = bin_forecasts(probability, masks, bins=bins)
+    return binned if label is None else replace(binned, tally=with_label(binned.tally, label))
 
 
 def _mass_edges(counts: ForecastCounts, bins: int) -> Values:

@@ -147,7 +147,8 @@ def count_forecasts(
     region : {"image", "union"}
         All pixels, or those that any rater marked. In the union no pixel counts that only the forecast calls likely.
     label : int or str, optional
-        The label that the map is of. Where masks have several labels, it must be named.
+        The label that the map is of. Where masks have several labels, it must be named. A value that no mask has counts
+        as a label that nobody gave.
 
     Returns
     -------
@@ -167,7 +168,7 @@ def count_forecasts(
             raise CallError("forecasts that are counted already have their raters in them; leave masks= out")
         return probability
     check_region(region)
-    responses = as_responses(probability, masks)
+    responses = as_responses(probability, masks, label)
     observed = observe(responses.tally, reference, label)
     inside = observed.weight > 0
     if region == "union":
@@ -184,8 +185,8 @@ def count_forecasts(
     )
 
 
-def as_responses(probability: ArrayLike | Responses, masks: Raters | None) -> Responses:
-    """Probabilities by pattern and value."""
+def as_responses(probability: ArrayLike | Responses, masks: Raters | None, label: int | str | None = None) -> Responses:
+    """Probabilities by pattern and value; masks say nothing of labels that nobody gave, tables list them all."""
     if isinstance(probability, Responses):
         if masks is not None:
             raise CallError("responses that are counted already have their raters in them; leave masks= out")
@@ -206,8 +207,10 @@ def as_responses(probability: ArrayLike | Responses, masks: Raters | None) -> Re
     check_probability(probability)
     limits = (0.0, 1.0) if np.asarray(probability).dtype.kind == "f" else None
     if isinstance(masks, IndexedMasks):
-        return count_indexed_responses(probability, masks.index, masks.tally, limits=limits)
-    return count_responses(probability, masks, limits=limits)
+        responses = count_indexed_responses(probability, masks.index, masks.tally, limits=limits)
+    else:
+        responses = count_responses(probability, masks, limits=limits)
+    return responses if label is None else replace(responses, tally=with_label(responses.tally, label))
 
 
 def check_region(region: str) -> None:

@@ -31,9 +31,9 @@ from ...core.mask_arrays import Masks
 from ...core.tally import Tally
 from ...core.undefined import Undefined, divide
 from .calibration import brier, expected_calibration_error
-from .forecasts import as_responses, count_forecasts, marked_codes
-from .samples import SampleDistances, energy_distance, find_samples, matched_iou, sample_distances
-from .volumes import Volumes, crps_volume
+from .forecasts import as_responses, count_forecasts, marked_codes, with_label
+from .samples import SampleDistances, energy_distance, matched_iou, sample_distances
+from .volumes import Volumes, crps_volume, volumes_of
 
 Values = NDArray[np.float64]
 Three = tuple[float, float, float]
@@ -130,7 +130,7 @@ def compare_held_out(
 def _forecasts(
     metric: Callable[..., float], forecast: Any, masks: Any, options: dict[str, Any]
 ) -> tuple[tuple[str, ...], Iterator[Three]]:
-    responses = as_responses(forecast, masks)
+    responses = as_responses(forecast, masks, options.get("label"))
     tally = responses.tally
     counting = {key: options.pop(key) for key in ("region", "label") if key in options}
     rated = tally.patterns[:, list(tally.raters)] != VOID
@@ -182,16 +182,13 @@ def _volumes(
     if masks is None:
         raise CallError("give the raters' masks, or their tally, as the second argument")
     table = masks if isinstance(masks, Tally) else count_masks(masks)
-    sizing = {key: options.pop(key) for key in ("label", "item") if key in options}
+    label, item = options.pop("label", None), options.pop("item", 1.0)
+    if label is not None and not isinstance(masks, Tally):
+        table = with_label(table, label)
     settings = {"unbiased": True} | options
     there = [i for i in table.raters if (table.patterns[:, i] != VOID).any()]
-    volumes = Volumes.of_masks(table, [table.columns[i] for i in there], **sizing).values
-    if isinstance(forecast, Volumes):
-        model = forecast
-    elif isinstance(masks, Tally):
-        model = Volumes.of_masks(table, [table.columns[i] for i in find_samples(forecast, table)], **sizing)
-    else:
-        model = Volumes.of_masks(forecast, **sizing)
+    volumes = Volumes.of_masks(table, [table.columns[i] for i in there], label=label, item=item).values
+    model = volumes_of(forecast, masks, label, item)
 
     def values() -> Iterator[Three]:
         for i, volume in enumerate(volumes):

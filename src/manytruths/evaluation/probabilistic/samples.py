@@ -17,7 +17,10 @@ Three estimates of it are told apart, by what the draws stand for:
 - **U-form in both** (``energy_distance_unbiased``): pairs of different raters, too. Its mean over draws of samples and
   raters is the distance between the model and the population of raters. It may be negative.
 
-With several labels, d is the mean over the labels of each label's d.
+With several labels, d is the mean over the labels of each label's d. The V-form is then 0 where samples and raters
+hold, label by label, the same masks in the same proportions: which masks of two labels occur together does not matter.
+Where masks leave out different pixels, each two are compared on the pixels that both rated, and the V-form may be
+negative.
 
 References
 ----------
@@ -61,6 +64,7 @@ ENERGY_FORMS: dict[Unbiased, str] = {
 
 FEW_SAMPLES, FEW_RATERS = "fewer_than_two_samples", "fewer_than_two_raters"
 NOT_SHARED = "no_item_rated_by_both"
+ROUNDING = 1e-12
 LARGEST_ASSIGNMENT = 2000
 """Rows of an assignment of repeated masks; beyond, a linear programme of the masks themselves has the same optimum."""
 
@@ -322,7 +326,8 @@ def energy_distance(
     Returns
     -------
     float
-        The squared distance, from 0 to 2 in the V-form; :class:`Undefined` where a U-form has one sample or one rater.
+        The squared distance, in the V-form from 0 to 2 where all masks rated the same pixels; :class:`Undefined` where
+        a U-form has one sample or one rater.
 
     References
     ----------
@@ -347,8 +352,8 @@ def energy_distance(
     value = float(2 * cross - among - raters)
     if math.isnan(value):
         return Undefined(NOT_SHARED)
-    # the V-form is never negative but for the rounding of its sums
-    return value if unbiased else max(value, 0.0)
+    # where all rated the same pixels, the V-form is negative by the rounding of its sums alone
+    return 0.0 if not unbiased and -ROUNDING < value < 0 else value
 
 
 def _mean_distance(similarity: Values, unbiased: bool, few: str) -> float:

@@ -87,7 +87,7 @@ def soft_dice(
     wanted = np.asarray(thresholds, np.float64)
     if wanted.ndim != 1 or not len(wanted) or not ((wanted > 0) & (wanted <= 1)).all():
         raise CallError(f"thresholds lie above 0, up to 1; got {thresholds!r}")
-    responses = as_responses(probability, masks)
+    responses = as_responses(probability, masks, label)
     votes, number, items = _shares(responses, label)
     values = []
     for t in wanted.tolist():
@@ -138,7 +138,7 @@ def continuous_dice(
     """
     if form not in FORMS:
         raise CallError(f"form is one of {', '.join(FORMS)}; got {form!r}")
-    responses = as_responses(probability, masks)
+    responses = as_responses(probability, masks, label)
     votes, number, items = _shares(responses, label)
     above, below = FORMS[form](responses.levels[responses.level], votes / np.maximum(number, 1))
     whole = float(items @ below)

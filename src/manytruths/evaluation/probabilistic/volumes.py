@@ -51,7 +51,7 @@ from ...core.labels import VOID
 from ...core.mask_arrays import Masks
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from .forecasts import check_probability
+from .forecasts import check_probability, with_label
 from .samples import FEW_SAMPLES, find_samples
 
 Values = NDArray[np.float64]
@@ -127,7 +127,7 @@ class Volumes:
         columns : sequence of str or Column, optional
             Columns of a tally; by default the raters.
         label : int or str, optional
-            One label; by default everything that is marked.
+            One label; by default everything that is marked. Masks without it have the volume 0.
         item : float
             The volume of a voxel.
         void : int, optional
@@ -143,6 +143,8 @@ class Volumes:
         there = [i for i in where if (table.patterns[:, i] != VOID).any()]
         if not there:
             raise CallError("there is no mask to measure")
+        if label is not None and not isinstance(masks, Tally):
+            table = with_label(table, label)
         codes = list(table.labels.marks) if label is None else [table.labels.index(label)]
         return cls(item * (table.counts @ np.isin(table.patterns[:, there], codes)).astype(np.float64))
 
@@ -343,14 +345,19 @@ def _squares(x: Values, y: Values, low: float, high: float) -> float:
 
 def _both(samples: Any, masks: Any, label: int | str | None, item: float) -> tuple[Volumes, Volumes]:
     raters = masks if isinstance(masks, Volumes) else Volumes.of_masks(masks, label=label, item=item)
+    return volumes_of(samples, masks, label, item), raters
+
+
+def volumes_of(samples: Any, masks: Any, label: int | str | None, item: float) -> Volumes:
+    """The volumes of samples: given, of some columns of a tally of raters, or of masks."""
     if isinstance(samples, Volumes):
-        return samples, raters
+        return samples
     if isinstance(masks, Tally):
         columns = [masks.columns[i] for i in find_samples(samples, masks)]
-        return Volumes.of_masks(masks, columns, label=label, item=item), raters
+        return Volumes.of_masks(masks, columns, label=label, item=item)
     if samples is None:
         raise CallError("give the masks of every sample, or their Volumes")
-    return Volumes.of_masks(samples, label=label, item=item), raters
+    return Volumes.of_masks(samples, label=label, item=item)
 
 
 def _cross_difference(first: Volumes, second: Volumes) -> float:

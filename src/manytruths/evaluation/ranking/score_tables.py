@@ -248,13 +248,14 @@ def _subjects(sheet: ScoreSheet, faults: Faults) -> dict[str, str]:
 def _long(sheet: ScoreSheet, labels: Sequence[str] | None, faults: Faults, notes: list[str]) -> Iterator[Entry]:
     only = sheet.header[sheet.places["value"]]
     chosen = _choose_labels(sheet, labels, notes)
+    united = _united_metrics(sheet) if labels is None and chosen == [MACRO] else set[str]()
     regions = defaultdict[str, set[str]](set)
     for _, cells in sheet.lines:
         regions[sheet.cell(cells, "metric")].add(_region(sheet, cells))
     for line, cells in sheet.lines:
         names, metric = _names(sheet, line, cells, faults), sheet.cell(cells, "metric", only)
         label, region = sheet.cell(cells, "label"), _region(sheet, cells)
-        if names is None or label not in chosen:
+        if names is None or (label not in chosen and (label or metric not in united)):
             continue
         if not metric:
             faults.add(line, "the metric is empty")
@@ -279,6 +280,12 @@ def _choose_labels(sheet: ScoreSheet, labels: Sequence[str] | None, notes: list[
             notes.append(f"ranked by {words}; --label chooses single ones ({others})")
             return [main]
     return present
+
+
+def _united_metrics(sheet: ScoreSheet) -> set[str]:
+    """Metrics that are of all labels at once, and have no macro mean."""
+    pairs = {(sheet.cell(cells, "label"), sheet.cell(cells, "metric")) for _, cells in sheet.lines}
+    return {metric for label, metric in pairs if not label and (MACRO, metric) not in pairs}
 
 
 def _region(sheet: ScoreSheet, cells: list[str]) -> str:

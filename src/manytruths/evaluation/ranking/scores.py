@@ -33,7 +33,9 @@ _SHARES = """
     soft_dice soft_sensitivity soft_specificity specificity surface_dice tnr tpr
 """
 _CORRELATIONS = "cci cco cohen_kappa kappa matthews_correlation mcc"
-_ERROR_SHARES = "brier brier_union ece expected_calibration_error expected_calibration_error_union fnr fpr"
+_ERROR_SHARES = """
+    brier brier_union curvas_calibration_error ece expected_calibration_error expected_calibration_error_union fnr fpr
+"""
 _ENERGY = "energy_distance energy_distance_unbiased energy_distance_unbiased_samples"
 _DISTANCES = frozenset(
     ["asd", "assd", "hausdorff", "hausdorff_95", "hd", "hd95", "masd", "mean_surface_distance", "msd"]

@@ -74,12 +74,17 @@ def forecast_blocks(findings: Findings) -> Iterator[Block]:
 
 
 def _explain(found: ForecastScores) -> str:
-    maps = (
-        "A probability map says how likely a rater is to mark each pixel. It is held against every rater in turn, and "
-        "so is what the other raters would have said: the share of them who marked. "
-        if found.bins
-        else ""
-    )
+    maps = ""
+    if found.bins:
+        what = (
+            "The share of an algorithm's samples that mark a pixel stands for the probability that a rater marks it. It"
+            if found.shares
+            else "A probability map says how likely a rater is to mark each pixel. It"
+        )
+        maps = (
+            f"{what} is held against every rater in turn, and so is what the other raters would have said: the share "
+            "of them who marked. "
+        )
     samples = (
         "Samples are masks that an algorithm drew of a case; they should differ from each other as the raters do. "
         if any(by_case for by_label in found.samples.values() for by_case in by_label.values())
@@ -164,15 +169,24 @@ def _title(rows: Rows, items: Iterable[tuple[str, str]], metric: tuple[str, str]
 def _diagrams(findings: Findings, found: ForecastScores) -> Iterator[Block]:
     assert findings.evaluation is not None
     svgs = findings.evaluation.charts
-    caption = (
-        "{}: how often raters marked where it gives each probability, with all raters together as a line and single "
-        f"raters faint. On the diagonal it says what is the case. Band: {findings.interval_name} over "
-        f"{findings.subject_word}s, of one bin alone, from ten {findings.subject_word}s on."
+    of_map = "how often raters marked where it gives each probability", "On the diagonal it says what is the case."
+    of_samples = (
+        "how often raters marked by the share of its samples that mark",
+        "With few samples the line is flatter than the diagonal, also where samples are drawn as raters draw.",
+    )
+    band = (
+        f"Band: {findings.interval_name} over {findings.subject_word}s, of one bin alone, from ten "
+        f"{findings.subject_word}s on."
     )
     names = [(label, who) for label, who, whom, region in found.bins if (whom, region) == (SHARE.name, "image")]
     charts = []
     for label, who in names[:MOST_DRAWN]:
         name = f"calibration-{safe_name(who)}{f'-{safe_name(label)}' if label else ''}"
         if name in svgs:
-            charts.append(Chart(f"evaluate-{name}", svgs[name], caption.format(f"{who}, {label}" if label else who)))
+            marked, diagonal = of_samples if who in found.shares else of_map
+            about = f"{who}, {label}" if label else who
+            caption = (
+                f"{about}: {marked}, with all raters together as a line and single raters faint. {diagonal} {band}"
+            )
+            charts.append(Chart(f"evaluate-{name}", svgs[name], caption))
     yield from (Beside(tuple(charts[i : i + 2])) for i in range(0, len(charts), 2))
