@@ -49,7 +49,8 @@ from .analyses.evaluate.evaluate import Evaluation, evaluate
 from .analyses.export.export import export
 from .analyses.export.result import Export
 from .analyses.fuse.fuse import Fusion, fuse
-from .analyses.importing.import_study import ImportedStudy, import_study
+from .analyses.importing.import_study import import_study
+from .analyses.importing.imported import ImportedStudy
 from .analyses.modalities import ModalityComparison, compare_modalities
 from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
