@@ -194,7 +194,14 @@ def test_a_folder_that_holds_something(tmp_path):
         mt.import_study(found, to=home)
     mt.import_study(combine_readings(nested()), to=home, replace=True)
     assert mt.Study.open(home).rater_names == ("anna", "ben")
-    assert sorted(p.name for p in home.iterdir()) == ["images.csv", "masks", "reads.csv", "study.toml", "thesis.tex"]
+    assert sorted(p.name for p in home.iterdir()) == [
+        "images.csv",
+        "imported.json",
+        "masks",
+        "reads.csv",
+        "study.toml",
+        "thesis.tex",
+    ]
     (tmp_path / "f").touch()
     with pytest.raises(InputError, match="is a file"):
         mt.import_study(found, to=tmp_path / "f")
