@@ -52,6 +52,7 @@ from .analyses.fuse.fuse import Fusion, fuse
 from .analyses.importing.import_study import import_study
 from .analyses.importing.imported import ImportedStudy
 from .analyses.modalities import ModalityComparison, compare_modalities
+from .analyses.next_reads.next_reads import NextReads, next_reads
 from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
@@ -339,6 +340,7 @@ __all__ = [
     "MethodLine",
     "MetricRoc",
     "ModalityComparison",
+    "NextReads",
     "Nomogram",
     "OperatingPoint",
     "OutlineMask",
@@ -499,6 +501,7 @@ __all__ = [
     "metric_roc",
     "mrmc",
     "negative_agreement",
+    "next_reads",
     "nomogram",
     "nomogram_for_accuracy",
     "npv",

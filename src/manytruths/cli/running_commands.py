@@ -1,0 +1,49 @@
+"""The commands on a study that is still being annotated."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from .options import OutputOptions, Seed, StudyOptions, Template, in_method
+from .parsing import parse_names
+from .terminal import present, progress
+
+
+def next_reads(
+    template: Template = ".",
+    /,
+    *,
+    budget: int = 60,
+    ask: str | None = None,
+    study: StudyOptions | None = None,
+    output: OutputOptions | None = None,
+    most: Annotated[int | None, in_method] = None,
+    seed: Seed = 0,
+) -> int:
+    """Choose which case to give to which rater next, by the expected gain for the consensus.
+
+    For example: manytruths next study --budget 60. It writes the readings to ask for, best first (next.csv), and what
+    the order rests on (cases.csv, raters.csv).
+
+    Parameters
+    ----------
+    budget
+        Number of readings to ask for.
+    ask
+        Raters to ask, anna,ben; by default all raters of the study.
+    most
+        Most readings that one rater is asked for.
+    seed
+        Seed of the order of readings that are worth the same.
+    """
+    import manytruths as mt
+
+    output = output or OutputOptions()
+    opened = (study or StudyOptions()).open(template)
+    with progress(output.quiet) as bar:
+        result = mt.next_reads(
+            opened, budget=budget, ask=parse_names(ask) if ask is not None else None, most=most, out=output.out,
+            jobs=output.jobs, seed=seed, progress=bar,
+        )  # fmt: skip
+    present(result, output.out, quiet=output.quiet)
+    return 0
