@@ -14,7 +14,8 @@ import numpy as np
 from ...claims.sentences import counted, number
 from ...core.columns import compose_name, natural_key
 from ...core.errors import CallError, few, one_line
-from ...core.tally import VOID, Tally
+from ...core.labels import VOID
+from ...core.tally import Tally
 from ...fusion.vote import mean_label_dice
 from ...io.result_tables import PlainTable
 from ...io.tables import read_rows
