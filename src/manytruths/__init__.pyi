@@ -44,6 +44,7 @@ from .agreement import (
 )
 from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
+from .analyses.assigning.assign import Assignment, assign
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
 from .analyses.export.export import export
@@ -277,6 +278,7 @@ __all__ = [
     "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
+    "Assignment",
     "BinnedForecasts",
     "BlandAltman",
     "BoundaryMatch",
@@ -411,6 +413,7 @@ __all__ = [
     "adjudicated",
     "agree",
     "agreement_curve",
+    "assign",
     "balanced_accuracy",
     "bias_index",
     "bin_forecasts",

@@ -1,10 +1,10 @@
-"""The commands on a study that is still being annotated."""
+"""The commands on a study that is about to start, or still being annotated."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from .options import OutputOptions, Seed, StudyOptions, Template, in_method
+from .options import RESULTS, Out, OutputOptions, Quiet, Seed, StudyOptions, Template, in_method
 from .parsing import parse_names
 from .terminal import present, progress
 
@@ -46,4 +46,40 @@ def next_reads(
             jobs=output.jobs, seed=seed, progress=bar,
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
+    return 0
+
+
+def assign(
+    cases: str,
+    /,
+    *,
+    ask: str,
+    per_case: int | None = None,
+    shared: int = 0,
+    out: Out = RESULTS,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Assign cases to raters, before a study starts.
+
+    For example: manytruths assign "images/{case}.png" --ask anna,ben,clara,dora --per-case 2 --shared 10. It writes who
+    reads what in which order (assignment.csv) and how many cases raters have in common (pairs.csv).
+
+    Parameters
+    ----------
+    cases
+        Template of the images, images/{case}.png, or a CSV file with a column case.
+    ask
+        Names of the raters: anna,ben,clara.
+    per_case
+        Number of raters who read a case; by default all.
+    shared
+        Number of cases that all raters read, spread evenly over each rater's cases, to calibrate raters and see drift.
+    seed
+        Seed of the order of cases, and of who gets which.
+    """
+    import manytruths as mt
+
+    result = mt.assign(cases, parse_names(ask) or (), per_case=per_case, shared=shared, out=out, seed=seed)
+    present(result, out, quiet=quiet)
     return 0
