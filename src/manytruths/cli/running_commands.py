@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from .options import RESULTS, Out, OutputOptions, Quiet, Seed, StudyOptions, Template, in_method
 from .parsing import parse_names
 from .terminal import present, progress
+
+TaskList = Annotated[
+    Literal["labelstudio"] | None,
+    Parameter(help="Also write a list of tasks for this tool; the column asked of a task says whom it is for."),
+]
 
 
 def next_reads(
@@ -15,6 +22,7 @@ def next_reads(
     *,
     budget: int = 60,
     ask: str | None = None,
+    tasks: TaskList = None,
     study: StudyOptions | None = None,
     output: OutputOptions | None = None,
     most: Annotated[int | None, in_method] = None,
@@ -42,8 +50,8 @@ def next_reads(
     opened = (study or StudyOptions()).open(template)
     with progress(output.quiet) as bar:
         result = mt.next_reads(
-            opened, budget=budget, ask=parse_names(ask) if ask is not None else None, most=most, out=output.out,
-            jobs=output.jobs, seed=seed, progress=bar,
+            opened, budget=budget, ask=parse_names(ask) if ask is not None else None, most=most, tasks=tasks,
+            out=output.out, jobs=output.jobs, seed=seed, progress=bar,
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -56,6 +64,7 @@ def assign(
     ask: str,
     per_case: int | None = None,
     shared: int = 0,
+    tasks: TaskList = None,
     out: Out = RESULTS,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -80,6 +89,6 @@ def assign(
     """
     import manytruths as mt
 
-    result = mt.assign(cases, parse_names(ask) or (), per_case=per_case, shared=shared, out=out, seed=seed)
+    result = mt.assign(cases, parse_names(ask) or (), per_case=per_case, shared=shared, tasks=tasks, out=out, seed=seed)
     present(result, out, quiet=quiet)
     return 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from ...io.tables import read_table
 from ...ratings.planning.designs import SHARED, AssignedReading, assign_readings
 from ..printing import grid, print_parts
 from ..result import Result, Tables, console_or_stdout, results_folder, summary_of
+from .tasks import TaskList, check_tasks, write_tasks
 
 HEADER = ("rater", "order", "case", "kind")
 PAIRS = ("rater", "other_rater", "cases")
@@ -48,6 +49,10 @@ class Assignment(Result):
         ``assignment`` (the readings), ``pairs`` (how many cases every two raters have in common).
     notes : tuple of str
         What to know about the design.
+    tasks : {"labelstudio"}, optional
+        The tool for which a list of tasks is written.
+    images : mapping of str to str
+        The file names of the images, by case, where they are known.
     """
 
     command: ClassVar[str] = "assign"
@@ -56,6 +61,13 @@ class Assignment(Result):
     readings: tuple[AssignedReading, ...]
     tables: Tables[PlainTable]
     notes: tuple[str, ...]
+    tasks: TaskList | None = None
+    images: Mapping[str, str] = field(default_factory=dict)
+
+    def write_more(self, folder: Path) -> list[Path]:
+        """Write the list of tasks, if one was asked for."""
+        each = [(one.rater, one.order, one.case) for one in self.readings]
+        return [write_tasks(folder, each, self.images)] if self.tasks else []
 
     def describe(self) -> str:
         """What was assigned, in one line."""
@@ -91,6 +103,7 @@ def assign(
     *,
     per_case: int | None = None,
     shared: int = 0,
+    tasks: TaskList | None = None,
     out: str | Path | None = None,
     seed: int = 0,
 ) -> Assignment:
@@ -111,6 +124,8 @@ def assign(
         How many raters read a case; by default all.
     shared : int
         How many cases are read by all raters.
+    tasks : {"labelstudio"}, optional
+        Also write a list of tasks for this tool. Whom a task is for stands in the column ``asked`` of its data.
     out : str or Path, optional
         Folder for the results, written to ``out/assign/``; by default nothing is written.
     seed : int
@@ -140,7 +155,9 @@ def assign(
     >>> made
     <Assignment: 72 readings: 30 cases, 4 raters; tables: assignment, pairs>
     """
-    names, raters = _case_names(cases), _names("rater", ask)
+    check_tasks(tasks)
+    found = _find_cases(cases)
+    names, raters = list(found), _names("rater", ask)
     if len(names) * len(raters) > MOST:
         raise CallError(
             f"{len(names)} cases of {len(raters)} raters are more than {MOST} readings; assign them in parts"
@@ -152,24 +169,26 @@ def assign(
         PlainTable("assignment", HEADER, [(one.rater, one.order, one.case, one.kind) for one in readings]),
         PlainTable("pairs", PAIRS, [(*pair, count) for pair, count in pairs.items()]),
     ))  # fmt: skip
-    result = Assignment(settings, readings, made, tuple(_notes(list(pairs.values()), per_case, shared)))
+    notes = tuple(_notes(list(pairs.values()), per_case, shared))
+    result = Assignment(settings, readings, made, notes, tasks, found)
     with results_folder(out, "assign") as folder:
         if folder is not None:
             result.write_into(folder)
     return result
 
 
-def _case_names(cases: Sequence[str] | str | Path) -> list[str]:
-    """The names of the cases, of a list, a template or a table."""
+def _find_cases(cases: Sequence[str] | str | Path) -> dict[str, str]:
+    """The cases of a list, a template or a table, and the file names of their images, or their names."""
     if not isinstance(cases, str | Path):
-        return _names("case", cases)
+        return {name: name for name in _names("case", cases)}
     if "{" in str(cases):
-        found = dict.fromkeys(match.fields["case"] for match in Template(str(cases), require=("case",)).find())
+        matches = Template(str(cases), require=("case",)).find()
+        found = {match.fields["case"]: match.location.path.name for match in matches}
     else:
-        found = dict.fromkeys(read_table(cases, "case"))
+        found = {name: name for name in read_table(cases, "case")}
     if not found:
         raise StudyError(f"{cases}: names no case")
-    return sorted(found, key=natural_key)
+    return dict(sorted(found.items(), key=lambda item: natural_key(item[0])))
 
 
 def _names(what: str, given: Sequence[str]) -> list[str]:

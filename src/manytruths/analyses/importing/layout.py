@@ -14,7 +14,9 @@ from ...exchange.documents import is_drawable
 from ...exchange.readings import Reading, ReadingSet
 from ...io import safe_name
 from ...io.results import finish_interrupted
+from ...io.tables import read_table
 from ...io.writing import PART
+from ...study import Study
 
 PICTURES = "images/{case}.*"
 OURS = "# Imported by manytruths."
@@ -164,6 +166,14 @@ def earlier_files(folder: Path, images: str | None) -> list[str]:
     named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
     ours = f"images = {_toml_string(PICTURES)}" in _text_of(folder / "study.toml") and not named
     return [name for name in WRITTEN if name != "images" or ours]
+
+
+def image_names(study: Study) -> dict[str, str]:
+    """By case, what the tool that a study was imported from calls its image."""
+    if study.options.reads is None:
+        return {}
+    path = Path(study.options.reads).with_name(IMAGES)
+    return {case: row["image"] for case, row in read_table(str(path), "case").items()} if path.is_file() else {}
 
 
 def study_toml(

@@ -21,6 +21,8 @@ from ...io.result_tables import PlainTable
 from ...io.tables import read_rows
 from ...ratings.planning.asking import CaseReadings, ReadingPlan, ReadingToAsk, plan_readings
 from ...study import Case, Progress, Study
+from ..assigning.tasks import TaskList, check_tasks, write_tasks
+from ..importing.layout import image_names
 from ..printing import grid, print_parts
 from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
 
@@ -43,6 +45,7 @@ class NextReadsSettings:
     ask: tuple[str, ...] | None
     most: int | None
     seed: int
+    tasks: TaskList | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +78,14 @@ class NextReads(Result):
     def readings(self) -> tuple[ReadingToAsk, ...]:
         """The readings to ask for, best first."""
         return self.plan.readings
+
+    def write_more(self, folder: Path) -> list[Path]:
+        """Write the list of tasks, if one was asked for."""
+        if not self.settings.tasks:
+            return []
+        files = {case.name: case.image.path.name for case in self.study if case.image is not None}
+        each = [(one.rater, order, one.case) for order, one in enumerate(self.readings, start=1)]
+        return [write_tasks(folder, each, files | image_names(self.study))]
 
     def describe(self) -> str:
         """What was planned, in one line."""
@@ -113,6 +124,7 @@ def next_reads(
     budget: int = 60,
     ask: Sequence[str] | None = None,
     most: int | None = None,
+    tasks: TaskList | None = None,
     out: str | Path | None = None,
     jobs: int = 1,
     seed: int = 0,
@@ -134,6 +146,8 @@ def next_reads(
         Whom to ask; by default every rater of the study.
     most : int, optional
         The most readings that one rater is asked for.
+    tasks : {"labelstudio"}, optional
+        Also write a list of tasks for this tool. Whom a task is for stands in the column ``asked`` of its data.
     out : str or Path, optional
         Folder for the results, written to ``out/next/``; by default nothing is written.
     jobs : int
@@ -166,11 +180,12 @@ def next_reads(
     >>> [(reading.case, reading.rater) for reading in mt.next_reads(study, budget=1).readings]
     [('p2', 'C')]
     """
+    check_tasks(tasks)
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise CallError(f"--budget is a number of readings, 1 or more; got {budget!r}")
     if most is not None and most < 1:
         raise CallError(f"--most is a number of readings, 1 or more; got {most!r}")
-    settings = NextReadsSettings(budget, None if ask is None else tuple(dict.fromkeys(ask)), most, seed)
+    settings = NextReadsSettings(budget, None if ask is None else tuple(dict.fromkeys(ask)), most, seed, tasks)
     opened = open_raters(study)
     with results_folder(out, "next", jobs=jobs) as folder:
         result = _plan(opened, settings, jobs, progress)
