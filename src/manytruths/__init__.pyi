@@ -44,13 +44,16 @@ from .agreement import (
 )
 from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
+from .analyses.assigning.assign import Assignment, assign
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
 from .analyses.export.export import export
 from .analyses.export.result import Export
 from .analyses.fuse.fuse import Fusion, fuse
-from .analyses.importing.import_study import ImportedStudy, import_study
+from .analyses.importing.import_study import import_study
+from .analyses.importing.imported import ImportedStudy
 from .analyses.modalities import ModalityComparison, compare_modalities
+from .analyses.next_reads.next_reads import NextReads, next_reads
 from .analyses.plan.plan import Plan, plan
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
@@ -275,6 +278,7 @@ __all__ = [
     "AdjudicationRun",
     "Agreement",
     "AgreementCurve",
+    "Assignment",
     "BinnedForecasts",
     "BlandAltman",
     "BoundaryMatch",
@@ -338,6 +342,7 @@ __all__ = [
     "MethodLine",
     "MetricRoc",
     "ModalityComparison",
+    "NextReads",
     "Nomogram",
     "OperatingPoint",
     "OutlineMask",
@@ -408,6 +413,7 @@ __all__ = [
     "adjudicated",
     "agree",
     "agreement_curve",
+    "assign",
     "balanced_accuracy",
     "bias_index",
     "bin_forecasts",
@@ -498,6 +504,7 @@ __all__ = [
     "metric_roc",
     "mrmc",
     "negative_agreement",
+    "next_reads",
     "nomogram",
     "nomogram_for_accuracy",
     "npv",

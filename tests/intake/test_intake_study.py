@@ -11,7 +11,7 @@ from PIL import Image
 import manytruths as mt
 from exchange_reads import bits, read, square
 from manytruths import Grid, GridError, InputError, StudyError
-from manytruths.analyses.importing.import_study import READS
+from manytruths.analyses.importing.tables import READS
 from manytruths.exchange.readings import Stored, combine_readings
 from manytruths.io import read_mask
 
@@ -187,11 +187,21 @@ def test_a_folder_that_holds_something(tmp_path):
     (home / "thesis.tex").unlink()
     mt.import_study(found, to=home)
     (home / "thesis.tex").touch()
-    with pytest.raises(InputError, match="holds an earlier import; put this one in its place with --replace"):
+    with pytest.raises(
+        InputError,
+        match="holds an earlier import; add what is new with --update, or put this one in its place with --replace",
+    ):
         mt.import_study(found, to=home)
     mt.import_study(combine_readings(nested()), to=home, replace=True)
     assert mt.Study.open(home).rater_names == ("anna", "ben")
-    assert sorted(p.name for p in home.iterdir()) == ["images.csv", "masks", "reads.csv", "study.toml", "thesis.tex"]
+    assert sorted(p.name for p in home.iterdir()) == [
+        "images.csv",
+        "imported.json",
+        "masks",
+        "reads.csv",
+        "study.toml",
+        "thesis.tex",
+    ]
     (tmp_path / "f").touch()
     with pytest.raises(InputError, match="is a file"):
         mt.import_study(found, to=tmp_path / "f")

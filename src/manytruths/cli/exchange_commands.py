@@ -83,6 +83,9 @@ def import_study(
     images: str | None = None,
     image_size: str | None = None,
     replace: Annotated[bool, flag] = False,
+    update: Annotated[bool, flag] = False,
+    new_rater: Renames = None,
+    vanished: Annotated[Literal["keep", "remove"], in_study] = "keep",
     reading: ReadingOptions | None = None,
     overlap: Annotated[Literal["smaller", "z", "union"], in_method] = "smaller",
     rule: Annotated[Literal["centre", "inclusive", "coco"], in_method] = "centre",
@@ -102,13 +105,19 @@ def import_study(
     paths
         Files, folders, RATER=PATH to name the rater, or templates such as exports/{rater}.xml.
     to
-        Folder for the study, new or empty.
+        Folder for the study, new or empty; with --update, that of an earlier import.
     images
         Template of the images, images/{case}.png, if they are not beside the annotations. They stay where they are.
     image_size
         Size of all images in pixels, 1024x768, where files hold outlines alone and no image is given.
     replace
         Replace an earlier import in the same folder.
+    update
+        Add and replace single readings of an earlier import, and keep what was edited by hand since.
+    new_rater
+        With --update: a rater who is new, although they look like a renamed one. Renamed ones: --rename-rater.
+    vanished
+        With --update: keep or remove readings that the files do not hold any more.
     overlap
         Overlapping structures of one rater: cut the smaller out of the larger, keep the topmost (z), or unite.
     rule
@@ -120,8 +129,9 @@ def import_study(
 
     with progress(quiet, "drawing masks") as bar:
         result = mt.import_study(
-            tool, paths, to=to, images=images, image_size=image_size, replace=replace, overlap=overlap, rule=rule,
-            widen=widen, jobs=jobs, progress=bar, **(reading or ReadingOptions()).keywords(),
+            tool, paths, to=to, images=images, image_size=image_size, replace=replace, update=update,
+            new_rater=new_rater or (), vanished=vanished, overlap=overlap, rule=rule, widen=widen, jobs=jobs,
+            progress=bar, **(reading or ReadingOptions()).keywords(),
         )  # fmt: skip
     result.print(console(quiet))
     return 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -619,6 +619,23 @@ def write_labelstudio(
         tasks.setdefault(read.image, []).append(read)
     writer = _Writer(kind, exact, rank)
     write_document(path, [writer.task(k, image, own) for k, (image, own) in enumerate(tasks.items(), 1)])
+
+
+def write_labelstudio_tasks(path: Path | str, tasks: Iterable[tuple[str, Mapping[str, object]]]) -> None:
+    """Write tasks that nobody has annotated yet, in the order in which they are to be done.
+
+    Label Studio shows what is in the data of a task as columns, by which tasks are filtered and sorted. It takes no
+    assignments with tasks: whom they are for is such a column.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON file.
+    tasks : iterable of (str, mapping)
+        The image of each task, as Label Studio finds it, and what else its data hold.
+    """
+    document = [{"id": k, "data": {IMAGE: image, **data}} for k, (image, data) in enumerate(tasks, start=1)]
+    write_document(path, document)
 
 
 def labelstudio_configuration(reads: Iterable[Reading], rank: str = "rank") -> str:

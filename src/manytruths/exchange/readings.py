@@ -321,20 +321,50 @@ def combine_readings(
         If readings do not fit together: a case read twice by a rater, images of different sizes, a label that only
         one rater uses, shapes that are not areas.
     """
-    combined = [_normalise_names(read) for read in reads]
-    if not combined:
+    named = name_readings(
+        reads, rename_label=rename_label, rename_rater=rename_rater, rename_case=rename_case, sessions=sessions
+    )
+    return check_readings(named, accepted=rename_label or (), skip=skip)
+
+
+def name_readings(
+    reads: Iterable[Reading],
+    *,
+    rename_label: Mapping[str, str] | None = None,
+    rename_rater: Mapping[str, str] | None = None,
+    rename_case: Mapping[str, str] | None = None,
+    sessions: bool = False,
+) -> list[Reading]:
+    """Readings with the final names of their cases, raters, sessions and structures; see :func:`combine_readings`."""
+    named = [_normalise_names(read) for read in reads]
+    if not named:
         raise StudyError("the files hold no image at all; export them again")
-    combined = _name_raters_and_cases(combined, {compose_name(old): new for old, new in (rename_rater or {}).items()})
+    named = _name_raters_and_cases(named, {compose_name(old): new for old, new in (rename_rater or {}).items()})
     cases = {compose_name(old): new for old, new in (rename_case or {}).items()}
-    _check_renamed("case", cases, {read.case for read in combined})
-    combined = [replace(read, case=cases.get(read.case, read.case)) for read in combined]
+    _check_renamed("case", cases, {read.case for read in named})
+    named = [replace(read, case=cases.get(read.case, read.case)) for read in named]
     labels = {compose_name(old).strip(): new for old, new in (rename_label or {}).items()}
-    combined = _rename_labels(combined, labels)
-    combined = _number_sessions(combined) if sessions else combined
-    _check_once(combined)
-    _check_grids(combined)
-    _check_parents(combined)
-    return ReadingSet(tuple(combined), _check_structures(combined, set(labels)), _check_left_out(combined, skip))
+    named = _rename_labels(named, labels)
+    return _number_sessions(named) if sessions else named
+
+
+def check_readings(
+    reads: Sequence[Reading],
+    *,
+    accepted: Iterable[str] = (),
+    skip: Sequence[str] = (),
+    used: Mapping[str, Iterable[str]] | None = None,
+) -> ReadingSet:
+    """Check that named readings fit together; see :func:`combine_readings`.
+
+    A label among ``accepted`` may be used by one rater alone. ``used`` says which raters used a label before, in a
+    study that the readings are added to.
+    """
+    _check_once(reads)
+    _check_grids(reads)
+    _check_parents(reads)
+    mapped = {compose_name(name).strip() for name in accepted}
+    return ReadingSet(tuple(reads), _check_structures(reads, mapped, used or {}), _check_left_out(reads, skip))
 
 
 # -- cases and raters --------------------------------------------------------------------------------
@@ -409,19 +439,21 @@ def _number_sessions(reads: list[Reading]) -> list[Reading]:
     return numbered
 
 
-def _check_once(reads: list[Reading]) -> None:
+def _check_once(reads: Sequence[Reading]) -> None:
     first: dict[tuple[str, str, str], Reading] = {}
     for read in reads:
         other = first.setdefault((read.case, read.rater, read.session), read)
         if other is not read:
-            where = f" ({other.source} and {read.source})" if other.source != read.source else f" in {read.source}"
+            several = other.source != read.source
+            where = f" ({other.source} and {read.source})" if several else f" in {read.source}"
+            newer = "import the newer file alone, " if several else ""
             raise StudyError(
-                f"rater {read.rater} read case {read.case} twice{where}; name the raters apart (RATER=PATH, "
+                f"rater {read.rater} read case {read.case} twice{where}; {newer}name the raters apart (RATER=PATH, "
                 "or {rater} and {case} in the path), or take them for a first and a second read with --sessions"
             )
 
 
-def _check_grids(reads: list[Reading]) -> None:
+def _check_grids(reads: Sequence[Reading]) -> None:
     """Images are of one size, whoever marked them; volumes may be cropped, which is looked at later."""
     first: dict[str, Reading] = {}
     for read in reads:
@@ -437,7 +469,7 @@ def _size(grid: Grid) -> str:
     return " × ".join(str(n) for n in reversed(grid.shape))
 
 
-def _check_parents(reads: list[Reading]) -> None:
+def _check_parents(reads: Sequence[Reading]) -> None:
     known: dict[tuple[str, str], list[Reading]] = {}
     for read in reads:
         for name in {read.rater, f"{read.rater}/{read.session}"}:
@@ -475,9 +507,11 @@ def _rename_labels(reads: list[Reading], names: Mapping[str, str]) -> list[Readi
     ]
 
 
-def _check_structures(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]:
+def _check_structures(
+    reads: Sequence[Reading], mapped: set[str], before: Mapping[str, Iterable[str]]
+) -> tuple[str, ...]:
     """The names of all structures; a name that only one rater uses is refused as a typing error unless it is mapped."""
-    used: dict[str, set[str]] = {}
+    used = {name: set(raters) for name, raters in before.items()}
     for read in reads:
         for mark in read.marks:
             used.setdefault(mark.label, set()).add(read.rater)
@@ -490,8 +524,8 @@ def _check_structures(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]
                 f"a structure is called {name!r}, as what nobody marked is; give it another name, with --rename-label "
                 f"{name}=OTHER, or remove it in the tool"
             )
-    several = len({read.rater for read in reads if read.marks}) > 1
-    alone = [name for name in names if several and len(used[name]) == 1 and name not in mapped]
+    several = len(set[str]().union(*used.values())) > 1
+    alone = [name for name in names if several and len(used[name]) == 1 and name not in {*mapped, *before}]
     if alone:
         raise LabelError(_describe_unmatched(alone, used))
     return names
@@ -520,7 +554,7 @@ def _nearest(name: str, names: Iterable[str]) -> str:
 # -- what is no area ---------------------------------------------------------------------------------
 
 
-def _check_left_out(reads: list[Reading], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
+def _check_left_out(reads: Sequence[Reading], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
     counts = Counter[tuple[str, str, str]]()
     for read in reads:
         for kind, count in read.left_out.items():

@@ -246,6 +246,14 @@ def lock_folder(shown: Path, place: _Place | None = None) -> Iterator[None]:
         os.close(descriptor)
 
 
+def finish_interrupted(folder: Path) -> None:
+    """Put results into place that a killed run has written whole and not put there yet."""
+    with write_errors(folder):
+        place = _prepare_place([folder], 1, False)
+    with lock_folder(folder, place), write_errors(folder):
+        _put_in_place(place)
+
+
 def _open_lock(lock: Path) -> int:
     """Open the folder of a lock; another run may remove it after it is made, so it is tried again."""
     for _ in range(100):
@@ -396,7 +404,7 @@ def _put_in_place(place: _Place) -> None:
         ours, *new = _read_log(old) or [[]]
         if place.inside:
             stale = set(listed_files(old)) - set(listed_files(place.home))
-            stale |= set(ours) - {name.split("/")[0] for name in new}
+            stale |= set(ours) - {part.as_posix() for name in new for part in _with_parents(name)}
             for name in stale:
                 remove_inside(place.home, name)
             _keep_foreign_files(old, place.home, ours)
@@ -428,17 +436,22 @@ def _keep_foreign_files(old: Path, new: Path, ours: Sequence[str]) -> None:
     """Move files that no run has written into the new folder."""
     if not _is_folder(old) or not _is_folder(new):
         return
-    written = _listed_in_summaries(old)
+    written, mine = _listed_in_summaries(old), set(ours)
     for root, folders, files in os.walk(old):
         links = [name for name in folders if os.path.islink(os.path.join(root, name))]
         for name in (*files, *links):
             path = Path(root) / name
             own = path.relative_to(old)
             known = own.as_posix() in written or name == WRITTEN or name.startswith(PART)
-            known = known or any(own.is_relative_to(listed) for listed in ours)
+            known = known or any(part.as_posix() in mine for part in _with_parents(own))
             if not known and not os.path.lexists(new / own):
                 (new / own).parent.mkdir(parents=True, exist_ok=True)
                 os.rename(path, new / own)
+
+
+def _with_parents(name: str | Path) -> tuple[Path, ...]:
+    """A path within a folder, and the folders that it lies in."""
+    return Path(name), *Path(name).parents[:-1]
 
 
 def _listed_in_summaries(folder: Path) -> set[str]:

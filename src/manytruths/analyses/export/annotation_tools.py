@@ -16,9 +16,8 @@ from ...exchange.outlines import Bitmap, Whole
 from ...exchange.readings import Mark, Outline, Reading
 from ...io import safe_name, write_text
 from ...io.results import SUMMARY, replacing, write_summary, written_files
-from ...io.tables import read_table
 from ...study import Case, Progress, Study
-from ..importing.layout import IMAGES
+from ..importing.layout import image_names
 from ..result import Tables
 from .result import Export, adjudication_notes, check_folder, resampled_notes
 from .targets import Numbering, targets_of
@@ -42,7 +41,7 @@ def export_annotations(
     _check_axes(study, tool)
     free = DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
     disputed = free if mark_disputed else ""
-    images = _image_names(study)
+    images = image_names(study)
     work = partial(consensus_reading, numbering=numbering, consensus=consensus, disputed=disputed, images=images)
     readings = (reading for _, reading in study.map(work, jobs=jobs, progress=progress))
     names, raters = list(filter(None, (*numbering.names, disputed))), list(study.rater_names)
@@ -57,14 +56,6 @@ def export_annotations(
         write_summary(stage, result.summary(), [stage / path for path in files])
     shown = ", ".join(map(str, files[:4])) + (", …" if len(files) > 4 else "")
     return replace(result, files=files, after=(f"written to {folder}: {shown}",))
-
-
-def _image_names(study: Study) -> dict[str, str]:
-    """By case, what the tool that it was imported from calls its image."""
-    if study.options.reads is None:
-        return {}
-    path = Path(study.options.reads).with_name(IMAGES)
-    return {case: row["image"] for case, row in read_table(str(path), "case").items()} if path.is_file() else {}
 
 
 def _check_axes(study: Study, tool: str) -> None:

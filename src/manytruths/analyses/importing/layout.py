@@ -13,13 +13,22 @@ from ...core.errors import InputError, StudyError
 from ...exchange.documents import is_drawable
 from ...exchange.readings import Reading, ReadingSet
 from ...io import safe_name
+from ...io.results import finish_interrupted
+from ...io.tables import read_table
 from ...io.writing import PART
+from ...study import Study
 
 PICTURES = "images/{case}.*"
 OURS = "# Imported by manytruths."
 IMAGES = "images.csv"
 """The name that the tool gave to the image of each case; exports to the tool need it."""
-WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv", IMAGES)
+LEDGER = "imported.json"
+"""What the import took and wrote, for updates."""
+UPDATES = "updates.csv"
+"""What every update changed."""
+WRITTEN = (
+    "masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv", IMAGES, LEDGER, UPDATES
+)  # fmt: skip
 """All that an import may write."""
 FIRST = "1"
 """The session of reads without one, where others have one."""
@@ -88,9 +97,19 @@ class Layout:
         parts = self._parts(on_disk(read.rater), self.session(read), "")
         return folder / f"ranks/{parts}/{self.cases[read.case]}{self.ending}"
 
+    def files(self, read: Reading, ranked: bool) -> dict[str, str]:
+        """The paths of a reading's masks in the study by structure, and of its rank map under an empty name."""
+        inside = Path()
+        paths = {structure: self.mask(inside, read, structure).as_posix() for structure in self.structures}
+        return paths | ({"": self.rank(inside, read).as_posix()} if ranked else {})
+
     def session(self, read: Reading) -> str:
         """As it is called on the disk."""
-        return on_disk(read.session or FIRST) if self.sessions else ""
+        return self.session_name(read.session)
+
+    def session_name(self, session: str) -> str:
+        """What a session is called on the disk."""
+        return on_disk(session or FIRST) if self.sessions else ""
 
     def parent(self, read: Reading) -> str:
         """The read that it is based on, as that is called on the disk."""
@@ -124,8 +143,18 @@ def check_folder(folder: Path, replace: bool) -> None:
     if not inside or (ours and replace):
         return
     if ours:
-        raise InputError(f"{folder}: holds an earlier import; put this one in its place with --replace")
+        raise InputError(
+            f"{folder}: holds an earlier import; add what is new with --update, or put this one in its place with "
+            "--replace"
+        )
     raise InputError(f"{folder}: holds {', '.join(inside[:3])}; choose an empty or a new folder with --to")
+
+
+def holds_import(folder: Path) -> bool:
+    """Whether a folder holds an imported study, also one that a killed run has not put into place yet."""
+    if folder.parent.is_dir():
+        finish_interrupted(folder)
+    return (folder / LEDGER).is_file() or _text_of(folder / "study.toml").startswith(OURS)
 
 
 def _text_of(path: Path) -> str:
@@ -137,6 +166,14 @@ def earlier_files(folder: Path, images: str | None) -> list[str]:
     named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
     ours = f"images = {_toml_string(PICTURES)}" in _text_of(folder / "study.toml") and not named
     return [name for name in WRITTEN if name != "images" or ours]
+
+
+def image_names(study: Study) -> dict[str, str]:
+    """By case, what the tool that a study was imported from calls its image."""
+    if study.options.reads is None:
+        return {}
+    path = Path(study.options.reads).with_name(IMAGES)
+    return {case: row["image"] for case, row in read_table(str(path), "case").items()} if path.is_file() else {}
 
 
 def study_toml(

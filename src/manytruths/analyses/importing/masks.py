@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from ...exchange.readings import Mask, Outline, Reading, Window
 from ...io import write_map
 from ...io.documents import error_context
 from ...io.geojson import ImageFields, write_geojson
+from ...io.results import fingerprint
 from ...io.writing import checksum
 from ...shape.polygons import Points, polygon_runs
 from .layout import Layout
@@ -24,6 +26,8 @@ Overlap = Literal["smaller", "z", "union"]
 """Structures of one rater that overlap: each whole, so that a study cuts the smaller out of the larger or unites
 them; or cut already, so that each pixel is that of what lies on top."""
 LARGEST_RANK = 255
+RANK = ""
+"""Where digests by structure hold that of the rank map; no structure has an empty name."""
 HELD = 1 << 27
 """Bytes of drawn marks that are held at once; more of them are drawn again where they are needed."""
 
@@ -37,6 +41,8 @@ class Drawn:
     """Pixels of all of its masks together."""
     lost: int
     """Marks that hold no pixel's centre."""
+    digests: Mapping[str, str]
+    """Of what was drawn of each structure, and of the rank map under the name ``RANK``: of pixels, not of files."""
 
 
 class _Pixels:
@@ -54,35 +60,44 @@ class _Pixels:
         return window, inside
 
 
-def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
-    """Write the masks of a reading."""
+def draw(read: Reading, folder: Path | None, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+    """Write the masks of a reading; without a folder, find only what they would be."""
     with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
         if layout.kept:
             return _keep_outlines(read, folder, layout, overlap, ranked)
         return _draw_masks(read, folder, layout, overlap, ranked)
 
 
-def _draw_masks(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+def _draw_masks(read: Reading, folder: Path | None, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     pixels = _Pixels(read)
     areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
     heights = [mark.order for mark in read.marks] if overlap == "z" else [-area for area in areas]
     order = sorted(range(len(heights)), key=heights.__getitem__)
     on_top = _topmost(read, pixels, order) if overlap == "z" else None
-    written, marked = dict[str, Path](), 0
+    written, digests, marked = dict[str, Path](), dict[str, str](), 0
     for structure in layout.structures:
         mask = _structure_mask(read, pixels, structure) if on_top is None else _cut_mask(read, on_top, structure)
-        path = layout.mask(folder, read, structure)
-        write_map(path, mask, read.grid)
-        written[path.parent.name if len(layout.structures) > 1 else ""] = path
+        if folder is not None:
+            path = layout.mask(folder, read, structure)
+            write_map(path, mask, read.grid)
+            written[path.parent.name if len(layout.structures) > 1 else ""] = path
         marked += int(np.count_nonzero(mask))
+        digests[structure] = _digest(np.packbits(mask))
         del mask
     if ranked:
         del on_top
-        write_map(layout.rank(folder, read), _rank_map(read, pixels, order), read.grid)
-    return Drawn(checksum(written), marked, areas.count(0))
+        ranks = _rank_map(read, pixels, order)
+        if folder is not None:
+            write_map(layout.rank(folder, read), ranks, read.grid)
+        digests[RANK] = _digest(ranks)
+    return Drawn(checksum(written) if written else "", marked, areas.count(0), digests)
 
 
-def _keep_outlines(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+def _digest(pixels: NDArray[np.uint8]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()[:32]
+
+
+def _keep_outlines(read: Reading, folder: Path | None, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     """Write the outlines themselves, on an image that is too large to be drawn on."""
     size = " × ".join(map(str, reversed(read.grid.shape)))
     if overlap == "z" or ranked:
@@ -90,10 +105,13 @@ def _keep_outlines(read: Reading, folder: Path, layout: Layout, overlap: Overlap
         raise InputError(f"an image of {size} pixels is too large to be drawn on; import it without {what}")
     shape = read.grid.shape[0], read.grid.shape[1]
     objects = [(mark.label, polygons_of(mark.outline, size)) for mark in read.marks]
-    path = layout.mask(folder, read, "")
-    write_geojson(path, objects, ImageFields(*shape, read.grid.spacing))  # type: ignore[arg-type]
+    path = None if folder is None else layout.mask(folder, read, "")
+    if path is not None:
+        write_geojson(path, objects, ImageFields(*shape, read.grid.spacing))  # type: ignore[arg-type]
     areas = [int((stops - starts).sum()) for starts, stops in (polygon_runs(parts, shape) for _, parts in objects)]
-    return Drawn(checksum({"": path}), sum(areas), areas.count(0))
+    # one file holds all structures, whatever their names
+    digests = dict.fromkeys(layout.structures, fingerprint((), objects)[:32])
+    return Drawn("" if path is None else checksum({"": path}), sum(areas), areas.count(0), digests)
 
 
 def polygons_of(outline: Outline, size: str) -> list[list[Points]]:

@@ -1,0 +1,1 @@
+"""The command ``assign``: who reads which case when a study starts."""

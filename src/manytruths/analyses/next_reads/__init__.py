@@ -1,0 +1,1 @@
+"""The command ``next``: which reading to ask for next."""

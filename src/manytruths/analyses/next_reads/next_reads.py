@@ -1,0 +1,333 @@
+"""The command ``next``: which case to give to which rater next, while a study runs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...claims.sentences import counted, number
+from ...core.columns import compose_name, natural_key
+from ...core.errors import CallError, few, one_line
+from ...core.labels import VOID
+from ...core.tally import Tally
+from ...fusion.vote import mean_label_dice
+from ...io.result_tables import PlainTable
+from ...io.tables import read_rows
+from ...ratings.planning.asking import CaseReadings, ReadingPlan, ReadingToAsk, plan_readings
+from ...study import Case, Progress, Study
+from ..assigning.tasks import TaskList, check_tasks, write_tasks
+from ..importing.layout import image_names
+from ..printing import grid, print_parts
+from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
+
+HEADER = (
+    "order", "case", "rater", "readings_before", "expected_distance", "expected_gain", "minutes", "gain_per_minute"
+)  # fmt: skip
+CASES = ("case", "readings", "pixels", "distance", "expected_distance", "planned")
+RATERS = ("rater", "readings", "relative_distance", "minutes", "timed", "planned")
+SHOWN = 20
+"""Readings that are printed."""
+TIMED = 3
+"""Readings with a duration that the pace of a rater needs."""
+
+
+@dataclass(frozen=True)
+class NextReadsSettings:
+    """The arguments of :func:`next_reads`."""
+
+    budget: int
+    ask: tuple[str, ...] | None
+    most: int | None
+    seed: int
+    tasks: TaskList | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class NextReads(Result):
+    """Readings to ask for next; see :func:`next_reads`.
+
+    Attributes
+    ----------
+    study : Study
+        The study.
+    settings : NextReadsSettings
+        The arguments.
+    plan : ReadingPlan
+        The readings in order, and what the order rests on.
+    tables : Tables
+        ``next`` (the readings, best first), ``cases`` and ``raters`` (what the order rests on).
+    notes : tuple of str
+        What to know about the plan.
+    """
+
+    command: ClassVar[str] = "next"
+
+    study: Study
+    settings: NextReadsSettings
+    plan: ReadingPlan
+    tables: Tables[PlainTable]
+    notes: tuple[str, ...]
+
+    @property
+    def readings(self) -> tuple[ReadingToAsk, ...]:
+        """The readings to ask for, best first."""
+        return self.plan.readings
+
+    def write_more(self, folder: Path) -> list[Path]:
+        """Write the list of tasks, if one was asked for."""
+        if not self.settings.tasks:
+            return []
+        files = {case.name: case.image.path.name for case in self.study if case.image is not None}
+        each = [(one.rater, order, one.case) for order, one in enumerate(self.readings, start=1)]
+        return [write_tasks(folder, each, files | image_names(self.study))]
+
+    def describe(self) -> str:
+        """What was planned, in one line."""
+        raters = {reading.rater for reading in self.readings}
+        cases = {reading.case for reading in self.readings}
+        return (
+            f"{counted(len(self.readings), 'reading')} of {counted(len(cases), 'case')} by "
+            f"{counted(len(raters), 'rater')}, of {self.plan.open} that are open"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Arguments, counts and notes."""
+        return summary_of(
+            "next", (), settings=self.settings, open=self.plan.open, readings=len(self.readings), notes=list(self.notes)
+        )
+
+    def print(self, console: Any = None) -> None:
+        """Print the first readings, how many each rater is asked for, and the notes."""
+        console = console_or_stdout(console)
+        console.print(one_line(self.describe()), style="bold", markup=False, highlight=False)
+        console.print()
+        timed = any(not math.isnan(reading.minutes) for reading in self.readings)
+        header = ("case", "rater", "readings so far", "expected gain", *(("minutes",) if timed else ()))
+        rows = [
+            (r.case, r.rater, str(r.readings), number(r.gain), *((number(r.minutes, 1),) if timed else ()))
+            for r in self.readings[:SHOWN]
+        ]
+        more = len(self.readings) - len(rows)
+        title = "readings to ask for, best first" + (f" ({more} more in next.csv)" if more > 0 else "")
+        print_parts(console, (grid(title, header, rows),) if rows else (), self.notes)
+
+
+def next_reads(
+    study: StudySource,
+    *,
+    budget: int = 60,
+    ask: Sequence[str] | None = None,
+    most: int | None = None,
+    tasks: TaskList | None = None,
+    out: str | Path | None = None,
+    jobs: int = 1,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> NextReads:
+    """Choose which readings to ask for next: those that bring the consensus nearest to the vote of all raters.
+
+    The expected gain of a reading depends on how far raters of the case are apart (estimated from its readings and from
+    cases of its size), on how many votes it has, and on how far the rater is from others who read the same cases. Where
+    the reading log has durations, readings are ordered by gain per minute.
+
+    Parameters
+    ----------
+    study : Study, str, Path or sequence of these
+        The study, or what :meth:`Study.open` takes.
+    budget : int
+        How many readings to ask for.
+    ask : sequence of str, optional
+        Whom to ask; by default every rater of the study.
+    most : int, optional
+        The most readings that one rater is asked for.
+    tasks : {"labelstudio"}, optional
+        Also write a list of tasks for this tool. Whom a task is for stands in the column ``asked`` of its data.
+    out : str or Path, optional
+        Folder for the results, written to ``out/next/``; by default nothing is written.
+    jobs : int
+        Number of worker processes. Results do not depend on it.
+    seed : int
+        Decides between readings of equal gain.
+    progress : callable, optional
+        Called after each case that is read.
+
+    Returns
+    -------
+    NextReads
+        The readings, tables, notes and ``write()``.
+
+    Raises
+    ------
+    CallError
+        If an argument is wrong.
+
+    Notes
+    -----
+    The aim is the vote of the raters of the study, a tie counting as marked. With few raters, the last readings of a
+    case bring most, as they make it complete; so that some cases get all readings and others one.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> a, b = [[1, 1, 1, 0]], [[1, 0, 0, 0]]
+    >>> study = mt.Study.from_arrays({"p1": {"A": a, "B": a}, "p2": {"A": a, "B": b}, "p3": {"A": a, "C": a}})
+    >>> [(reading.case, reading.rater) for reading in mt.next_reads(study, budget=1).readings]
+    [('p2', 'C')]
+    """
+    check_tasks(tasks)
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise CallError(f"--budget is a number of readings, 1 or more; got {budget!r}")
+    if most is not None and most < 1:
+        raise CallError(f"--most is a number of readings, 1 or more; got {most!r}")
+    settings = NextReadsSettings(budget, None if ask is None else tuple(dict.fromkeys(ask)), most, seed, tasks)
+    opened = open_raters(study)
+    with results_folder(out, "next", jobs=jobs) as folder:
+        result = _plan(opened, settings, jobs, progress)
+        if folder is not None:
+            result.write_into(folder)
+    return result
+
+
+def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progress | None) -> NextReads:
+    closed = _closed(study)
+    described = study.map(describe_case, jobs=jobs, progress=progress)
+    cases = [
+        CaseReadings(case.name, found.raters, found.distances, found.size, frozenset(closed.get(case.name, ())))
+        for case, found in described
+    ]
+    known = {case.name for case in cases}
+    unread = {one.case for one in study.unused if one.why == "unread"} - known
+    cases += [CaseReadings(name, closed=frozenset(closed.get(name, ()))) for name in sorted(unread, key=natural_key)]
+    raters = _raters(study)
+    if settings.ask is not None and (wrong := [name for name in settings.ask if name not in raters]):
+        raise CallError(f"--ask {wrong[0]}: is not a rater of the study, which are {few(raters)}")
+    times = _read_times(study)
+    minutes = _paces(raters, times)
+    alike = study.options.exchangeable
+    plan = plan_readings(
+        cases, raters, settings.budget, ask=settings.ask, minutes=minutes, most=settings.most, alike=alike,
+        seed=settings.seed,
+    )  # fmt: skip
+    made = Tables(
+        (_readings_table(plan), _cases_table(cases, plan), _raters_table(cases, raters, plan, times, minutes))
+    )
+    return NextReads(study, settings, plan, made, tuple(_notes(plan, settings, cases, times, alike)))
+
+
+def describe_case(case: Case) -> CaseReadings:
+    """How far the raters of a case are apart, and how much they marked; first readings only."""
+    return describe_table(case.name, case.read(by_tile=True).tally(judged=False))
+
+
+def describe_table(name: str, table: Tally) -> CaseReadings:
+    """The same from the table of the case."""
+    table = table.project([table.columns[i] for i in table.raters if (table.patterns[:, i] != VOID).any()])
+    sizes = table.counts @ np.isin(table.patterns, table.labels.marks)
+    # two raters who both marked nothing agree
+    distances = 1 - np.nan_to_num(mean_label_dice(table), nan=1.0)
+    np.fill_diagonal(distances, 0)
+    return CaseReadings(name, table.rater_names, distances, float(sizes.mean()) if sizes.size else 0.0)
+
+
+def _closed(study: Study) -> dict[str, set[str]]:
+    """Who need not be asked again, by case: what was read and does not count, or is under way."""
+    closed = defaultdict[str, set[str]](set)
+    for one in study.unused:
+        if one.why != "unread":
+            closed[one.case].add(one.column.name)
+    for case in study:
+        closed[case.name] |= {column.name for column in (*case.edits, *case.masks)}
+    return closed
+
+
+def _raters(study: Study) -> tuple[str, ...]:
+    """Raters with masks, and those who have read nothing yet."""
+    more = {one.column.name for one in study.unused if one.why in ("unread", "unfinished", "not_evaluable")}
+    return tuple(sorted({*study.rater_names, *more}, key=natural_key))
+
+
+def _read_times(study: Study) -> dict[str, list[float]]:
+    """Durations of readings in minutes by rater, from the reading log."""
+    times = defaultdict[str, list[float]](list)
+    if not study.options.reads or study.coded:
+        return times
+    names = {compose_name(rater): rater for rater in _raters(study)}
+    for _, row in read_rows(study.options.reads, ("case", "rater")):
+        seconds, rater = row.get("seconds", ""), names.get(compose_name(row["rater"]))
+        if rater is not None and seconds and row.get("status", "") != "unfinished" and float(seconds) > 0:
+            times[rater].append(float(seconds) / 60)
+    return times
+
+
+def _paces(raters: Iterable[str], times: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Minutes of a reading by rater: the median of their own, or of all where they have few; empty without any."""
+    every = [minutes for of in times.values() for minutes in of]
+    if not every:
+        return {}
+    usual = float(np.median(every))
+    return {r: float(np.median(times[r])) if len(times.get(r, ())) >= TIMED else usual for r in raters}
+
+
+# -- tables and notes --------------------------------------------------------------------------------
+
+
+def _readings_table(plan: ReadingPlan) -> PlainTable:
+    rows = [
+        (k, r.case, r.rater, r.readings, r.distance, r.gain, _or_none(r.minutes), _or_none(r.gain / r.minutes))
+        for k, r in enumerate(plan.readings, start=1)
+    ]
+    return PlainTable("next", HEADER, rows)
+
+
+def _cases_table(cases: Sequence[CaseReadings], plan: ReadingPlan) -> PlainTable:
+    planned = Counter(reading.case for reading in plan.readings)
+    rows = [
+        (c.name, len(c.raters), c.size if c.raters else None, _or_none(c.distance), plan.distances[c.name],
+         planned[c.name])
+        for c in cases
+    ]  # fmt: skip
+    return PlainTable("cases", CASES, rows)
+
+
+def _raters_table(
+    cases: Sequence[CaseReadings],
+    raters: Sequence[str],
+    plan: ReadingPlan,
+    times: Mapping[str, Sequence[float]],
+    minutes: Mapping[str, float],
+) -> PlainTable:
+    read, planned = Counter(r for case in cases for r in case.raters), Counter(r.rater for r in plan.readings)
+    rows = [(r, read[r], plan.relative_distances[r], minutes.get(r), len(times.get(r, ())), planned[r]) for r in raters]
+    return PlainTable("raters", RATERS, rows)
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _notes(
+    plan: ReadingPlan,
+    settings: NextReadsSettings,
+    cases: Sequence[CaseReadings],
+    times: Mapping[str, Sequence[float]],
+    alike: bool,
+) -> Iterable[str]:
+    if not plan.open:
+        yield "nothing is left to ask for: every rater has read every case"
+    elif plan.open < settings.budget:
+        yield f"{settings.budget} readings were asked for, and {plan.open} are open: the plan has all of them"
+    elif len(plan.readings) < settings.budget:
+        yield f"--most {settings.most} leaves {len(plan.readings)} of {settings.budget} readings that were asked for"
+    if not any(len(case.raters) > 1 for case in cases):
+        yield "no case was read by two raters, so that nothing is known about distances: the order spreads readings"
+    untimed = plan.open and not times
+    if untimed:
+        yield "the reading log has no durations: readings are ordered by gain alone, not by gain per minute"
+    if alike:
+        yield "raters are slots: which of them is asked makes no difference"

@@ -1,0 +1,94 @@
+"""The commands on a study that is about to start, or still being annotated."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from .options import RESULTS, Out, OutputOptions, Quiet, Seed, StudyOptions, Template, in_method
+from .parsing import parse_names
+from .terminal import present, progress
+
+TaskList = Annotated[
+    Literal["labelstudio"] | None,
+    Parameter(help="Also write a list of tasks for this tool; the column asked of a task says whom it is for."),
+]
+
+
+def next_reads(
+    template: Template = ".",
+    /,
+    *,
+    budget: int = 60,
+    ask: str | None = None,
+    tasks: TaskList = None,
+    study: StudyOptions | None = None,
+    output: OutputOptions | None = None,
+    most: Annotated[int | None, in_method] = None,
+    seed: Seed = 0,
+) -> int:
+    """Choose which case to give to which rater next, by the expected gain for the consensus.
+
+    For example: manytruths next study --budget 60. It writes the readings to ask for, best first (next.csv), and what
+    the order rests on (cases.csv, raters.csv).
+
+    Parameters
+    ----------
+    budget
+        Number of readings to ask for.
+    ask
+        Raters to ask, anna,ben; by default all raters of the study.
+    most
+        Most readings that one rater is asked for.
+    seed
+        Seed of the order of readings that are worth the same.
+    """
+    import manytruths as mt
+
+    output = output or OutputOptions()
+    opened = (study or StudyOptions()).open(template)
+    with progress(output.quiet) as bar:
+        result = mt.next_reads(
+            opened, budget=budget, ask=parse_names(ask) if ask is not None else None, most=most, tasks=tasks,
+            out=output.out, jobs=output.jobs, seed=seed, progress=bar,
+        )  # fmt: skip
+    present(result, output.out, quiet=output.quiet)
+    return 0
+
+
+def assign(
+    cases: str,
+    /,
+    *,
+    ask: str,
+    per_case: int | None = None,
+    shared: int = 0,
+    tasks: TaskList = None,
+    out: Out = RESULTS,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Assign cases to raters, before a study starts.
+
+    For example: manytruths assign "images/{case}.png" --ask anna,ben,clara,dora --per-case 2 --shared 10. It writes who
+    reads what in which order (assignment.csv) and how many cases raters have in common (pairs.csv).
+
+    Parameters
+    ----------
+    cases
+        Template of the images, images/{case}.png, or a CSV file with a column case.
+    ask
+        Names of the raters: anna,ben,clara.
+    per_case
+        Number of raters who read a case; by default all.
+    shared
+        Number of cases that all raters read, spread evenly over each rater's cases, to calibrate raters and see drift.
+    seed
+        Seed of the order of cases, and of who gets which.
+    """
+    import manytruths as mt
+
+    result = mt.assign(cases, parse_names(ask) or (), per_case=per_case, shared=shared, tasks=tasks, out=out, seed=seed)
+    present(result, out, quiet=quiet)
+    return 0

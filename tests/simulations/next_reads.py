@@ -1,0 +1,201 @@
+"""``python -m tests.simulations.next_reads DATA``: how near a consensus comes to the vote of all (docs/methods.md).
+
+The readings that ``next`` asks for are compared with other orders, on real masks.
+
+Each run starts from one reading of every case by a rater at random and adds readings in ten rounds, until half of all
+are there. After every round, the order sees what was read so far and nothing else, but for the oracle.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manytruths as mt
+from manytruths.analyses.next_reads.next_reads import describe_table
+from manytruths.core.tally import Tally
+from manytruths.ratings.planning.asking import CaseReadings, plan_readings
+from real_studies import fissure, lidc
+
+ROUNDS = 10
+SHARE = 0.5
+TILES = 4, 6
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A case with the marks of all raters."""
+
+    table: Tally
+    marked: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, masks: Sequence[NDArray[np.uint8]]) -> Panel:
+        table = mt.tally({f"r{k}": mask for k, mask in enumerate(masks)})
+        return cls(table, table.patterns == 1, table.counts)
+
+    @property
+    def raters(self) -> int:
+        return self.marked.shape[1]
+
+    def vote(self, readers: Sequence[int]) -> NDArray[np.bool_]:
+        return 2 * self.marked[:, list(readers)].sum(axis=1) >= len(readers)
+
+    def score(self, readers: Sequence[int]) -> float:
+        """Dice of the vote of some with the vote of all."""
+        some, every = self.vote(readers), self.vote(range(self.raters))
+        size = self.counts @ some + self.counts @ every
+        return 1.0 if size == 0 else float(2 * (self.counts @ (some & every)) / size)
+
+    def describe(self, name: str, readers: Sequence[int]) -> CaseReadings:
+        return describe_table(name, self.table.project([f"r{k}" for k in readers]))
+
+
+Read = list[list[int]]
+Order = Callable[[Sequence[Panel], Read, int, np.random.Generator], list[tuple[int, int]]]
+
+
+def open_raters(panel: Panel, readers: Sequence[int]) -> list[int]:
+    return [k for k in range(panel.raters) if k not in readers]
+
+
+def at_random(panels: Sequence[Panel], read: Read, budget: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Any reading that is open."""
+    free = [(i, k) for i, readers in enumerate(read) for k in open_raters(panels[i], readers)]
+    return [free[i] for i in rng.permutation(len(free))[:budget]]
+
+
+def fewest_first(panels: Sequence[Panel], read: Read, budget: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """The case with the fewest readings, by any rater."""
+    chosen: list[tuple[int, int]] = []
+    counts = [list(readers) for readers in read]
+    for _ in range(budget):
+        case = min(
+            (i for i in range(len(read)) if len(counts[i]) < panels[i].raters),
+            key=lambda i: (len(counts[i]), rng.random()),
+        )
+        chosen.append((case, int(rng.choice(open_raters(panels[case], counts[case])))))
+        counts[case].append(chosen[-1][1])
+    return chosen
+
+
+def most_disputed(panels: Sequence[Panel], read: Read, budget: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """The case whose raters are farthest apart, by any rater; cases that one rater read come first."""
+    far = [panels[i].describe("", readers).distance for i, readers in enumerate(read)]
+    order = sorted(range(len(read)), key=lambda i: (-np.nan_to_num(far[i], nan=2), rng.random()))
+    free = [i for i in order if len(read[i]) < panels[i].raters]
+    return [(i, int(rng.choice(open_raters(panels[i], read[i])))) for i in free[:budget]]
+
+
+def by_gain(alike: bool) -> Order:
+    """What ``next`` asks for."""
+
+    def order(panels: Sequence[Panel], read: Read, budget: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+        cases = [panels[i].describe(str(i), readers) for i, readers in enumerate(read)]
+        raters = [f"r{k}" for k in range(panels[0].raters)]
+        plan = plan_readings(cases, raters, budget, alike=alike, seed=int(rng.integers(2**31)))
+        return [(int(one.case), int(one.rater[1:])) for one in plan.readings]
+
+    return order
+
+
+def by_oracle(panels: Sequence[Panel], read: Read, budget: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """One or two readings of the case that come nearest to the vote of all, which the oracle knows."""
+    best = []
+    for i, readers in enumerate(read):
+        free, now = open_raters(panels[i], readers), panels[i].score(readers)
+        more = [*combinations(free, 1), *combinations(free, 2)]
+        if more:
+            found = [((panels[i].score([*readers, *new]) - now) / len(new), -len(new), new) for new in more]
+            gain, _, new = max(found)
+            best.append((gain, i, new))
+    best.sort(key=lambda one: -one[0])
+    return [(i, k) for _, i, new in best for k in new][:budget]
+
+
+def run(panels: Sequence[Panel], order: Order, seed: int) -> NDArray[np.float64]:
+    """Dice with the vote of all by case, when half of the readings are there."""
+    rng = np.random.default_rng(seed)
+    read: Read = [[int(rng.integers(panel.raters))] for panel in panels]
+    total = round(SHARE * sum(panel.raters for panel in panels))
+    step = -(-(total - len(panels)) // ROUNDS)
+    while (left := total - sum(map(len, read))) > 0:
+        chosen = order(panels, read, min(step, left), rng)
+        for case, rater in chosen:
+            read[case].append(rater)
+    return np.array([panel.score(readers) for panel, readers in zip(panels, read, strict=True)])
+
+
+def compare(panels: Sequence[Panel], orders: dict[str, Order], runs: int) -> dict[str, NDArray[np.float64]]:
+    """(runs, cases) Dice of every order, from the same first readings."""
+    return {name: np.array([run(panels, order, seed) for seed in range(runs)]) for name, order in orders.items()}
+
+
+def interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """95% of the means over resampled cases and runs."""
+    rng = np.random.default_rng(0)
+    runs, cases = values.shape
+    means = [
+        values[np.ix_(rng.integers(runs, size=runs), rng.integers(cases, size=cases))].mean() for _ in range(RESAMPLES)
+    ]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def orders(alike: bool) -> dict[str, Order]:
+    """All orders that are compared."""
+    return {
+        "next": by_gain(alike), "any open reading": at_random, "fewest readings first": fewest_first,
+        "most disputed first": most_disputed, "oracle": by_oracle,
+    }  # fmt: skip
+
+
+def nodules(data: Path, every: int = 1) -> list[Panel]:
+    """Nodules of LIDC; slots are other people in each."""
+    return [Panel.of([*masks.values()]) for masks in list(lidc(data).values())[::every]]
+
+
+def tiles(data: Path) -> list[Panel]:
+    """The fissure in 24 tiles, of which those that nobody marked are left out."""
+    (masks,) = fissure(data).values()
+    rows, columns = next(iter(masks.values())).shape
+    cuts = [
+        np.s_[
+            i * rows // TILES[0] : (i + 1) * rows // TILES[0], j * columns // TILES[1] : (j + 1) * columns // TILES[1]
+        ]
+        for i in range(TILES[0])
+        for j in range(TILES[1])
+    ]
+    found = [Panel.of([mask[cut] for mask in masks.values()]) for cut in cuts]
+    return [panel for panel in found if panel.marked.any()]
+
+
+def report(title: str, panels: Sequence[Panel], alike: bool, runs: int) -> None:
+    """Print a table."""
+    found = compare(panels, orders(alike), runs)
+    print(f"{title}: {len(panels)} cases, {runs} runs")
+    print("| order | Dice with the vote of all | difference of `next` (95% interval) |")
+    print("|---|---|---|")
+    for name, values in found.items():
+        low, high = interval(found["next"] - values)
+        by = "" if name == "next" else f"{(found['next'] - values).mean():+.3f} ({low:+.3f} to {high:+.3f})"
+        print(f"| {name} | {values.mean():.3f} | {by} |")
+
+
+def main() -> None:
+    """Print the tables of both sets of masks."""
+    data, runs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    report("Fissure in tiles, 13 raters", tiles(data), False, 2 * runs)
+    report("LIDC, four slots", nodules(data), True, runs // 4)
+
+
+if __name__ == "__main__":
+    main()
