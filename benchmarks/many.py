@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def many_raters() -> Iterator[Result]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         cases = {f"c{i}": dict(_named(ragged(RATERS, SIZE, i))) for i in range(2)}
-        _write(root / "masks", cases)
+        _write(root / "masks", cases.items())
         study = f"{root}/masks/{{rater}}/{{case}}.png"
         tallies = {name: mt.tally(masks) for name, masks in cases.items()}
         whole = mt.pool(tallies)
@@ -72,7 +72,7 @@ def crowd_study() -> Iterator[Result]:
             print("the crowd data are not there; set MANYTRUTHS_DATA")
             return
         cases = crowd(DATA)
-        _write(root / "masks", cases)
+        _write(root / "masks", cases.items())
         _write_images(DATA / "crowd", root / "images", cases)
         common = [f"{root}/masks/{{rater}}/{{case}}.png", "--images", f"{root}/images/{{case}}.png", "--quiet"]
         total, peak = 0.0, 0.0
@@ -95,7 +95,7 @@ def thousand_cases() -> Iterator[Result]:
     """A report of 1,000 small cases, and how soon a browser shows it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _write(root / "masks", {f"c{i:04d}": dict(_named(smooth(4, 64, seed=i))) for i in range(1000)})
+        _write(root / "masks", ((f"c{i:04d}", dict(_named(smooth(4, 64, seed=i)))) for i in range(1000)))
         page = root / "report.html"
         taken = _run(["report", f"{root}/masks/{{rater}}/{{case}}.png", "--to", str(page), "--jobs", "1", "--quiet"])
         by_case = _numbers(root / "report_files/agree/agreement.csv", "case", case="c0007")
@@ -112,8 +112,8 @@ def ten_thousand_cases() -> Iterator[Result]:
         root, count = Path(folder), 10_000
         drawn = [dict(_named(smooth(5, 256, seed=i))) for i in range(100)]
         # moved by a few pixels, since cases with the same masks are reported one by one
-        _write(root / "masks", {f"c{i:05d}": _moved(drawn[i % 100], i // 100) for i in range(count)})
-        _write(root / "part", {f"c{i:05d}": _moved(drawn[i % 100], i // 100) for i in range(count // 5)})
+        for name, number in (("masks", count), ("part", count // 5)):
+            _write(root / name, ((f"c{i:05d}", _moved(drawn[i % 100], i // 100)) for i in range(number)))
         options = ["--no-pictures", "--measure", "none", "--jobs", "2", "--quiet"]
         part = f"{root}/part/{{rater}}/{{case}}.png"
         fewer = _run(["agree", part, *options, "--out", f"{root}/part-out"])
@@ -138,8 +138,8 @@ def _named(masks: Masks) -> Iterator[tuple[str, NDArray[np.uint8]]]:
     return ((f"r{i:03d}", mask) for i, mask in enumerate(masks))
 
 
-def _write(folder: Path, cases: Mapping[str, Mapping[str, NDArray[np.uint8]]]) -> None:
-    for case, masks in cases.items():
+def _write(folder: Path, cases: Iterable[tuple[str, Mapping[str, NDArray[np.uint8]]]]) -> None:
+    for case, masks in cases:
         for rater, mask in masks.items():
             path = folder / rater / f"{case}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
