@@ -95,7 +95,8 @@ def adjudicate(
     tile
         Pixels of a tile along each axis; 128 by default.
     lesion_min_size
-        Lesions of fewer pixels, on average of those who drew them, are no disputes; 1 by default.
+        Size of the smallest lesion in pixels, on average of those who drew it; smaller ones are no disputes. 1 by
+        default.
     order
         Subject by subject, shuffled (default), or by size times doubt.
     only_group
