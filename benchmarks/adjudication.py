@@ -143,8 +143,10 @@ def flat() -> Iterator[Result]:
             assert state["progress"]["indexed_cases"] == CASES, "cases were not indexed"
             server.stop()
         assert len(items) > CASES, "there are too few disputes"
-        times = f"{len(items)} disputes; indexed in {indexed:.0f} s; memory {server.memory:.0f} MB"
-        yield at_most("first dispute of an indexed study, 100 × 5 × 1024²", "", min(firsts), 3, times, "s")
+        times = f"of 3: longest {max(firsts):.1f} s; {len(items)} disputes; indexed in {indexed:.0f} s"
+        times += f"; memory {server.memory:.0f} MB"
+        first = statistics.median(firsts)
+        yield at_most("first dispute of an indexed study, 100 × 5 × 1024²", "", first, 3, times, "s")
         middle = f"of 60: median {1000 * statistics.median(saved):.0f} ms, longest {1000 * max(saved):.0f} ms"
         yield at_most("a decision saved, durable", "", 1000 * statistics.median(saved), 100, middle, "ms")
 

@@ -118,6 +118,30 @@ def test_thresholds_sort_the_same_lesions_again():
         apply_rule(loose, DisputeRule(unit="tile"))
 
 
+def test_small_lesions_are_left_to_the_rule():
+    masks = {
+        "A": square((40, 60), (5, 15, 5, 15), (30, 31, 40, 42)), "B": square((40, 60), (5, 15, 5, 15)),
+        "C": square((40, 60), (8, 15, 5, 12), (20, 22, 30, 34)),
+    }  # fmt: skip
+    study = study_of(masks)
+    whole = disputes_of(study, DisputeRule())["p"]
+    assert sorted((d.kind, d.size) for d in whole.disputes if d.kind == "missed") == [("missed", 2), ("missed", 8)]
+    for least, left in ((2, 2), (3, 1), (9, 0)):
+        rule = DisputeRule(lesion_min_size=least)
+        found = disputes_of(study, rule)["p"]
+        assert sum(d.kind == "missed" for d in found.disputes) == left
+        assert sum(d.kind == "small" for d in found.settled) == 2 - left
+        assert {d.key for d in found} == {d.key for d in whole}
+        again = apply_rule(whole, rule)
+        assert [(d.key, d.kind) for d in again] == [(d.key, d.kind) for d in found]
+        (row,) = count_disputes([whole], (0.7,), lesion_min_size=least)
+        assert (row.missed, row.settled + row.disputes) == (left, 3)
+    with pytest.raises(CallError, match="was told apart already"):
+        apply_rule(found, DisputeRule())
+    with pytest.raises(CallError, match="lesion_min_size is a number"):
+        DisputeRule(lesion_min_size=0)
+
+
 def test_keys_change_with_the_pixels_of_their_own_lesion_alone():
     cases = three_readers()
     before = disputes_of(mt.Study.from_arrays(cases))

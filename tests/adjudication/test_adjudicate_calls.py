@@ -211,6 +211,32 @@ def test_the_table_counts_what_the_filters_let_through(study, folder, capsys):
     assert (missed, border, settled, disputes) == (0, 3, 8, 3)
 
 
+def test_specks_are_pointed_out_and_can_be_left_to_the_rule(folder, capsys):
+    mask = np.zeros((60, 60), np.uint8)
+    mask[10:30, 10:30] = 1
+    speck = mask.copy()
+    speck[45, 45:47] = 1
+    other = mask.copy()
+    other[24:30] = 0
+    for rater, drawn in {"A": speck, "B": mask, "C": other}.items():
+        write_png(folder / f"masks/{rater}/p1.png", drawn)
+    study = "masks/{rater}/{case}.png"
+    assert run(["adjudicate", study, "--dry-run", "--min-dice", "0.9"]) == 0
+    assert "1 of 2 disputes have fewer than 5 pixels" in " ".join(capsys.readouterr().out.split())
+    with Server(folder, [study], *PLAIN, "--min-dice", "0.9", "--lesion-min-size", "5") as server:
+        (only,) = server.open_items()
+        server.decide(only, "majority")
+    with Server(folder, [study], *PLAIN) as server:  # the log knows it
+        assert server.get("state")["progress"]["total"] == 1
+    result = mt.adjudicated(study)
+    text = str(result.claims)
+    assert "A lesion of 5 pixels or more was in dispute if" in text
+    assert "1 was. 1 other lesion was settled by a vote" in text
+    assert not result.masks["p1"][45, 45:47].any()
+    with Server(folder, [study], *PLAIN, "--lesion-min-size", "1") as server:
+        assert server.get("state")["progress"]["total"] == 2
+
+
 def test_groups_and_labels_that_are_not_there_are_refused(study, folder, capsys):
     assert run(["adjudicate", *study, "--dry-run", "--only-group", "north"]) == 2
     assert "--only-group is 'north', which the study does not have; it has no groups" in capsys.readouterr().err

@@ -85,6 +85,7 @@ MEANINGS = {
     "--size": "of an image in pixels", "--foreground": "all labels other than 0 as one", "--region": "ixels that count",
     "--exclude-rater": "ater to leave out", "--roi": "emplate of masks of the region of interest",
     "--void": "value that means 'not rated'", "--names": "the names of",
+    "--lesion-min-size": "ize of the smallest lesion in pixels",
 }  # fmt: skip
 """Options that are described in the words of each command: what all descriptions share."""
 

@@ -35,6 +35,8 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 """Of the table that is shown before anything starts."""
 FIRST_WAIT = 20.0
 """Seconds to index before the page opens, where a dispute is known already."""
+SPECK, SPECKS = 5, 0.1
+"""Disputes of fewer pixels are pointed out, where they are such a share."""
 INDEX = "index"
 NOTHING = {
     "first": "there is nothing to settle: no dispute is of the groups, labels and kinds that were chosen",
@@ -92,6 +94,7 @@ def adjudicate(
     below: str | None = None,
     unit: Literal["lesion", "tile"] | None = None,
     tile: int | None = None,
+    lesion_min_size: int | None = None,
     order: Order | None = None,
     only_group: Sequence[str] = (),
     only_label: Sequence[str] = (),
@@ -144,6 +147,8 @@ def adjudicate(
         What is settled at once: a lesion, or a tile of a structure without lesions, such as vessels.
     tile : int, optional
         Pixels of a tile along each axis; 128.
+    lesion_min_size : int, optional
+        Lesions of fewer pixels, on average of those who drew them, are no disputes; 1.
     order : {"subject", "doubt"}, optional
         Subject by subject in an order shuffled by ``seed``, or by size times doubt.
     only_group, only_label, only_kind : sequence of str
@@ -192,6 +197,7 @@ def adjudicate(
         "practice": practice, "controls": controls, "repeats": repeats, "double": double, "role": role, "seed": seed,
     }  # fmt: skip
     rules = {"min_dice": min_dice, "min_mm": min_mm, "below": below, "unit": unit, "tile": tile}
+    rules["lesion_min_size"] = lesion_min_size
     filters = {"groups": tuple(only_group), "labels": tuple(only_label), "kinds": tuple(only_kind)}
     folder, digest = Path(log), study_digest(study)
     others = _read_others(folder, digest, who)
@@ -274,7 +280,7 @@ def _settle(
             f"seed is {seed}, but this log was begun with {last.seed}; leave it out, or choose another --log"
         )
     wanted = {name: value for name, value in rules.items() if value is not None}
-    if last is not None and not set(wanted) <= {"min_dice", "min_mm", "below"}:
+    if last is not None and not set(wanted) <= {"min_dice", "min_mm", "below", "lesion_min_size"}:
         for name in ("unit", "tile"):
             if name in wanted and wanted[name] != getattr(last.rule, name):
                 whose = "this log was" if begun else "the logs of other adjudicators were"
@@ -368,17 +374,21 @@ def _summarise(study: Study, index: Index, settings: Settings) -> AdjudicationRu
     bare = [indexed.bare for indexed in index.ready.values()]
     names = label_names(study)
     counts = count_disputes(
-        bare,
-        thresholds,
-        min_mm=settings.rule.min_mm,
+        bare, thresholds, min_mm=settings.rule.min_mm, lesion_min_size=settings.rule.lesion_min_size,
         keep=lambda found, each: is_selected(found, each, settings, names),
-    )
+    )  # fmt: skip
     disputes = _known(index, settings)
     notes = []
     if index.failed:
         if len(index.failed) == len(index.cases):
             raise InputError(_left_out(index))
         notes.append(_left_out(index))
+    specks = sum(each.size < SPECK for found in _found(index, settings) for each in found.disputes)
+    if settings.rule.unit == "lesion" and specks >= SPECKS * disputes > 0:
+        notes.append(
+            f"{specks} of {disputes} disputes have fewer than {SPECK} pixels, as fragments of marks do; "
+            f"--lesion-min-size {SPECK} leaves them to {settings.rule.below}"
+        )
     if index.left:
         notes.append(f"{index.left} of {len(index.cases)} cases are not indexed yet; that goes on in the background")
     if not disputes and not index.left:

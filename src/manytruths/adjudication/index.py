@@ -322,7 +322,8 @@ def index_case(case: Case, rule: DisputeRule, path: Path) -> None:
     if there is not None and there.head.settings == settings and there.head.content == content:
         write_case(path, there.found(), settings, signature, content)
         return
-    found = find_disputes(read_bounded(case, path.parent), rule)
+    # thresholds are applied later, and what is too small cannot be told apart then
+    found = find_disputes(read_bounded(case, path.parent), replace(rule, lesion_min_size=1))
     write_case(path, found, settings, signature if signature == signature_of(case) else "", content)
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from ..core.errors import CallError
-from ..study.disputes import KINDS, CaseDisputes, Dispute, DisputeRule
+from ..study.disputes import CONTROL_KINDS, KINDS, CaseDisputes, Dispute, DisputeRule
 
 Purpose = Literal["practice", "dispute", "control", "repeat", "double"]
 Role = Literal["first", "second", "third"]
@@ -208,7 +208,8 @@ def make_queue(
             by_key |= {d.key: d for d in (*found.disputes, *found.settled)} if practice else {}
             shown = [d for d in selected(found, settings, names or {}) if _is_wanted(d, settings, wanted)]
             purpose: Purpose = "dispute" if settings.role == "first" else "double"
-            settled = [d for d in found.settled if d.kind != "unmarked" or found.case not in imageless]
+            settled = [d for d in found.settled if d.kind in CONTROL_KINDS]
+            settled = [d for d in settled if d.kind != "unmarked" or found.case not in imageless]
             settled = [d for d in settled if d.key not in practice]
             block += _with_controls(found.case, settled, [(purpose, d) for d in shown], settings, seed)
             later += [(len(blocks), d) for d in shown if chance(seed, "repeat", d.key) < settings.repeats]
@@ -282,7 +283,7 @@ def choose_practice(found: Sequence[CaseDisputes], settings: Settings, adjudicat
 
     Where there are too few, disputes of the subjects that come last, so that they are forgotten by then.
     """
-    agreed = [d for each in found for d in each.settled if d.kind != "unmarked"]
+    agreed = [d for each in found for d in each.settled if d.kind == "unanimous"]
     disputes = [d for each in reversed(found) for d in selected(each, settings, {})]
     number = min(settings.practice, len(disputes) // PRACTICE_SHARE)
     if len(agreed) >= number:

@@ -212,7 +212,8 @@ def _consider_disputes(log: ClaimLog, facts: Adjudication, table: TableIndex) ->
         limits.append(f"their surfaces were more than {rule.min_mm:g} {unit} apart")
     if thing == "lesion":
         reasons = ["a rater missed it", "raters gave it different labels", *limits]
-        what = f"a lesion was in dispute if {', '.join(reasons[:-1])} or {reasons[-1]}"
+        least = f" of {rule.lesion_min_size} pixels or more" if rule.lesion_min_size > 1 else ""
+        what = f"a lesion{least} was in dispute if {', '.join(reasons[:-1])} or {reasons[-1]}"
     else:
         what = f"a tile of {rule.tile} pixels along each axis was in dispute if {' or '.join(limits)}"
     below = BELOW_WORDS.get(rule.below, rule.below)

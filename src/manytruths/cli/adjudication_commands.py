@@ -40,6 +40,7 @@ def adjudicate(
     below: Annotated[str | None, in_method] = None,
     unit: Annotated[Literal["lesion", "tile"] | None, in_method] = None,
     tile: Annotated[int | None, in_method] = None,
+    lesion_min_size: Annotated[int | None, in_method] = None,
     order: Annotated[Literal["subject", "doubt"] | None, in_method] = None,
     only_group: Annotated[str | None, in_method] = None,
     only_label: Annotated[str | None, in_method] = None,
@@ -93,6 +94,9 @@ def adjudicate(
         What is settled at once: a lesion (default), or a tile of a structure without lesions, such as vessels.
     tile
         Pixels of a tile along each axis; 128 by default.
+    lesion_min_size
+        Size of the smallest lesion in pixels, on average of those who drew it; smaller ones are no disputes. 1 by
+        default.
     order
         Subject by subject, shuffled (default), or by size times doubt.
     only_group
@@ -132,7 +136,8 @@ def adjudicate(
     with progress(quiet, "finding disputes") as bar:
         result = mt.adjudicate(
             opened, adjudicator=adjudicator, log=log, dry_run=dry_run, html=html, xlsx=xlsx, merge=merge or (),
-            pack=pack, min_dice=min_dice, min_mm=min_mm, below=below, unit=unit, tile=tile, order=order,
+            pack=pack, min_dice=min_dice, min_mm=min_mm, below=below, unit=unit, tile=tile,
+            lesion_min_size=lesion_min_size, order=order,
             only_group=parse_names(only_group) or (), only_label=parse_names(only_label) or (),
             only_kind=parse_names(only_kind) or (), first_look=first_look, names=names,
             show=None if show is None else parse_names(show) or (), practice=practice, controls=controls,

@@ -43,6 +43,8 @@ KINDS = ("missed", "label", "border", "tile")
 """What a dispute is about."""
 CONTROL_KINDS = ("unanimous", "unmarked")
 """What is no dispute, and can be shown as a control: an agreed lesion, and a region that nobody marked."""
+SMALL = "small"
+"""The kind of lesions that are too small to be a dispute."""
 SECONDS_EACH = 20.0
 """Seconds that one dispute is assumed to take, before there is a pace."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -65,6 +67,8 @@ class DisputeRule:
     unit: Literal["lesion", "tile"] = "lesion"
     tile: int = 128
     """Pixels along each axis of a tile."""
+    lesion_min_size: int = 1
+    """Lesions of fewer pixels, on average of those who drew them, are no dispute."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_dice <= 1:
@@ -75,6 +79,8 @@ class DisputeRule:
             raise CallError(f"unit must be lesion or tile; got {self.unit!r}")
         if estimator(self.below)[0].name == "adjudicated":
             raise CallError("below is a consensus that is estimated, such as vote:0.5; adjudicated is what comes of it")
+        if self.lesion_min_size < 1:
+            raise CallError(f"lesion_min_size is a number of pixels of at least 1; got {self.lesion_min_size}")
         if self.tile < 8:
             raise CallError(f"a tile has at least 8 pixels along each axis; got {self.tile}")
 
@@ -92,7 +98,7 @@ class Dispute:
     case: str
     subject: str
     kind: str
-    """One of :data:`KINDS` or :data:`CONTROL_KINDS`."""
+    """One of :data:`KINDS` or :data:`CONTROL_KINDS`, or :data:`SMALL`."""
     label: int | None
     """The value of its label; None where there is one label, and where several are united."""
     box: tuple[tuple[int, int], ...]
@@ -141,7 +147,8 @@ class CaseDisputes:
     spacing: tuple[float, ...] | None
     disputes: tuple[Dispute, ...]
     settled: tuple[Dispute, ...]
-    """Lesions within the thresholds (``unanimous``), and regions that nobody marked (``unmarked``)."""
+    """Lesions within the thresholds (``unanimous``) or too small (``small``), and regions that nobody marked
+    (``unmarked``)."""
     rule: DisputeRule = field(default_factory=DisputeRule)
 
     def __iter__(self) -> Iterator[Dispute]:
@@ -209,11 +216,13 @@ def apply_rule(found: CaseDisputes, rule: DisputeRule) -> CaseDisputes:
         found.rule.unit, found.rule.tile if found.rule.unit == "tile" else 0,
     ):  # fmt: skip
         raise CallError("lesions or tiles are found in the masks; other thresholds alone can be applied afterwards")
+    if rule.lesion_min_size < found.rule.lesion_min_size:
+        raise CallError("what is too small was told apart already; find lesions with lesion_min_size=1 before")
     ordered = sorted(
         (_sort(each, rule) for each in found), key=lambda each: ([start for start, _ in each.box], each.key)
     )
     disputes = tuple(each for each in ordered if each.kind in KINDS)
-    agreed = tuple(each for each in ordered if each.kind == "unanimous")
+    agreed = tuple(each for each in ordered if each.kind in ("unanimous", SMALL))
     unmarked = tuple(each for each in found.settled if each.kind == "unmarked")
     return replace(found, disputes=disputes, settled=agreed + unmarked, rule=rule)
 
@@ -224,7 +233,9 @@ def _place(dispute: Dispute) -> tuple[Any, ...]:
 
 def _sort(dispute: Dispute, rule: DisputeRule) -> Dispute:
     """The dispute with its kind by a rule."""
-    if dispute.kind in ("label", "missed", "unmarked"):
+    if dispute.kind != "unmarked" and rule.unit == "lesion" and dispute.size < rule.lesion_min_size:
+        return replace(dispute, kind=SMALL)
+    if dispute.kind in ("label", "missed", "unmarked", SMALL):
         return dispute
     other = "tile" if rule.unit == "tile" else "border"
     kind = other if rule.disputes(dispute.worst_dice, dispute.worst_mm) else "unanimous"
@@ -662,21 +673,26 @@ def count_disputes(
     thresholds: Sequence[float] | None = None,
     *,
     min_mm: float | None = None,
+    lesion_min_size: int = 1,
     seconds_each: float = SECONDS_EACH,
     keep: Callable[[CaseDisputes, Dispute], bool] | None = None,
 ) -> tuple[DisputeCount, ...]:
     """How many disputes each threshold of Dice leaves, and how many minutes they take; of those to ``keep``."""
     limits = THRESHOLDS if thresholds is None else tuple(thresholds)
-    counts = {limit: dict.fromkeys((*KINDS, "unanimous"), 0) for limit in limits}
+    counts = {limit: dict.fromkeys((*KINDS, "unanimous", SMALL), 0) for limit in limits}
     for case in found:
-        rules = {limit: replace(case.rule, min_dice=limit, min_mm=min_mm) for limit in limits}
+        rules = {
+            limit: replace(case.rule, min_dice=limit, min_mm=min_mm, lesion_min_size=lesion_min_size)
+            for limit in limits
+        }
         for dispute, limit in product(case, limits):
             each = _sort(dispute, rules[limit])
             if each.kind != "unmarked" and (keep is None or keep(case, each)):
                 counts[limit][each.kind] += 1
     return tuple(
         DisputeCount(
-            limit, min_mm, count["missed"], count["label"], count["border"], count["tile"], count["unanimous"],
+            limit, min_mm, count["missed"], count["label"], count["border"], count["tile"],
+            count["unanimous"] + count[SMALL],
             sum(count[kind] for kind in KINDS) * seconds_each / 60,
         )
         for limit, count in counts.items()

@@ -35,6 +35,7 @@ class Rule(msgspec.Struct, frozen=True):
     below: str = "vote:0.5"
     unit: Literal["lesion", "tile"] = "lesion"
     tile: int = 128
+    lesion_min_size: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from ...core.runs import divide_runs
 from ...inference.quantiles import clustered_proportion_interval
 from ...io.result_tables import Row, Table
 from ...study.adjudicated import is_third, same_decision
-from ...study.disputes import KINDS, DisputeRule
+from ...study.disputes import KINDS, SMALL, DisputeRule
 from .decisions import CaseOutcome, Decision, Record
 
 EXTRA = ("adjudicator", "other", "kind", "choice")
@@ -70,7 +70,7 @@ def _states(cases: Mapping[str, CaseOutcome]) -> Iterator[Row]:
     """How many disputes there are, and what became of them."""
     for name in STATES:
         yield _count(name, sum(outcome.counts[name] for outcome in cases.values()))
-    yield _count("settled", sum(fact.kind == "unanimous" for each in cases.values() for fact in each.settled))
+    yield _count("settled", sum(fact.kind in ("unanimous", SMALL) for each in cases.values() for fact in each.settled))
     yield _count("changed", sum(outcome.changed for outcome in cases.values()))
     for case, outcome in cases.items():
         for name in STATES:
