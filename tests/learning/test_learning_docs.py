@@ -387,7 +387,7 @@ def test_what_the_page_says_of_draws_on_chase():
     assert f"{len(runs)} runs of {runs[0]['epochs']} epochs, of 14 photographs each" in FLAT
     assert {(r["epochs"], r["seed"]) for r in runs} == {("40", "0")}
     assert 40 * 14 // 2 == 280
-    assert "of 280 steps at a fifth of the resolution" in FLAT
+    assert "from 280 steps at a fifth of the resolution" in FLAT
     near = of_chase_draws("model_energy_distance")
     assert "its energy distance is {} ({} to {}), and the intervals".format(*told(near["latent"])) in FLAT
     assert min(near, key=lambda way: float(near[way]["value"])) == "latent"
