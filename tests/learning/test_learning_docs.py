@@ -297,7 +297,7 @@ def test_what_the_page_says_first():
 
 # -- probabilities and samples ---------------------------------------------------------------------
 
-DRAWS = "echo-draws"
+DRAWS, CHASE_DRAWS = "echo-draws", "chase-draws"
 
 
 def of_population(strategy: str, statistic: str) -> dict[str, str]:
@@ -311,10 +311,14 @@ def told(row: dict[str, str], sign: int = 1) -> list[str]:
 
 
 def test_tables_of_draws_are_those_of_the_runs(pages):
-    made = {"draws": pages["draws_table"](), "population": pages["population_table"]()}
-    assert set(re.findall(rf"learning/{DRAWS}/page-([\w-]+)\.csv", PAGE)) == set(made)
-    for name, lines in made.items():
-        with (HOME / DRAWS / f"page-{name}.csv").open(encoding="utf-8", newline="") as file:
+    made = {
+        (DRAWS, "draws"): pages["draws_table"](DRAWS),
+        (DRAWS, "population"): pages["population_table"](),
+        (CHASE_DRAWS, "draws"): pages["draws_table"](CHASE_DRAWS),
+    }
+    assert set(re.findall(r"learning/(\w+-draws)/page-([\w-]+)\.csv", PAGE)) == set(made)
+    for (study, name), lines in made.items():
+        with (HOME / study / f"page-{name}.csv").open(encoding="utf-8", newline="") as file:
             assert list(csv.reader(file)) == lines
 
 
@@ -367,3 +371,45 @@ def test_what_the_page_says_of_spread_and_probabilities():
     means = [float(r["value"]) for r in errors if " minus " not in r["strategy"] and r["strategy"] != "raters"]
     votes = told(of_population("raters", "squared_error"))[0]
     assert f"The means are {between(means)}; that of the votes of the five raters is {votes}." in FLAT
+
+
+def of_chase_draws(statistic: str, table: str = "strategies") -> dict[str, dict[str, str]]:
+    """By strategy; of ``differences`` the latent variables minus it."""
+    column = "minus" if table == "differences" else "strategy"
+    rows = [
+        r for r in rows_of(CHASE_DRAWS, table) if (r["statistic"], r["scope"], r["group"]) == (statistic, "mean", "")
+    ]
+    return {r[column]: r for r in rows if r["against"] == "all raters"}
+
+
+def test_what_the_page_says_of_draws_on_chase():
+    runs = rows_of(CHASE_DRAWS, "runs")
+    assert f"{len(runs)} runs of {runs[0]['epochs']} epochs, of 14 photographs each" in FLAT
+    assert {(r["epochs"], r["seed"]) for r in runs} == {("40", "0")}
+    assert 40 * 14 // 2 == 280
+    assert "from 280 steps at a fifth of the resolution" in FLAT
+    near = of_chase_draws("model_energy_distance")
+    assert "its energy distance is {} ({} to {}), and the intervals".format(*told(near["latent"])) in FLAT
+    assert min(near, key=lambda way: float(near[way]["value"])) == "latent"
+    apart = of_chase_draws("model_energy_distance", "differences")
+    assert len(apart) == 4
+    assert all(float(r["high"]) < 0 for r in apart.values())
+    wide = of_chase_draws("diversity_difference")
+    raters = -float(wide["average"]["value"])
+    assert f"has half their distance from each other, {raters / 2:.3f}" in FLAT
+    assert f"Their masks have a mean distance of {raters:.3f}" in FLAT
+    assert "lie further apart, by {} ({} to {}), the heads".format(*told(wide["latent"])) in FLAT
+    assert "by {} ({} to {}); the others draw nothing".format(*told(wide["individuals"])) in FLAT
+    drawn = of_chase_draws("sample_diversity")
+    assert {way for way, r in drawn.items() if float(r["value"]) == 0} == {"average", "soft_staple", "extended_dice"}
+    masks = of_chase_draws("extended_dice")
+    assert min(masks, key=lambda way: float(masks[way]["value"])) == "individuals"
+    assert f"an extended Dice of {between([float(r['value']) for r in masks.values()])}" in FLAT
+    brier = of_chase_draws("brier", "differences")
+    worse = {way: r for way, r in brier.items() if float(r["low"]) > 0}
+    assert set(worse) == {"average", "soft_staple", "extended_dice"}
+    assert f"by {between([float(r['value']) for r in worse.values()])}, with intervals that exclude 0" in FLAT
+    assert float(brier["individuals"]["high"]) < 0
+    errors = of_chase_draws("pooled_calibration_error")
+    assert max(errors, key=lambda way: float(errors[way]["value"])) == "latent"
+    assert all(r["n"] == "14" for r in (*near.values(), *apart.values(), *brier.values()))
