@@ -226,7 +226,7 @@ def test_several_labels_and_empty_masks():
 def describe(one):
     from manytruths.analyses.next_reads.next_reads import describe_case
 
-    return describe_case(one)
+    return describe_case(one).readings
 
 
 def test_a_complete_study(tmp_path):
