@@ -43,6 +43,8 @@ SHOWN = 20
 """Readings that are printed."""
 FEWEST_RATERS = 3
 """Raters of a case from which it can be told what more of them would change."""
+MANY = 5
+"""Readings of one rater that are worth a note where they are most of a plan."""
 TIMED = 3
 """Readings with a duration that the pace of a rater needs."""
 
@@ -404,6 +406,10 @@ def _notes(
         yield f"{settings.budget} readings were asked for, and {plan.open} are open: the plan has all of them"
     elif len(plan.readings) < settings.budget:
         yield f"--most {settings.most} leaves {len(plan.readings)} of {settings.budget} readings that were asked for"
+    who = settings.ask or tuple(plan.relative_distances)
+    for rater, load in Counter(reading.rater for reading in plan.readings).most_common(1):
+        if settings.most is None and len(who) > 1 and 2 * load > len(plan.readings) and load >= MANY:
+            yield f"{rater} is asked for {load} of the {len(plan.readings)} readings; --most limits those of one rater"
     if not any(len(case.raters) > 1 for case in cases):
         yield "no case was read by two raters, so that nothing is known about distances: the order spreads readings"
     untimed = plan.open and not times
