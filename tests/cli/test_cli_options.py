@@ -26,8 +26,10 @@ FUNCTIONS = {
     "reliability": mt.reliability, "mrmc": mt.compare_modalities, "plan": mt.plan, "report": mt.report,
     "import": mt.import_study, "tally": mt.share_tallies,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
-    "adjudicate": mt.adjudicate,
+    "adjudicate": mt.adjudicate, "assign": mt.assign, "next": mt.next_reads,
 }  # fmt: skip
+FIRST = {"study", "scores", "data", "tool", "paths", "cases"}
+"""Parameters that commands take without a name."""
 FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debug"}
 """Options of every command, and of other programs that the documentation names."""
 
@@ -118,7 +120,7 @@ def test_keywords_in_python_are_the_options(command):
     # --engine names what executor= is
     assert asked - known <= {"quiet", "open", "engine"}
     if command not in ("export nnunet", "export monai", "export coco", "export dicomseg"):
-        own = {*inspect.signature(FUNCTIONS[command]).parameters} - {"study", "scores", "data", "tool", "paths"}
+        own = {*inspect.signature(FUNCTIONS[command]).parameters} - FIRST
         assert own - asked <= {"progress", "opening_errors", "settings"}
 
 

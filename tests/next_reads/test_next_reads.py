@@ -226,7 +226,23 @@ def test_several_labels_and_empty_masks():
 def describe(one):
     from manytruths.analyses.next_reads.next_reads import describe_case
 
-    return describe_case(one)
+    return describe_case(one).readings
+
+
+def test_one_rater_who_is_asked_for_most_is_named():
+    rng = np.random.default_rng(0)
+    base = np.hypot(*(np.mgrid[:30, :30] - 15)) < 9
+
+    def mask(share):
+        return np.where(rng.random((30, 30)) < share, ~base, base).astype(np.uint8)
+
+    masks = {f"p{k}": {"A": mask(0.01), "B": mask(0.01), "C": mask(0.3)} for k in range(6)}
+    masks |= {f"q{k}": {"C": mask(0.3)} for k in range(6)} | {"r": {"A": mask(0.01)}}
+    result = mt.next_reads(mt.Study.from_arrays(masks), budget=11, ask=["A", "C"])
+    assert [one.rater for one in result.readings] == ["A"] * 6 + ["C"]
+    assert any("A is asked for 6 of the 7 readings; --most limits" in note for note in result.notes)
+    some = mt.next_reads(mt.Study.from_arrays(masks), budget=7, ask=["A", "C"], most=3)
+    assert not any("--most limits" in note for note in some.notes)
 
 
 def test_a_complete_study(tmp_path):

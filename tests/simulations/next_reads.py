@@ -139,6 +139,26 @@ def compare(panels: Sequence[Panel], orders: dict[str, Order], runs: int) -> dic
     return {name: np.array([run(panels, order, seed) for seed in range(runs)]) for name, order in orders.items()}
 
 
+def calibrate(panels: Sequence[Panel], alike: bool, runs: int) -> tuple[float, float]:
+    """What ``next`` expects all readings to bring until half of them are there, and what they bring, in Dice."""
+    expected = brought = 0.0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        read: Read = [[int(rng.integers(panel.raters))] for panel in panels]
+        total, raters = round(SHARE * sum(panel.raters for panel in panels)), [f"r{k}" for k in range(panels[0].raters)]
+        step = -(-(total - len(panels)) // ROUNDS)
+        first = np.mean([panel.score(readers) for panel, readers in zip(panels, read, strict=True)])
+        while (left := total - sum(map(len, read))) > 0:
+            cases = [panels[i].describe(str(i), readers) for i, readers in enumerate(read)]
+            plan = plan_readings(cases, raters, min(step, left), alike=alike, seed=int(rng.integers(2**31)))
+            for one in plan.readings:
+                read[int(one.case)].append(int(one.rater[1:]))
+                expected += one.gain / len(panels)
+        last = np.mean([panel.score(readers) for panel, readers in zip(panels, read, strict=True)])
+        brought += float(last - first)
+    return expected / runs, brought / runs
+
+
 def interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """95% of the means over resampled cases and runs."""
     rng = np.random.default_rng(0)
@@ -188,6 +208,7 @@ def report(title: str, panels: Sequence[Panel], alike: bool, runs: int) -> None:
         low, high = interval(found["next"] - values)
         by = "" if name == "next" else f"{(found['next'] - values).mean():+.3f} ({low:+.3f} to {high:+.3f})"
         print(f"| {name} | {values.mean():.3f} | {by} |")
+    print("gain of all readings, expected and true: {:.3f}, {:.3f}".format(*calibrate(panels, alike, runs)), flush=True)
 
 
 def main() -> None:

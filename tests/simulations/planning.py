@@ -1,8 +1,11 @@
-"""Does the range of ``plan`` hold the truth? ``python -m tests.simulations.planning [real] [held-out] [simulated]``.
+"""Does the range of ``plan`` hold the truth?
+
+``python -m tests.simulations.planning [real] [held-out] [change] [simulated]``.
 
 ``real``: subsets of two to six raters of real panels predict how the majority of all other raters decides.
 ``held-out``: the same of the crowd's next largest objects, and simulated images of other regions and raters; the
 method was chosen on the others.
+``change``: subsets of the same panels predict in how many pixels their vote changes by two of the other raters.
 ``simulated``: raters of equal and of very different thresholds; also how often "enough raters" is said at its margin.
 """
 
@@ -23,7 +26,7 @@ from manytruths import rasterise_polygon
 from manytruths.inference.mixing import VoteTable, identified_ranges, resample_raters
 from manytruths.io.images import read_mask
 from manytruths.ratings.planning.panels import win_probability
-from manytruths.ratings.planning.targets import match_target
+from manytruths.ratings.planning.targets import change_target, match_target
 
 OBJECTS, HELD_OUT = range(6), range(6, 13)
 """Which of the crowd's objects are used, from the largest on."""
@@ -142,6 +145,43 @@ def held_out_panels(subsets: int = SUBSETS) -> Iterator[Held]:
         yield from try_subsets(name, masks, subsets, seed=1)
 
 
+def try_changes(panel: str, masks: np.ndarray, subsets: int = SUBSETS, seed: int = 0) -> Iterator[Held]:
+    """Subsets of three to six raters: the share of pixels in which their vote changes by any two of the others."""
+    rows, weights = np.unique(masks[masks.any(axis=1)], axis=0, return_counts=True)
+    rows, random, everybody = rows.astype(np.int64), np.random.default_rng(seed), masks.shape[1]
+    none = (~masks.any(axis=1)).sum()
+    for raters in range(3, 7):
+        held, widths = [], []
+        target, others = change_target(raters, 2, given_marked=True), everybody - raters
+        for _ in range(subsets):
+            marks = rows[:, random.choice(everybody, raters, replace=False)]
+            votes = marks.sum(axis=1)
+            theirs, seen = rows.sum(axis=1) - votes, votes > 0
+            if not weights[seen].sum():
+                continue  # nobody of them marked anything
+            both = theirs * (theirs - 1) / (others * (others - 1))
+            neither = (others - theirs) * (others - theirs - 1) / (others * (others - 1))
+            # one mark of two never changes the vote
+            lost = (2 * votes >= raters) & (2 * votes < raters + 2)
+            won = (2 * votes < raters) & (2 * votes + 4 >= raters + 2)
+            truth = np.average((lost * neither + won * both)[seen], weights=weights[seen])
+            table = vote_table(
+                np.vstack([marks, np.zeros((1, raters), np.int64)]), np.append(weights, none),
+                np.zeros(len(marks) + 1, np.int64),
+            )  # fmt: skip
+            (found,) = identified_ranges(table, [target])
+            held.append(found.low <= truth <= found.high)
+            widths.append(found.high - found.low)
+        yield Held(panel, raters, 1, subsets, float(np.mean(held)), float(np.mean(widths)), float(np.max(widths)))
+
+
+def changes_of_real_panels(subsets: int = SUBSETS) -> Iterator[Held]:
+    """The fissure, and objects of the crowd."""
+    yield from try_changes("fissure", fissure_masks(), subsets)
+    for name, masks in (*crowd_masks(), *crowd_masks(HELD_OUT)):
+        yield from try_changes(name, masks, subsets)
+
+
 # -- simulated panels ------------------------------------------------------------------------------
 
 
@@ -240,6 +280,10 @@ def main(arguments: list[str]) -> None:
             print(head)
             for line in panels:
                 print(line, flush=True)
+    if not arguments or "change" in arguments:
+        print(head)
+        for line in changes_of_real_panels():
+            print(line, flush=True)
     if not arguments or "simulated" in arguments:
         print(f"{head} enough, at the margin | enough, at a quarter of it |")
         for line in simulated_panels():

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.simulations.planning import HELD_OUT, OTHER_WORLDS, crowd_masks, fissure_masks, try_pilots, try_subsets
+from tests.simulations.planning import (
+    HELD_OUT,
+    OTHER_WORLDS,
+    crowd_masks,
+    fissure_masks,
+    try_changes,
+    try_pilots,
+    try_subsets,
+)
 
 from data_folder import data
 
@@ -21,6 +29,19 @@ def test_subsets_of_real_panels_foretell_the_others():
     for name, _ in panels:
         of_panel = [line for line in found if line.panel == name]
         assert sum(line.held for line in of_panel) / len(of_panel) >= 0.9
+
+
+@pytest.mark.slow
+def test_subsets_foretell_what_two_more_raters_change():
+    """In at least 90% of subsets of three to six raters."""
+    data("fissure"), data("crowd")
+    panels = [("fissure", fissure_masks()), *crowd_masks()]
+    found = [line for name, masks in panels for line in try_changes(name, masks, 20)]
+    assert len(found) == 4 * len(panels)
+    for raters in range(3, 7):
+        of_size = [line for line in found if line.raters == raters]
+        assert sum(line.held for line in of_size) / len(of_size) >= 0.9
+        assert max(line.widest for line in of_size) < 0.6
 
 
 @pytest.mark.slow

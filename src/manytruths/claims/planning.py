@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..core.tally import Tallies, pool
@@ -11,7 +11,7 @@ from ..core.undefined import Note, reason
 from ..inference.intervals import MIN_SUBJECTS
 from ..io.result_tables import Row
 from ..raters.dependence import possible_copies
-from ..ratings.planning.pilot import LabelPlan, PilotPlan
+from ..ratings.planning.pilot import ConsensusChange, LabelPlan, PilotPlan
 from ..study.suspicions import Suspicion
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex, address, csv_text
@@ -55,6 +55,14 @@ CHEAPEST = ClaimKind(
     "as plan.more_raters",
 )
 
+MORE_READINGS = ClaimKind(
+    "plan.change",
+    "estimate",
+    "If two more raters read, the consensus by vote would change in a to b of the pixels that any rater marked.",
+    "three or more raters read the same number of cases, whose masks are not doubtful, and marked something",
+    "real panels, of which two further raters are known; the range should hold the truth in 95% of subsets",
+)
+
 CAVEAT = (
     "This takes the pilot's raters for a random sample of all such raters, and is about how stable the majority is, "
     "not about what is right: a mistake that most share is not seen."
@@ -90,6 +98,42 @@ def consider_planning(
         log.consider(WANTED, words.wanted(wanted), about=plan.worst.label, why_not=why_not)
     if not reason(plan.panels[0].cost.low):
         log.consider(CHEAPEST, words.cheapest(), about=plan.worst.label, why_not=why_not)
+
+
+CHANGES = ("raters", "more", "items")
+"""The own columns of the table of changes by more raters."""
+
+
+def consider_changes(
+    log: ClaimLog, table: TableIndex, changes: Sequence[ConsensusChange], *, item: str, doubt: Note | None
+) -> None:
+    """Consider in how many pixels the consensus would change by more raters, for the label that changes most."""
+    if not changes:
+        why = "no three raters have read the same case, or nobody marked anything"
+        sentence: Sentence = ("If two more raters read, the consensus would change in an unknown share of the pixels.",)
+        log.consider(MORE_READINGS, sentence, why_not=Note("too_few_readings", why))
+        return
+    worst = max(changes, key=lambda change: change.share.high)
+    share, items = (
+        table.row(name, "pooled", worst.n_raters, worst.more, worst.n_items, label=worst.label)
+        for name in ("changed_share", "changed_items")
+    )
+    assert share is not None
+    assert items is not None
+    which = f"For {label_words(worst.label)}, which changes most: if" if len(changes) > 1 else "If"
+    sentence = compose(
+        "{which} {more} more raters read the {cases} that {raters} have read, the consensus by vote would change in "
+        "{share} of the {item}s {marked}, in fewer than {most} of {all}. {caveat}",
+        which=which, more=number_word(worst.more), cases=spell_count(worst.n_cases, "case"),
+        raters=spell_count(worst.n_raters, "rater"), share=range_cell(table.file, share, digits=1), item=item,
+        marked="to which any of them gave it" if len(changes) > 1 else "that any of them marked",
+        most=_cell(table.file, items, f"{math.floor(float(items.high or 0)) + 1:,}"), all=f"{worst.n_items:,}",
+        caveat=CHANGE_CAVEAT,
+    )  # fmt: skip
+    log.consider(MORE_READINGS, sentence, about=worst.label, why_not=doubt)
+
+
+CHANGE_CAVEAT = "This takes the raters for a random sample of all such raters."
 
 
 def doubt_masks(suspicions: Iterable[Suspicion], tallies: Tallies) -> Note | None:
@@ -325,14 +369,14 @@ class _Words:
         return compose("By the costs given, the best panel has {} rater{}.", cell, "s" if high > 1 else "")
 
 
-def range_cell(file: str, row: Row, *, points: bool = False) -> Cell:
+def range_cell(file: str, row: Row, *, points: bool = False, digits: int = 0) -> Cell:
     """The range of a row: ``87% to 95%``, or ``0.1 to 2.0 percentage points``."""
     ends = [float("nan") if end is None else float(end) for end in (row.low, row.high)]
     if points:
         least, most = (f"{100 * end:.1f}".replace("-0.0", "0.0").replace("-", "−") for end in ends)
         shown = f"{least} to {most} percentage points"
     else:
-        shown = "{:.0%} to {:.0%}".format(*ends)
+        shown = "{:.{digits}%} to {:.{digits}%}".format(*ends, digits=digits)
     return _cell(file, row, shown)
 
 

@@ -10,6 +10,9 @@ from .options import RESULTS, Out, OutputOptions, Quiet, Seed, StudyOptions, Tem
 from .parsing import parse_names
 from .terminal import present, progress
 
+Ask = Annotated[
+    str, Parameter(help="Names of the raters to ask: anna,ben,clara. For next, by default all of the study.")
+]
 TaskList = Annotated[
     Literal["labelstudio"] | None,
     Parameter(help="Also write a list of tasks for this tool; the column asked of a task says whom it is for."),
@@ -21,7 +24,7 @@ def next_reads(
     /,
     *,
     budget: int = 60,
-    ask: str | None = None,
+    ask: Ask | None = None,
     tasks: TaskList = None,
     study: StudyOptions | None = None,
     output: OutputOptions | None = None,
@@ -30,15 +33,13 @@ def next_reads(
 ) -> int:
     """Choose which case to give to which rater next, by the expected gain for the consensus.
 
-    For example: manytruths next study --budget 60. It writes the readings to ask for, best first (next.csv), and what
-    the order rests on (cases.csv, raters.csv).
+    For example: manytruths next study --budget 60. It writes the readings to ask for, best first (next.csv), what the
+    order rests on (cases.csv, raters.csv), and how much two more raters would change (changes.csv).
 
     Parameters
     ----------
     budget
         Number of readings to ask for.
-    ask
-        Raters to ask, anna,ben; by default all raters of the study.
     most
         Most readings that one rater is asked for.
     seed
@@ -61,7 +62,7 @@ def assign(
     cases: str,
     /,
     *,
-    ask: str,
+    ask: Ask,
     per_case: int | None = None,
     shared: int = 0,
     tasks: TaskList = None,
@@ -78,8 +79,6 @@ def assign(
     ----------
     cases
         Template of the images, images/{case}.png, or a CSV file with a column case.
-    ask
-        Names of the raters: anna,ben,clara.
     per_case
         Number of raters who read a case; by default all.
     shared

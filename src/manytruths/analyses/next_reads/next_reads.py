@@ -5,22 +5,30 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...claims.claim import ClaimLog, Claims
+from ...claims.numbers import TableIndex
+from ...claims.planning import CHANGES, consider_changes, doubt_masks
 from ...claims.sentences import counted, number
 from ...core.columns import compose_name, natural_key
 from ...core.errors import CallError, few, one_line
 from ...core.labels import VOID
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally
+from ...core.undefined import Note
 from ...fusion.vote import mean_label_dice
-from ...io.result_tables import PlainTable
+from ...io.result_tables import DataTable, PlainTable, Row, Table
 from ...io.tables import read_rows
+from ...raters.broken_masks import MaskReview, pixel_name
 from ...ratings.planning.asking import CaseReadings, ReadingPlan, ReadingToAsk, plan_readings
+from ...ratings.planning.pilot import ConsensusChange, change_by_more_raters
 from ...study import Case, Progress, Study
+from ...study.suspicions import find_suspicions, review_reading
 from ..assigning.tasks import TaskList, check_tasks, write_tasks
 from ..importing.layout import image_names
 from ..printing import grid, print_parts
@@ -33,6 +41,10 @@ CASES = ("case", "readings", "pixels", "distance", "expected_distance", "planned
 RATERS = ("rater", "readings", "relative_distance", "minutes", "timed", "planned")
 SHOWN = 20
 """Readings that are printed."""
+FEWEST_RATERS = 3
+"""Raters of a case from which it can be told what more of them would change."""
+MANY = 5
+"""Readings of one rater that are worth a note where they are most of a plan."""
 TIMED = 3
 """Readings with a duration that the pace of a rater needs."""
 
@@ -60,8 +72,15 @@ class NextReads(Result):
         The arguments.
     plan : ReadingPlan
         The readings in order, and what the order rests on.
+    changes : tuple of ConsensusChange
+        In how many pixels the consensus would change if two more raters read, by label; of the cases with the most
+        frequent number of readings, three or more. Empty where there are none.
+    item : str
+        The word for what is counted: pixel or voxel.
+    doubt : Note or None
+        Why masks are doubtful, so that nothing is claimed.
     tables : Tables
-        ``next`` (the readings, best first), ``cases`` and ``raters`` (what the order rests on).
+        ``next`` (the readings, best first), ``cases`` and ``raters`` (what the order rests on), ``changes``.
     notes : tuple of str
         What to know about the plan.
     """
@@ -71,8 +90,24 @@ class NextReads(Result):
     study: Study
     settings: NextReadsSettings
     plan: ReadingPlan
-    tables: Tables[PlainTable]
+    changes: tuple[ConsensusChange, ...]
+    item: str
+    doubt: Note | None
+    tables: Tables[DataTable]
     notes: tuple[str, ...]
+
+    @cached_property
+    def claims(self) -> Claims:
+        """In how many pixels the consensus would change if two more raters read."""
+        log, table = ClaimLog(), TableIndex("next/changes.csv", self._changes_table)
+        consider_changes(log, table, self.changes, item=self.item, doubt=self.doubt)
+        return log.settle()
+
+    @property
+    def _changes_table(self) -> Table:
+        table = self.tables["changes"]
+        assert isinstance(table, Table)
+        return table
 
     @property
     def readings(self) -> tuple[ReadingToAsk, ...]:
@@ -99,8 +134,9 @@ class NextReads(Result):
     def summary(self) -> dict[str, Any]:
         """Arguments, counts and notes."""
         return summary_of(
-            "next", (), settings=self.settings, open=self.plan.open, readings=len(self.readings), notes=list(self.notes)
-        )
+            "next", (self._changes_table,), settings=self.settings, open=self.plan.open,
+            readings=len(self.readings), notes=list(self.notes),
+        )  # fmt: skip
 
     def print(self, console: Any = None) -> None:
         """Print the first readings, how many each rater is asked for, and the notes."""
@@ -115,7 +151,11 @@ class NextReads(Result):
         ]
         more = len(self.readings) - len(rows)
         title = "readings to ask for, best first" + (f" ({more} more in next.csv)" if more > 0 else "")
-        print_parts(console, (grid(title, header, rows),) if rows else (), self.notes)
+        doubt = [f"nothing is said about stopping, since {self.doubt}; see manytruths check"] if self.doubt else []
+        for claim in self.claims.made:
+            console.print(one_line(claim.text), markup=False, highlight=False, soft_wrap=True)
+            console.print()
+        print_parts(console, (grid(title, header, rows),) if rows else (), (*self.notes, *doubt))
 
 
 def next_reads(
@@ -196,11 +236,8 @@ def next_reads(
 
 def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progress | None) -> NextReads:
     closed = _closed(study)
-    described = study.map(describe_case, jobs=jobs, progress=progress)
-    cases = [
-        CaseReadings(case.name, found.raters, found.distances, found.size, frozenset(closed.get(case.name, ())))
-        for case, found in described
-    ]
+    described = {case.name: found for case, found in study.map(describe_case, jobs=jobs, progress=progress)}
+    cases = [replace(found.readings, closed=frozenset(closed[name])) for name, found in described.items()]
     known = {case.name for case in cases}
     unread = {one.case for one in study.unused if one.why == "unread"} - known
     cases += [CaseReadings(name, closed=frozenset(closed.get(name, ()))) for name in sorted(unread, key=natural_key)]
@@ -214,19 +251,39 @@ def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progre
         cases, raters, settings.budget, ask=settings.ask, minutes=minutes, most=settings.most, alike=alike,
         seed=settings.seed,
     )  # fmt: skip
-    made = Tables(
-        (_readings_table(plan), _cases_table(cases, plan), _raters_table(cases, raters, plan, times, minutes))
-    )
-    return NextReads(study, settings, plan, made, tuple(_notes(plan, settings, cases, times, alike)))
+    suspicions = find_suspicions(study, {name: found.review for name, found in described.items()})
+    tables = study.gathered({name: found.table for name, found in described.items()})
+    changes = _find_changes(tables, cases, settings.seed)
+    doubt = doubt_masks(suspicions, tables)
+    raters_table = _raters_table(cases, raters, plan, times, minutes)
+    changes_table = _changes_table(changes)
+    made: Tables[DataTable] = Tables((_readings_table(plan), _cases_table(cases, plan), raters_table, changes_table))
+    notes = tuple(_notes(plan, settings, cases, times, alike))
+    item = pixel_name(max((found.axes for found in described.values()), default=2))
+    return NextReads(study, settings, plan, changes, item, doubt, made, notes)
 
 
-def describe_case(case: Case) -> CaseReadings:
-    """How far the raters of a case are apart, and how much they marked; first readings only."""
-    return describe_table(case.name, case.read(by_tile=True).tally(judged=False))
+@dataclass(frozen=True, eq=False)
+class DescribedCase:
+    """A case: how far its raters are apart, its table, what its masks show, and their axes."""
+
+    readings: CaseReadings
+    table: Tally
+    review: MaskReview
+    axes: int
+
+
+def describe_case(case: Case) -> DescribedCase:
+    """What is known of a case; first readings only."""
+    reading = case.read(by_tile=True)
+    table = reading.tally(judged=False)
+    whole = table if table.region == "whole" else reading.tally("whole", judged=False)
+    readings = describe_table(case.name, table)
+    return DescribedCase(readings, table, review_reading(reading, whole), len(reading.grid.shape))
 
 
 def describe_table(name: str, table: Tally) -> CaseReadings:
-    """The same from the table of the case."""
+    """How far the raters of a case are apart, and how much they marked."""
     table = table.project([table.columns[i] for i in table.raters if (table.patterns[:, i] != VOID).any()])
     sizes = table.counts @ np.isin(table.patterns, table.labels.marks)
     # two raters who both marked nothing agree
@@ -274,6 +331,17 @@ def _paces(raters: Iterable[str], times: Mapping[str, Sequence[float]]) -> dict[
     return {r: float(np.median(times[r])) if len(times.get(r, ())) >= TIMED else usual for r in raters}
 
 
+def _find_changes(tables: Tallies, cases: Sequence[CaseReadings], seed: int) -> tuple[ConsensusChange, ...]:
+    """What two more raters would change in the cases that most raters, at least three, have read alike."""
+    counts = Counter(len(case.raters) for case in cases if len(case.raters) >= FEWEST_RATERS and case.size > 0)
+    if not counts:
+        return ()
+    readings = max(counts, key=lambda number: (counts[number], number))
+    # cases that nobody marked have no pixels that count
+    chosen = [case.name for case in cases if len(case.raters) == readings]
+    return change_by_more_raters(Tallies({name: tables[name] for name in chosen}, tables.subjects), seed=seed)
+
+
 # -- tables and notes --------------------------------------------------------------------------------
 
 
@@ -307,6 +375,20 @@ def _raters_table(
     return PlainTable("raters", RATERS, rows)
 
 
+def _changes_table(changes: Sequence[ConsensusChange]) -> Table:
+    table = Table("changes", CHANGES)
+    for found in changes:
+        for statistic, unit in (("changed_share", 1), ("changed_items", found.n_items)):
+            share = found.share
+            table.append(
+                Row(
+                    "pooled", statistic, share.value * unit, label=found.label, low=share.low * unit,
+                    high=share.high * unit, n=found.n_subjects, extra=(found.n_raters, found.more, found.n_items),
+                )
+            )  # fmt: skip
+    return table
+
+
 def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
@@ -324,6 +406,10 @@ def _notes(
         yield f"{settings.budget} readings were asked for, and {plan.open} are open: the plan has all of them"
     elif len(plan.readings) < settings.budget:
         yield f"--most {settings.most} leaves {len(plan.readings)} of {settings.budget} readings that were asked for"
+    who = settings.ask or tuple(plan.relative_distances)
+    for rater, load in Counter(reading.rater for reading in plan.readings).most_common(1):
+        if settings.most is None and len(who) > 1 and 2 * load > len(plan.readings) and load >= MANY:
+            yield f"{rater} is asked for {load} of the {len(plan.readings)} readings; --most limits those of one rater"
     if not any(len(case.raters) > 1 for case in cases):
         yield "no case was read by two raters, so that nothing is known about distances: the order spreads readings"
     untimed = plan.open and not times

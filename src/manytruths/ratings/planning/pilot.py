@@ -50,7 +50,7 @@ from ...inference.mixing import (
 )
 from ..ratings import MISSING, Ratings, Values
 from .panels import MAX_PLURALITY_PANEL, win_probability
-from .targets import accuracy_target, match_target, tie_target
+from .targets import accuracy_target, change_target, match_target, tie_target
 
 Counts = NDArray[np.int64]
 
@@ -353,6 +353,10 @@ def _plan_from_ratings(ratings: Ratings, rule: PilotRule, source: str | None) ->
 
 
 def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, reference: str | None) -> PilotPlan:
+    return _plan(_votes_of(tallies, reference), rule)
+
+
+def _votes_of(tallies: Tally | Mapping[str, Tally], reference: str | None) -> _Votes:
     tables = Tallies({"": tallies}) if isinstance(tallies, Tally) else Tallies.of(tallies)
     if not tables:
         raise CallError("pilot is empty; give at least one tally")
@@ -366,11 +370,10 @@ def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, re
     codes = np.concatenate(parts)
     weights = np.concatenate([t.counts for t in tables.values()])
     answers = None if reference is None else codes[:, whole.position(reference)]
-    votes = _Votes(
+    return _Votes(
         codes[:, list(whole.raters)], owner.astype(np.int64), weights, answers, whole.labels.names, unit="pixel",
         marks=tuple(whole.labels.marks), people=not whole.exchangeable, n_cases=len(tables),
     )  # fmt: skip
-    return _plan(votes, rule)
 
 
 def _first_sessions(tally: Tally, reference: str | None) -> Tally:
@@ -390,6 +393,69 @@ def _spread_codes(tally: Tally, whole: Tally, reference: str | None) -> NDArray[
     codes = np.full((len(tally.counts), len(whole.columns)), MISSING, np.int16)
     codes[:, [whole.position(name) for name in names]] = table[tally.patterns[:, columns]]
     return codes
+
+
+@dataclass(frozen=True)
+class ConsensusChange:
+    """In how many pixels the consensus by vote would change if more raters read.
+
+    Attributes
+    ----------
+    label : str
+        The label, against the rest; empty where there is only one.
+    n_raters, more : int
+        How many raters read, and how many more would.
+    n_items, n_cases, n_subjects : int
+        Pixels that any rater marked, the cases, and the subjects that have such pixels.
+    share : Interval
+        Of these pixels, in how many the vote would change. ``low`` and ``high`` are the identified range; ``value`` is
+        one of many values that fit equally well.
+    allowance : tuple of str
+        What the range allows for: ``subjects``, ``raters``, both or nothing.
+    """
+
+    label: str
+    n_raters: int
+    more: int
+    n_items: int
+    n_cases: int
+    n_subjects: int
+    share: Interval
+    allowance: tuple[str, ...]
+
+
+def change_by_more_raters(
+    tallies: Mapping[str, Tally], more: int = 2, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> tuple[ConsensusChange, ...]:
+    """In how many pixels the consensus by vote would change if more raters read, by label.
+
+    Parameters
+    ----------
+    tallies : mapping of str to Tally
+        Cases that equally many raters read, three or more.
+    more : int
+        How many more raters would read every case.
+    level : float
+        Confidence level of the allowance for subjects and raters.
+    resamples, seed : int
+        Of the resampling of raters.
+
+    Returns
+    -------
+    tuple of ConsensusChange
+        One for each label.
+    """
+    votes, rule = _votes_of(tallies, None), PilotRule(level=level, resamples=resamples, seed=seed)
+    found = []
+    for name, marked, rated, only in votes.questions():
+        table, _ = _count(votes, marked, rated, only, rule)
+        target = change_target(table.n_raters, more, given_marked=only)
+        (change,) = identified_ranges(table, [target], level)
+        share = Interval(change.value, change.low, change.high, level, METHOD, table.n_subjects)
+        n_items = round(float(table.counted.sum()))
+        found.append(ConsensusChange(name, table.n_raters, more, n_items, len(tallies), table.n_subjects, share,
+                                     table.allowance))  # fmt: skip
+    return tuple(found)
 
 
 # -- votes -----------------------------------------------------------------------------------------

@@ -49,3 +49,11 @@ def tie_target(k: int, pilot: int, *, given_marked: bool) -> Values:
         reached = [k // 2 - a for a in range(pilot + 1)]
         tied = np.stack([more[b] if 0 <= b <= k - pilot else np.zeros(more.shape[1]) for b in reached])
     return np.asarray((binomial_matrix(pilot) * tied)[first:].sum(axis=0))
+
+
+def change_target(pilot: int, more: int, *, given_marked: bool) -> Values:
+    """The vote of the pilot's raters changes when more raters are added; a tie marks, as in ``vote:0.5``."""
+    votes, new = np.arange(pilot + 1)[:, None], np.arange(more + 1)[None, :]
+    changed = (2 * votes >= pilot) != (2 * (votes + new) >= pilot + more)
+    by_votes = changed @ binomial_matrix(more)
+    return np.asarray((binomial_matrix(pilot) * by_votes)[1 if given_marked else 0 :].sum(axis=0))
