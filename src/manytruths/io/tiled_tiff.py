@@ -252,6 +252,7 @@ class _Level:
         self._rows = np.zeros((SIDE, shape[1]), dtype)
         self._filled, self._done = 0, 0
         self._sizes: list[int] = []
+        self._plain: dict[Any, bytes] = {}
 
     def put_halved(self, above: NDArray[Any], nearest: bool) -> None:
         """Take the next rows of the level above, an even number of them unless they are the last."""
@@ -267,11 +268,20 @@ class _Level:
     def _finish_row(self) -> None:
         band = self._rows[: self._filled]
         for tile in _cut(band):
-            self._sizes.append(self.file.write(zlib.compress(tile.tobytes())))
+            self._sizes.append(self.file.write(self._deflate(tile)))
         if self.below is not None:
             self.below(band)
         self._done += self._filled
         self._filled = 0
+
+    def _deflate(self, tile: NDArray[Any]) -> bytes:
+        value = tile[0, 0]
+        if not (tile == value).all():
+            return zlib.compress(tile.tobytes())
+        # most tiles are one value
+        if value not in self._plain:
+            self._plain[value] = zlib.compress(tile.tobytes())
+        return self._plain[value]
 
     def deflated_tiles(self) -> Iterator[bytes]:
         """All tiles, in the order of a TIFF."""
