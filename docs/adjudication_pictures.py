@@ -89,7 +89,10 @@ class Screen:
     def save(self, name: str) -> None:
         """With few colours, which screens have, so that files stay small."""
         self.tab.mouse.move(640, 2)
-        self.tab.wait_for_timeout(3000)
+        # what is said goes by itself
+        quiet = "() => !document.querySelector('.message') && document.querySelector('.saved.faded, .saved:empty')"
+        self.tab.wait_for_function(quiet)
+        self.tab.wait_for_timeout(500)
         path = self.folder / f"{name}.png"
         self.tab.screenshot(path=path)
         picture = Image.open(path).convert("RGB")
