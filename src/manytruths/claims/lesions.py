@@ -7,7 +7,7 @@ that anybody would count (the vessels of a retina are one mark and its fragments
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.undefined import Note, reason
 from ..io.result_tables import Row
@@ -170,9 +170,9 @@ def _consider_found(log: ClaimLog, table: TableIndex, label: str, about: str, fa
     touching: Sentence = ()
     if near.value:
         verb = "overlaps" if near.value == 1 else "overlap"
-        # of a single lesion there are none others
-        who_of = compose("{} of these", table.quote(near, 0)) if by_one.value > 1 else ("it",)
-        touching = compose(" ({} {}, less closely, with what another rater drew)", who_of, verb)
+        cell = table.quote(near, 0)
+        which = compose("{} of these", cell) if by_one.value > 1 else (replace(cell, shown="it"),)
+        touching = compose(" ({} {}, less closely, with what another rater drew)", which, verb)
     sentence = compose(
         "{start} raters marked {every} {lesions}{rated} ({what}; those with {rule} count as the same) in {cases}: "
         "{by_all} by {who}, and {by_one} by one rater alone{touching}.",
