@@ -178,7 +178,7 @@ def test_a_study_with_a_reading_log(tmp_path):
     assert sorted(found) == sorted(
         [("p04", "ben"), *((f"p0{k}", "clara") for k in (1, 2, 3, 4)), *(("p05", r) for r in ("anna", "ben", "clara"))]
     )
-    assert any("100 readings were asked for, and 8 are open: the plan has all of them" in note for note in result.notes)
+    assert any("the budget is 100, and 8 readings are open: the plan has all of them" in note for note in result.notes)
     raters = {
         row[0]: dict(zip(result.tables["raters"].header, row, strict=True)) for row in result.tables["raters"].records()
     }

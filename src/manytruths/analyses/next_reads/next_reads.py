@@ -403,9 +403,10 @@ def _notes(
     if not plan.open:
         yield "nothing is left to ask for: every rater has read every case"
     elif plan.open < settings.budget:
-        yield f"{settings.budget} readings were asked for, and {plan.open} are open: the plan has all of them"
+        left = "1 reading is" if plan.open == 1 else f"{plan.open} readings are"
+        yield f"the budget is {settings.budget}, and {left} open: the plan has all of them"
     elif len(plan.readings) < settings.budget:
-        yield f"--most {settings.most} leaves {len(plan.readings)} of {settings.budget} readings that were asked for"
+        yield f"--most {settings.most} leaves {len(plan.readings)} of a budget of {settings.budget} readings"
     who = settings.ask or tuple(plan.relative_distances)
     for rater, load in Counter(reading.rater for reading in plan.readings).most_common(1):
         if settings.most is None and len(who) > 1 and 2 * load > len(plan.readings) and load >= MANY:
