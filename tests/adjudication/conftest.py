@@ -50,6 +50,15 @@ def tile_page(tmp_path_factory: Any, flat_study: list[str]) -> str:
 
 
 @pytest.fixture(scope="session")
+def lone_page(tmp_path_factory: Any) -> str:
+    """One lesion, which one of three raters marked; without an image, and so without a first look."""
+    mask = np.zeros((60, 60), np.uint8)
+    mask[20:30, 25:40] = 1
+    masks = {"p1": {"A": mask, "B": np.zeros_like(mask), "C": np.zeros_like(mask)}}
+    return page_of(tmp_path_factory.mktemp("lone"), mt.Study.from_arrays(masks), **PLAIN)
+
+
+@pytest.fixture(scope="session")
 def volume_page(tmp_path_factory: Any) -> str:
     """One nodule in a CT, outlined by three raters; voxels are 1 × 1 × 2 mm, those of a second series larger."""
     folder = tmp_path_factory.mktemp("volume")

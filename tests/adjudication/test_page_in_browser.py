@@ -429,10 +429,16 @@ def test_outlines_are_looked_at_closely_and_the_zoom_that_is_chosen_stays(flat):
     whole = flat.press("0")["camera"]["zoom"]
     assert whole < close
     assert flat.press("0")["camera"]["zoom"] == close, "once more goes back"
-    chosen = flat.press("-")["camera"]["zoom"]
+    chosen = flat.press("-")["camera"]["zoom"] / close
     flat.press("u", "Enter")
     assert flat.at("look")["camera"]["zoom"] == first, "the lesion's size does not tell at the next first look"
-    assert flat.look()["camera"]["zoom"] == pytest.approx(chosen)
+    again = flat.look()["camera"]["zoom"]
+    by_itself = flat.press("0", "0")["camera"]["zoom"]
+    assert again == pytest.approx(chosen * by_itself), "as much closer, whatever the size of the lesion"
+    assert flat.press("0")["camera"]["zoom"] < by_itself
+    flat.press("u", "Enter")
+    flat.at("look")
+    assert flat.look()["camera"]["zoom"] == flat.press("0", "0")["camera"]["zoom"], "the whole image was of one dispute"
 
 
 def test_the_window_stays_from_dispute_to_dispute(flat):
@@ -459,6 +465,26 @@ def test_slices_and_planes_of_a_volume(volume):
     assert volume.press("v")["layout"] == "single"
     volume.press("w")
     assert volume.state["window"]["name"] == "lung"
+
+
+def test_outlines_are_shown_where_they_are_after_slices_were_turned(volume):
+    lesion = volume.at("look")["point"]
+    volume.press(*["ArrowUp"] * 20)
+    away = volume.state["point"]
+    assert away != lesion
+    assert volume.look()["point"] == lesion
+
+
+def test_a_majority_that_marks_nothing_is_called_so(browser, lone_page):
+    with desk(browser, lone_page) as shown:
+        shown.at("outlines")
+        majority = shown.page.locator('[data-name="majority"]')
+        expect(majority).to_contain_text("Majority: nothing")
+        expect(shown.page.locator('[data-name="union"]')).not_to_contain_text("nothing")
+        shown.press("m", "Enter")
+        shown.at("end")
+        decision = shown.decisions["calls"][-1]["body"]
+        assert decision["choice"] == "majority"
 
 
 def test_series_stand_side_by_side_and_scroll_together(volume):
@@ -500,6 +526,8 @@ def test_two_tabs_lose_nothing_of_each_other(browser, flat_page):
     for tab, key in zip(tabs, "un", strict=True):
         tab.page.bring_to_front()
         tab.decide(key)
+    # a browser tells one tab a moment later what another has kept
+    tabs[0].page.wait_for_function("Object.keys(localStorage).filter(key => key.includes(' call ')).length == 4")
     choices = [call["body"].get("choice") for call in tabs[0].decisions["calls"]]
     assert choices == [None, "union", None, "none"]
     context.close()

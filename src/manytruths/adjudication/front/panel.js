@@ -52,7 +52,7 @@ function lookPart(session, act) {
   const unit = session.item.unit === "tile" ? "tile" : "lesion";
   const buttons = LOOK_KEYS.map(([answer, key]) => keyButton(say(`look.${unit}.${answer}`), key, () => act("look", answer), { class: "answer", "data-name": answer }));
   return [
-    ...question(say(`look.${unit}.question`), say("look.hint")),
+    ...question(say(`look.${unit}.question`), say(`look.${unit}.hint`)),
     pageNode("div", { class: "answers" }, buttons),
     session.entry?.practice ? pageNode("p", { class: "hint" }, say("practice.look")) : null,
     pageNode("div", { class: "lesser" }, keyButton(say("act.skip"), "S", () => act("skip"), { class: "quiet" })),
@@ -64,8 +64,9 @@ function outlinesPart(session, act) {
   const pressed = (choice) => ({ "aria-pressed": session.choice === choice ? "true" : "false", "data-name": choice, class: "choice" });
   const rows = outlines.shown.map((letter, number) => letterRow(session, act, letter, number));
   const combined = COMBINED.map((name) => {
-    const { tie, runs } = outlines.choices[name];
-    const words = tie ? say("choose.majority_tie") : say(`choose.${name}`);
+    const { tie, runs, volume } = outlines.choices[name];
+    const what = say(`choose.${name}`);
+    const words = tie ? say("choose.majority_tie") : runs && !volume ? say("choose.empty", { what }) : what;
     return keyButton(words, COMBINED_KEYS[name], () => act("choose", name), { ...pressed(name), title: say(`choose.${name}_means`), ...(tie || !runs ? { "aria-disabled": "true" } : {}) });
   });
   const nothing = [["none", "N", noneWords(session)], ["not_evaluable", "X", say("choose.not_evaluable")]];

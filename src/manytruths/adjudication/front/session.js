@@ -232,7 +232,10 @@ export class Session {
     if (item.decision?.runs) this.decided = volumeOfRuns(item.decision.runs, item.shape);
     const boxes = this.letters.map(({ volume }) => volume).filter(Boolean);
     this.box = item.unit === "tile" ? item.box : boxes.length ? boxAround(boxes) : null;
-    if (this.box) this.stage.reveal(this.box);
+    if (this.box) {
+      this.stage.reveal(this.box);
+      this.stage.turnTo(this.box);
+    }
     const draft = item.decision ? null : this.memory.read(`draft ${item.id}`);
     if (draft) this.takeDraft(draft);
     this.draw();

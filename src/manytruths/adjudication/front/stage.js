@@ -16,7 +16,7 @@ const LAYOUTS = ["planes", "single", "series"];
 export class Stage {
   constructor(root) {
     this.root = root;
-    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, zooms: { look: 0, outlines: 0 }, window: null, own: {} };
+    this.scene = { item: null, marks: [], planes: [], camera: { centre: [0, 0, 0], zoom: 0 }, zooms: { look: 0, closer: 0 }, window: null, own: {} };
     this.layout = "planes";
     this.panes = [];
     this.scene.tiles = new Tiles((path) => this.readTile(path), () => this.request());
@@ -182,8 +182,10 @@ export class Stage {
     const sizes = [[columns, main.width], [rows, main.height]].map(([axis, size]) => size / ((this.reach(axis)[1] - this.reach(axis)[0]) * scene.sides[axis]));
     const whole = 0.96 * Math.min(...sizes);
     const seen = [rows, columns].every((axis) => scene.camera.centre[axis] === middle(axis));
-    this.keepZoom(seen && scene.camera.zoom === whole ? 0 : whole);
-    if (this.zoomChosen) {
+    const back = seen && scene.camera.zoom === whole;
+    // the whole image at one dispute's outlines is not wanted for those of the next
+    if (back || !scene.close) this.keepZoom(back ? 0 : whole);
+    if (!back) {
       scene.moved = true;
       scene.camera.zoom = whole;
       for (const axis of [rows, columns]) scene.camera.centre[axis] = middle(axis);
@@ -209,15 +211,25 @@ export class Stage {
     this.request();
   }
 
-  // The zoom that was chosen stays for all first looks, or for all outlines: a close look is no place to search from.
+  // What was chosen stays: a zoom for all first looks, as a close look is no place to search from, and for all outlines how much closer than the page goes by itself, as lesions differ in size.
   keepZoom(zoom) {
     const { scene } = this;
-    scene.zooms = { ...scene.zooms, [scene.close ? "outlines" : "look"]: zoom };
+    scene.zooms = { ...scene.zooms, ...(scene.close ? { closer: zoom / this.nearZoom(scene.close) } : { look: zoom }) };
   }
 
-  get zoomChosen() {
-    const { close, zooms } = this.scene;
-    return close ? zooms.outlines : zooms.look;
+  // How close the page goes to a box by itself.
+  nearZoom(box) {
+    const { scene, main } = this;
+    const { rows, columns } = main.plane;
+    const wide = scene.zooms.look || this.firstZoom(scene.item, scene.sides);
+    return Math.max(wide, Math.min(this.room(box, NEAR_SHARE), NEAR_PIXELS / Math.min(scene.sides[rows], scene.sides[columns])));
+  }
+
+  // The zoom at which a box fills a share of the main pane.
+  room(box, share) {
+    const { scene, main } = this;
+    const { rows, columns } = main.plane;
+    return Math.min(...[[columns, main.width], [rows, main.height]].map(([axis, size]) => (share * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis])));
   }
 
   // A close look at a box of the block, which is seen whole.
@@ -225,11 +237,7 @@ export class Stage {
     const { scene, main } = this;
     Object.assign(scene, { close: box, moved: false });
     main.measure();
-    const { rows, columns } = main.plane;
-    const room = (share) => Math.min(...[[columns, main.width], [rows, main.height]].map(([axis, size]) => (share * size) / Math.max(1, (box[axis][1] - box[axis][0]) * scene.sides[axis])));
-    const wide = scene.zooms.look || this.firstZoom(scene.item, scene.sides);
-    const near = Math.max(wide, Math.min(room(NEAR_SHARE), NEAR_PIXELS / Math.min(scene.sides[rows], scene.sides[columns])));
-    scene.camera.zoom = Math.min(this.zoomChosen || near, room(WHOLE_SHARE));
+    scene.camera.zoom = Math.min((scene.zooms.closer || 1) * this.nearZoom(box), this.room(box, WHOLE_SHARE));
     scene.camera.centre = box.map(([start, stop]) => (start + stop) / 2);
     this.keepInside();
     this.request();
@@ -250,6 +258,15 @@ export class Stage {
   pointAt(pane, { column, row }) {
     this.setSlice(pane.plane.columns, Math.floor(column));
     this.setSlice(pane.plane.rows, Math.floor(row));
+  }
+
+  // Back to the lesion, where the slices that are shown have nothing of a box.
+  turnTo(box) {
+    const { item, point } = this.scene;
+    const middle = middleOf(item);
+    box.forEach(([start, stop], axis) => {
+      if (point[axis] < start || point[axis] >= stop) this.setSlice(axis, Math.floor(middle[axis]));
+    });
   }
 
   nextLayout() {
