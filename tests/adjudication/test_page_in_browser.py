@@ -316,6 +316,10 @@ def test_strokes_survive_a_reload(browser, flat_page):
     again.page.goto(flat_page)
     assert again.wait(lambda state: state["step"] == "draw")["drawn"] == drawn
     expect(again.page.locator(".message")).to_have_text("What you had drawn is still here.")
+    again.press("Escape")
+    expect(again.page.get_by_role("dialog")).to_contain_text("would be lost")
+    again.press("Enter")
+    assert again.state["drawn"] == drawn, "nor do they go by one key"
     context.close()
 
 

@@ -5,9 +5,9 @@ import { fillRuns, runsOfValues, traceOutline } from "./marks.js";
 const MOST_STROKES = 200;
 
 export class Drawing {
-  // `shape` of the block, `runs` to begin with, `sides` the size of a voxel along each axis.
+  // `shape` of the block, `runs` to begin with, `sides` the size of a voxel along each axis; `kept` if somebody drew the runs.
   constructor(shape, runs, sides) {
-    Object.assign(this, { shape, sides, strides: stridesOf(shape), done: [], undone: [], stroke: null });
+    Object.assign(this, { shape, sides, strides: stridesOf(shape), done: [], undone: [], stroke: null, kept: false });
     this.values = fillRuns(new Uint8Array(shape[0] * shape[1] * shape[2]), runs);
   }
 

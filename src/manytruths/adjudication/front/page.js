@@ -157,7 +157,7 @@ function actionsOf(page) {
       if (stage.scene.ruler) return stage.change({ ruler: null });
       if (session.step === "draw") {
         const { drawing } = session;
-        const leaves = !drawing.done.length || (await askLeave());
+        const leaves = !(drawing.done.length || drawing.kept) || (await askLeave());
         return leaves && session.drawing === drawing && session.stopDrawing();
       }
       if (session.step === "outlines" && session.choice) {

@@ -392,8 +392,10 @@ export class Session {
 
   takeDraft({ runs, label, reason, comment, adding, choice }) {
     Object.assign(this, { label: label ?? this.label, reason: reason ?? "", comment: comment ?? "", choice: choice ?? this.choice });
-    if (runs) this.beginDrawing(runs, Boolean(adding));
-    if (runs) this.message = { words: say("draft.kept"), alarm: false };
+    if (!runs) return;
+    this.beginDrawing(runs, Boolean(adding));
+    this.drawing.kept = true;
+    this.message = { words: say("draft.kept"), alarm: false };
   }
 
   // --- what the stage shows
