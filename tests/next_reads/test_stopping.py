@@ -54,6 +54,7 @@ def test_what_is_said():
     assert 0 < share.low < share.high < 1
     most = math.floor(share.high * found.n_items) + 1
     assert f"in fewer than {most:,} of {found.n_items:,}." in claim.text
+    assert claim.text.endswith("in 95% of studies whose raters are a random sample of all such raters.")
 
 
 def test_raters_who_agree_change_less():
@@ -89,11 +90,13 @@ def test_nothing_is_said_of_doubtful_masks():
     assert "some masks look like copies" in str(claim.why_not)
 
 
-def test_of_several_labels_the_one_that_changes_most():
+def test_of_several_labels_the_one_that_may_change_most():
     inner, outer = discs(8, "ABC", 0.2), discs(8, "ABC", 2, seed=1)
     masks = {
         case: {r: np.where(inner[case][r] > 0, 1, 2 * outer[case][r]).astype(np.uint8) for r in "ABC"} for case in inner
     }
     result = mt.next_reads(mt.Study.from_arrays(masks, labels={1: "core", 2: "rim"}), budget=1)
     assert [found.label for found in result.changes] == ["core", "rim"]
-    assert "For rim, which changes most: if two more raters" in result.claims.made[0].text
+    core, rim = result.changes
+    assert core.share.high < rim.share.high
+    assert "For rim, whose range ends highest: if two more raters" in result.claims.made[0].text

@@ -107,7 +107,7 @@ CHANGES = ("raters", "more", "items")
 def consider_changes(
     log: ClaimLog, table: TableIndex, changes: Sequence[ConsensusChange], *, item: str, doubt: Note | None
 ) -> None:
-    """Consider in how many pixels the consensus would change by more raters, for the label that changes most."""
+    """Consider in how many pixels the consensus would change by more raters, for the label that may change most."""
     if not changes:
         why = "no three raters have read the same case, or nobody marked anything"
         sentence: Sentence = ("If two more raters read, the consensus would change in an unknown share of the pixels.",)
@@ -120,7 +120,7 @@ def consider_changes(
     )
     assert share is not None
     assert items is not None
-    which = f"For {label_words(worst.label)}, which changes most: if" if len(changes) > 1 else "If"
+    which = f"For {label_words(worst.label)}, whose range ends highest: if" if len(changes) > 1 else "If"
     sentence = compose(
         "{which} {more} more raters read the {cases} that {raters} have read, the consensus by vote would change in "
         "{share} of the {item}s {marked}, in fewer than {most} of {all}. {caveat}",
@@ -133,7 +133,7 @@ def consider_changes(
     log.consider(MORE_READINGS, sentence, about=worst.label, why_not=doubt)
 
 
-CHANGE_CAVEAT = "This takes the raters for a random sample of all such raters."
+CHANGE_CAVEAT = "The range is made to hold in 95% of studies whose raters are a random sample of all such raters."
 
 
 def doubt_masks(suspicions: Iterable[Suspicion], tallies: Tallies) -> Note | None:
