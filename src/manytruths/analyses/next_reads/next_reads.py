@@ -28,6 +28,7 @@ from ...raters.broken_masks import MaskReview, pixel_name
 from ...ratings.planning.asking import CaseReadings, ReadingPlan, ReadingToAsk, plan_readings
 from ...ratings.planning.pilot import ConsensusChange, change_by_more_raters
 from ...study import Case, Progress, Study
+from ...study.reading_dates import find_doubtful_dates, read_dates
 from ...study.suspicions import find_suspicions, review_reading
 from ..assigning.tasks import TaskList, check_tasks, write_tasks
 from ..importing.layout import image_names
@@ -277,7 +278,7 @@ def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progre
     raters_table = _raters_table(cases, raters, plan, times, minutes)
     changes_table = _changes_table(changes)
     made: Tables[DataTable] = Tables((_readings_table(plan), _cases_table(cases, plan), raters_table, changes_table))
-    notes = tuple(_notes(plan, settings, cases, times, alike))
+    notes = (*_notes(plan, settings, cases, times, alike), *_date_notes(study))
     item = pixel_name(max((found.axes for found in described.values()), default=2))
     states = _count_states(study, cases, settings.ask or raters)
     return NextReads(study, settings, plan, changes, item, doubt, made, notes, states)
@@ -371,6 +372,13 @@ def _read_times(study: Study) -> dict[str, list[float]]:
         if rater is not None and seconds and row.get("status", "") != "unfinished" and float(seconds) > 0:
             times[rater].append(float(seconds) / 60)
     return times
+
+
+def _date_notes(study: Study) -> Iterable[str]:
+    """Dates of the reading log that cannot be right; durations do not depend on them."""
+    if not study.options.reads or study.coded:
+        return ()
+    return find_doubtful_dates(read_dates(study.options.reads))
 
 
 def _paces(raters: Iterable[str], times: Mapping[str, Sequence[float]]) -> dict[str, float]:
