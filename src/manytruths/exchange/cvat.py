@@ -566,7 +566,7 @@ def _labels(reads: Sequence[Reading], rank: str) -> dict[str, dict[str, None]]:
 def _label_lines(name: str, number: int, attributes: Iterable[str], rank: str) -> Iterator[str]:
     yield "        <label>"
     yield _element("name", name, 10)
-    yield _element("color", _colour(number), 10)
+    yield _element("color", label_colour(number), 10)
     yield _element("type", "any", 10)
     yield "          <attributes>"
     for attribute in attributes:
@@ -579,7 +579,7 @@ def _label_lines(name: str, number: int, attributes: Iterable[str], rank: str) -
     yield "          </attributes>\n        </label>"
 
 
-def _colour(number: int) -> str:
+def label_colour(number: int) -> str:
     """Hues by the golden ratio: however many there are, neighbours differ."""
     parts = colorsys.hsv_to_rgb(number * 0.618034 % 1, 0.65, 0.95)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

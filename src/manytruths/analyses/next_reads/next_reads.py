@@ -30,8 +30,8 @@ from ...ratings.planning.pilot import ConsensusChange, change_by_more_raters
 from ...study import Case, Progress, Study
 from ...study.reading_dates import find_doubtful_dates, read_dates
 from ...study.suspicions import find_suspicions, review_reading
-from ..assigning.tasks import TaskList, check_tasks, write_tasks
-from ..importing.layout import image_names
+from ..assigning.tasks import TaskImages, TaskList, check_tasks, write_tasks
+from ..export.targets import Numbering
 from ..printing import grid, print_parts
 from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
 
@@ -99,6 +99,8 @@ class NextReads(Result):
         What to know about the plan.
     states : mapping of str to int
         How many readings of those who may be asked are ``done``, ``open``, or neither, and why.
+    label_names : tuple of str
+        Names of what is marked, for tasks of CVAT.
     """
 
     command: ClassVar[str] = "next"
@@ -112,6 +114,7 @@ class NextReads(Result):
     tables: Tables[DataTable]
     notes: tuple[str, ...]
     states: Mapping[str, int]
+    label_names: tuple[str, ...]
 
     @cached_property
     def claims(self) -> Claims:
@@ -132,12 +135,11 @@ class NextReads(Result):
         return self.plan.readings
 
     def write_more(self, folder: Path) -> list[Path]:
-        """Write the list of tasks, if one was asked for."""
+        """Write tasks, if they were asked for."""
         if not self.settings.tasks:
             return []
-        files = {case.name: case.image.path.name for case in self.study if case.image is not None}
         each = [(one.rater, order, one.case) for order, one in enumerate(self.readings, start=1)]
-        return [write_tasks(folder, each, files | image_names(self.study))]
+        return write_tasks(folder, self.settings.tasks, each, TaskImages.of(self.study), self.label_names)
 
     def describe(self) -> str:
         """What was planned, in one line; where nothing is open, what became of every reading."""
@@ -206,8 +208,9 @@ def next_reads(
         Whom to ask; by default every rater of the study.
     most : int, optional
         The most readings that one rater is asked for.
-    tasks : {"labelstudio"}, optional
-        Also write a list of tasks for this tool. Whom a task is for stands in the column ``asked`` of its data.
+    tasks : {"cvat", "labelstudio"}, optional
+        Also write tasks for this tool: for CVAT a backup of a task for each rater, with the images; for Label Studio a
+        list, in which the column ``asked`` says whom a task is for.
     out : str or Path, optional
         Folder for the results, written to ``out/next/``; by default nothing is written.
     jobs : int
@@ -281,7 +284,8 @@ def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progre
     notes = (*_notes(plan, settings, cases, times, alike), *_date_notes(study))
     item = pixel_name(max((found.axes for found in described.values()), default=2))
     states = _count_states(study, cases, settings.ask or raters)
-    return NextReads(study, settings, plan, changes, item, doubt, made, notes, states)
+    names = Numbering.of(next(iter(tables.values())).labels).names if settings.tasks == "cvat" and tables else ()
+    return NextReads(study, settings, plan, changes, item, doubt, made, notes, states, names)
 
 
 @dataclass(frozen=True, eq=False)
