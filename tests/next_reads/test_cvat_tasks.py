@@ -13,7 +13,7 @@ from PIL import Image
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.cli import status
-from manytruths.exchange import write_cvat
+from manytruths.exchange import ImportOptions, read_cvat, write_cvat
 
 LABEL = {
     "type": "object",
@@ -149,6 +149,16 @@ def test_tasks_that_were_done_come_back(tmp_path):
     made = mt.import_study("cvat", [str(path) for path in done], to=tmp_path / "study", update=True)
     assert made.changes == {"added": 2, "elsewhere": 4}
     assert mt.next_reads(tmp_path / "study").describe() == "no reading is open: all 6 are done"
+
+
+def test_a_task_that_nobody_began_is_read_as_unread(tmp_path):
+    pictures(tmp_path, ["p1.png", "p2.png"])
+    made = mt.assign(str(tmp_path / "{case}.png"), ["anna"], tasks="cvat", out=tmp_path / "out")
+    reads = read_cvat(tmp_path / "out" / "assign" / "cvat" / "anna.zip", ImportOptions(blank="unread"))
+    assert [(one.image, one.rater, one.status) for one in reads] == [
+        (f"{one.case}.png", "anna", "unread") for one in made.readings
+    ]
+    assert all(one.picture.member == f"data/{one.image}" for one in reads)
 
 
 def test_images_of_one_name_are_called_as_their_cases(tmp_path):
