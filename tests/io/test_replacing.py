@@ -172,6 +172,7 @@ class InterruptedAt:
         return self
 
 
+@pytest.mark.slow
 def test_interrupted_at_every_line(tmp_path, monkeypatch):
     """Whichever line is the last one: old or new, and no file is left behind.
 
@@ -370,6 +371,7 @@ def test_a_file_taken_over_keeps_its_time_and_is_no_link(tmp_path):
     assert (tmp_path / "b/c").stat().st_mtime == 1
 
 
+@pytest.mark.slow
 def test_a_folder_without_the_right_to_write(tmp_path):
     line = (
         "plan",
