@@ -88,7 +88,7 @@ def assign(
     shared
         Number of cases that all raters read, spread evenly over each rater's cases, to calibrate raters and see drift.
     labels
-        What is marked, for tasks of CVAT: 1=tumour,2=oedema.
+        Names of the labels of CVAT tasks: 1=tumour,2=oedema.
     seed
         Seed of the order of cases, and of who gets which.
     """
