@@ -128,12 +128,18 @@ def consider_changes(
         raters=spell_count(worst.n_raters, "rater"), share=range_cell(table.file, share, digits=1), item=item,
         marked="to which any of them gave it" if len(changes) > 1 else "that any of them marked",
         most=_cell(table.file, items, f"{math.floor(float(items.high or 0)) + 1:,}"), all=f"{worst.n_items:,}",
-        caveat=CHANGE_CAVEAT,
+        caveat=_say_allowance(worst),
     )  # fmt: skip
     log.consider(MORE_READINGS, sentence, about=worst.label, why_not=doubt)
 
 
-CHANGE_CAVEAT = "The range is made to hold in 95% of studies whose raters are a random sample of all such raters."
+def _say_allowance(change: ConsensusChange) -> str:
+    """What the range is made for, and what it takes for granted."""
+    level, sample = f"{change.share.level:.0%}", "a random sample of all such raters"
+    if "raters" in change.allowance:
+        return f"The range is made to hold in {level} of studies whose raters are {sample}."
+    alone = f"allows, at {level}, for other cases alone" if change.allowance else "is of these masks alone"
+    return f"The range {alone}, and takes the raters of a case for {sample}."
 
 
 def doubt_masks(suspicions: Iterable[Suspicion], tallies: Tallies) -> Note | None:
