@@ -27,6 +27,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -238,8 +239,8 @@ def check_energy() -> str:
 
 
 def warm_up(seconds: float = 1.0) -> None:
-    """Clocks rise with work."""
-    some = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    """Clocks rise with work. A graph that could not be recorded leaves PyTorch's generator of the device unusable."""
+    some = torch.randn(4096, 4096).to("cuda", torch.bfloat16)
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for _ in range(20):
@@ -543,28 +544,34 @@ def decide(found: Row, failed: set[str]) -> Iterator[str]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--json", type=Path)
+    options.add_argument("--alone", choices=list(JOBS), help=argparse.SUPPRESS)
     options.add_argument("--jobs", nargs="*", default=list(JOBS), choices=list(JOBS))
     chosen = options.parse_args()
     if not torch.cuda.is_available():
         sys.exit("no device: PyTorch finds no GPU here; the kernels are checked and timed on one")
     if not can_build():
         sys.exit("no kernels: Triton, or a C compiler for it, is not installed here")
+    if chosen.alone:
+        torch.manual_seed(0)
+        try:
+            result, wrong = JOBS[chosen.alone](), False
+        except Exception:
+            result, wrong = traceback.format_exc(), True
+        chosen.json.write_text(json.dumps(result, default=str))
+        sys.exit(int(wrong))
     found: Row = {}
     failed: set[str] = set()
+    alone = [sys.executable, __file__]  # a graph that cannot be recorded spoils what follows in its process
     for name in chosen.jobs:
         start = time.perf_counter()
-        try:
-            torch.manual_seed(0)
-            found[name] = JOBS[name]()
-        except Exception:  # the others are still worth their time
-            found[name] = traceback.format_exc()
-            failed.add(name)
-        torch._dynamo.reset()
-        torch.cuda.empty_cache()
+        with TemporaryDirectory() as folder:
+            told = Path(folder) / "found.json"
+            failed |= {name} if subprocess.run([*alone, "--alone", name, "--json", told]).returncode else set()
+            found[name] = json.loads(told.read_text()) if told.exists() else "ended without a result"
         print(f"== {name}: {time.perf_counter() - start:.0f} s", flush=True)
-        print(json.dumps(found[name], indent=1, default=str)[:2500], flush=True)
+        print(json.dumps(found[name], indent=1)[:2500], flush=True)
         if chosen.json:
-            chosen.json.write_text(json.dumps(found, indent=1, default=str) + "\n")
+            chosen.json.write_text(json.dumps(found, indent=1) + "\n")
     print(*decide(found, failed), sep="\n")
     sys.exit(int(bool(failed)))
 
