@@ -84,6 +84,7 @@ def test_a_study_without_images_is_served_and_says_so(folder, study):
         assert server.decide(id, "union")[0] == 200
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_names_it(folder, study):
     code = "import sys; sys.modules['uvicorn'] = None; from manytruths.cli import main; main()"
     done = subprocess.run(
