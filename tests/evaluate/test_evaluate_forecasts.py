@@ -715,6 +715,16 @@ def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path
                     counts += 1
             errors.append(np.abs(gaps).sum() / counts)
         assert row.value == pytest.approx(np.mean(errors), abs=1e-6)
+    other = {"p00": "p01", "p01": "p00"}  # whose map "worse" has; its training area is unknown
+    for name in other:
+        rows = [r for r in result.tables["scores"].all("curvas_dice", "case") if r.case == name]
+        found = {r.label: r.value for r in rows if r["algorithm"] == "worse"}
+        masks = {r: m.astype(int) for r, m in label_masks()[name].items()}
+        masks["B"][:3] = 9
+        wanted = mt.curvas_dice(dict(enumerate(label_maps()[other[name]])), masks, void=9)
+        assert [found[LABELS[value]] for value in wanted] == pytest.approx(list(wanted.values()), abs=1e-12)
+        assert found["macro mean"] == pytest.approx(np.mean(list(wanted.values())))
+        assert found["macro mean"] < 1
     printed = printed_of(result)
     assert "all labels: As forecasts of what each rater marks" in printed
     assert "CURVAS's calibration error (all raters)" in printed
@@ -735,4 +745,9 @@ def test_the_calibration_error_of_curvas_of_one_label_and_of_missing_maps() -> N
     (mean,) = result.tables["scores"].all("curvas_calibration_error", "mean")
     every = [value for name, value in found.items() if name != "p03"]
     assert mean.value == pytest.approx((sum(every) + 1) / 12), "what is missing counts as the worst"
+    dice = by_case("curvas_dice", "all raters", result)
+    assert dice["p00"] == mt.curvas_dice({1: maps()["p00"]["net"]}, masks()["p00"])[1]
+    assert code(dice["p03"]) == "no_prediction"
+    (mean,) = result.tables["scores"].all("curvas_dice", "mean")
+    assert mean.value == pytest.approx(sum(v for n, v in dice.items() if n != "p03") / 12), "the worst is 0"
     assert "curvas_calibration_error" not in {r.statistic for r in evaluation().tables["scores"].rows}
