@@ -74,7 +74,9 @@ def study_progress(
     /,
     *,
     assignment: str | None = None,
-    calibration: Annotated[str, Parameter(help="Cases that calibrate raters: p01,p02; by default those of the assignment.")]
+    calibration: Annotated[
+        str, Parameter(help="Cases that calibrate raters: p01,p02; by default those of the assignment.")
+    ]
     | None = None,
     late_after: int = 14,
     period: int = 7,
@@ -87,8 +89,8 @@ def study_progress(
     """Tell how far a study is while it runs: what is late, how raters agree so far, who drifts or copies.
 
     For example: manytruths progress study --assignment assignment.csv. It writes what is there by case and rater
-    (coverage.csv, late.csv), how agreement moves (trend.csv), each rater beside the others (comparison.csv, drift.csv) and
-    what is said of them (claims.csv). The next run into the same folder reads only what changed.
+    (coverage.csv, late.csv), how agreement moves (trend.csv), each rater beside the others (comparison.csv, drift.csv)
+    and what is said of them (claims.csv). The next run into the same folder reads only what changed.
 
     Parameters
     ----------
