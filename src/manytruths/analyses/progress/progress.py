@@ -329,7 +329,7 @@ def summarise(
     ))  # fmt: skip
     facts = ProgressFacts(
         panel.overlap, subject_word(study), panel.raters, settings.width,
-        int(np.count_nonzero(~np.isnan(panel.by_case()))), _pace(coverage, calendar), drifts.found, copies, renamed,
+        int(np.count_nonzero(~np.isnan(panel.by_case()))), bool(study.options.reads) or coverage.planned, _pace(coverage, calendar), drifts.found, copies, renamed,
         onsets, _untested(study, panel, calendar, drifts.subjects), _untimed(calendar),
     )  # fmt: skip
     told = [*coverage.notes, *calendar.notes, *_notes(study, coverage)]
