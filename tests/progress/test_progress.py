@@ -396,7 +396,7 @@ def test_the_command_writes_what_the_function_returns(tmp_path, capsys):
         same = path.name == "run.json" or (tmp_path / "out/progress" / path.name).read_bytes() == path.read_bytes()
         assert same, path.name
     with open(tmp_path / "out/progress/late.csv", newline="") as stream:
-        assert list(csv.DictReader(stream))[0]["case"] == "c01"
+        assert next(iter(csv.DictReader(stream)))["case"] == "c01"
     assert status(["progress", str(tmp_path), "--today", "soon", "--out", str(tmp_path / "out")]) == 2
 
 
