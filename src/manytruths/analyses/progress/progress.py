@@ -350,8 +350,9 @@ def _raters_table(coverage: Coverage, calendar: Calendar) -> PlainTable:
         dates = sorted(calendar.dates[key] for cell in read if (key := (cell.case, cell.column)) in calendar.dates)
         minutes = [calendar.seconds[key] / 60 for cell in read if (key := (cell.case, cell.column)) in calendar.seconds]
         recent = sum(_is_recent(when.date(), calendar.today) for when in dates)
+        late = sum(bool(cell.late) for cell in mine)
         rows.append((
-            rater, sum(cell.status in MADE for cell in mine), sum(cell.open for cell in mine), sum(bool(cell.late) for cell in mine),
+            rater, sum(cell.status in MADE for cell in mine), sum(cell.open for cell in mine), late,
             sum(cell.status == "not_evaluable" for cell in mine), dates[0].isoformat() if dates else "",
             dates[-1].isoformat() if dates else "", recent if dates else None,
             float(np.median(minutes)) if minutes else None, len(minutes),
