@@ -19,6 +19,7 @@ from . import (
     outlines,
     polygons,
     probabilistic,
+    progress,
     ranking,
     reliability,
     report,
@@ -47,6 +48,7 @@ JOBS = (
     | outlines.JOBS
     | adjudication.JOBS
     | probabilistic.JOBS
+    | progress.JOBS
     | next_reads.JOBS
 )
 
