@@ -141,13 +141,13 @@ def test_numbers_over_time_lie_at_their_days_with_their_intervals():
 
 def test_days_are_ticks_of_days_weeks_months_or_years():
     def ticks(days):
-        return [w for w in words(time_chart([DAY, DAY + days], [1, 2], [NAN] * 2, [NAN] * 2, ylabel="", title="t"))]
+        return set(words(time_chart([DAY, DAY + days], [1, 2], [NAN] * 2, [NAN] * 2, ylabel="", title="t")))
 
-    assert {"2 Mar", "3 Mar", "4 Mar"} <= set(ticks(2))
-    assert {"2 Mar", "9 Mar", "30 Mar"} <= set(ticks(28))
-    assert {"1 Apr", "1 May"} <= set(ticks(150))
-    assert {"Jul 2026", "Jan 2027"} <= set(ticks(600))
-    assert {"2030", "2040"} <= set(ticks(20_000)) or {"2028", "2032"} <= set(ticks(3000))
+    assert {"2 Mar", "3 Mar", "4 Mar"} <= ticks(2)
+    assert {"2 Mar", "9 Mar", "30 Mar"} <= ticks(28)
+    assert {"1 Apr", "1 May"} <= ticks(150)
+    assert {"Jul 2026", "Jan 2027"} <= ticks(600)
+    assert {"2028", "2030"} <= ticks(3000)
 
 
 def test_a_single_day_can_be_drawn():
@@ -156,14 +156,15 @@ def test_a_single_day_can_be_drawn():
 
 def test_without_dates_times_are_counts_of_cases():
     chart = time_chart([5, 10], [0.8, 0.7], [0.7, 0.6], [0.9, 0.8], ylabel="", title="t", dated=False, xlabel="cases")
-    assert [c.find(f"{SVG}title").text for c in read(chart).iter(f"{SVG}circle")][0].startswith("5 cases: 0.800")
+    first = next(read(chart).iter(f"{SVG}circle")).find(f"{SVG}title").text
+    assert first == "5 cases: 0.800 (0.700 to 0.900)"
 
 
 def test_a_panel_for_each_rater_with_what_changed():
     changed = TimeSeries(tuple(DAY + i for i in range(10)), (1.0,) * 5 + (1.5,) * 5, since=DAY + 5)
     chart = rater_panels({"anna": changed, "ben": TimeSeries((), ())}, ylabel="ratio", title="t", ratio=True, middle=1)
     assert {"anna", "ben", "since 7 Mar", "nothing to compare yet", "1.5", "0.667"} <= set(words(chart))
-    lines = [p for p in read(chart).iter(f"{SVG}polyline")]
+    lines = list(read(chart).iter(f"{SVG}polyline"))
     heights = [float(point.split(",")[1]) for point in lines[0].get("points").split()]
     assert len(lines) == 1
     assert heights[0] > heights[-1]

@@ -17,9 +17,13 @@ from ..core.errors import CallError
 from . import svg
 from .svg import ALARM, BLUE, INK, LETTER, PALE_INK
 
-CellStatus = Literal["done", "empty", "edit", "unfinished", "late", "not_evaluable", "unread", "missing"]
-"""Marked; read and left without a mark; an edit of another's mask; begun; overdue; read, but nothing can be said;
-not opened; nothing is known."""
+CellStatus = Literal[
+    "done", "empty", "edit", "other_session", "not_evaluable", "excluded", "unfinished", "late", "unread", "missing",
+    "not_asked",
+]  # fmt: skip
+"""Marked; read and left without a mark; an edit of another's mask; of a session that does not count; read, but nothing
+can be said; left out; begun; overdue; not opened; not there, and nobody knows whether it was asked for; not asked
+for."""
 
 READABLE_CASES = 40
 """With more cases the cells are fine, and the cases go over several rows of the grid."""
@@ -86,6 +90,18 @@ def _cross(box: Box) -> str:
     return f"M{box.at(0.12, 0.12)}L{box.at(0.88, 0.88)}M{box.at(0.88, 0.12)}L{box.at(0.12, 0.88)}"
 
 
+def _slash(box: Box) -> str:
+    return f"{_frame(box)}M{box.at(0.1, 0.9)}L{box.at(0.9, 0.1)}"
+
+
+def _core(box: Box) -> str:
+    return box.shape((0.22, 0.22), (0.78, 0.22), (0.78, 0.78), (0.22, 0.78))
+
+
+def _dash(box: Box) -> str:
+    return f"M{box.at(0.25, 0.5)}L{box.at(0.75, 0.5)}"
+
+
 def _dot(box: Box) -> str:
     return box.shape((0.38, 0.38), (0.62, 0.38), (0.62, 0.62), (0.38, 0.62))
 
@@ -94,13 +110,16 @@ LOOKS: dict[str, Look] = {
     "done": Look("done", BLUE, _full),
     "empty": Look("read, nothing marked", BLUE, _frame, 0.16),
     "edit": Look("edit of another's mask", "#56b4e9", _corner),
+    "other_session": Look("session that does not count", "#56b4e9", _core),
+    "not_evaluable": Look("not evaluable", PALE_INK, _cross, 0.16),
+    "excluded": Look("left out", PALE_INK, _slash, 0.1),
     "unfinished": Look("begun", "#e69f00", _half),
     "late": Look("late", ALARM, _diamond),
-    "not_evaluable": Look("not evaluable", PALE_INK, _cross, 0.16),
     "unread": Look("not read yet", PALE_INK, _dot),
-    "missing": Look("nothing known", "", _dot),
+    "missing": Look("no mask", PALE_INK, _dash, 0.12),
+    "not_asked": Look("not asked for", "", _dot),
 }
-"""By status, in the order of the legend. A cell of which nothing is known stays bare."""
+"""By status, in the order of the legend. The cell of what nobody asked for stays bare."""
 
 
 def coverage_grid(
@@ -118,8 +137,8 @@ def coverage_grid(
     Parameters
     ----------
     statuses : mapping of str to sequence of str
-        By rater, one status for each case: ``done``, ``empty``, ``edit``, ``unfinished``, ``late``,
-        ``not_evaluable``, ``unread`` or ``missing``.
+        By rater, one status for each case: ``done``, ``empty``, ``edit``, ``other_session``, ``not_evaluable``,
+        ``excluded``, ``unfinished``, ``late``, ``unread``, ``missing`` or ``not_asked``.
     cases : sequence of str
         Names of the cases.
     title : str
@@ -236,7 +255,7 @@ def _check(statuses: Mapping[str, Sequence[str]], cases: Sequence[str]) -> None:
 
 
 def _paint(look: Look, route: str, cell: float) -> str:
-    """Cells of a status as one element; nothing where a cell stays bare."""
+    """Cells of a status as one element; nothing where they stay bare."""
     if not look.colour:
         return ""
     if look.line:
@@ -307,20 +326,20 @@ def coverage_bars(counts: Mapping[str, Mapping[str, int]], title: str) -> str:
             hover = svg.tooltip(f"{rater}: {count:,} {look.words}")
             parts.append(_piece(look, Box(x, y, wide, BAR - 7), hover))
             x += wide
-        read = sum(here.get(status, 0) for status in READ)
-        parts.append(svg.text(left + BAR_WIDE + 10, y + 13, f"{read:,} of {sum(here.values()):,}", fill=INK))
+        read, asked = sum(here.get(status, 0) for status in READ), sum(here.values()) - here.get("not_asked", 0)
+        parts.append(svg.text(left + BAR_WIDE + 10, y + 13, f"{read:,} of {asked:,}", fill=INK))
     bottom = 44 + BAR * len(counts) + 14
     shown = [status for status in LOOKS if any(here.get(status) for here in counts.values())]
     rows, legend = _legend(shown, bottom, left + BAR_WIDE + 56, _piece)
     return svg.document(left + BAR_WIDE + 104, bottom + 22 * rows, title, [*parts, *legend])
 
 
-READ = ("done", "empty", "edit", "not_evaluable")
+READ = ("done", "empty", "edit", "other_session", "not_evaluable", "excluded")
 """Statuses of cases that the rater is done with."""
 
 
 def _piece(look: Look, box: Box, *content: str) -> str:
-    """A piece of a bar: filled, hollow where the shape of the status is a line, bare where nothing is known."""
+    """A piece of a bar: filled, hollow where the shape of the status is a line, bare where nobody asked."""
     size = {"x": box.left, "y": box.top, "width": box.wide, "height": box.high}
     if not look.colour:
         return svg.tag("rect", *content, fill="#ffffff", fill_opacity=0, **size)
