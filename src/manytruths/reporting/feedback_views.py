@@ -109,4 +109,4 @@ def _marked(array: Array, value: int | None) -> NDArray[np.bool_]:
 def _differ(mine: Array, theirs: Array, value: int | None, void: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
     """Where one of two masks has a value and the other does not; nothing where it was not rated."""
     differ = _marked(mine, value) != _marked(theirs, value)
-    return differ if void is None else differ & ~void
+    return differ if void is None else np.asarray(differ & ~void)
