@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import manytruths as mt
-from manytruths.reporting.feedback_views import (
+from manytruths.reporting.progress_page.views import (
     CONSENSUS,
     CONSENSUS_PAINT,
     OTHERS_COLOUR,

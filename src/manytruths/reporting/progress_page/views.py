@@ -8,16 +8,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analyses.agree.case import MapOptions
-from ..charts.canvas import Scale
-from ..charts.colours import OKABE_ITO, hexadecimal
-from ..charts.overlays import outline_panel
-from ..core.columns import Column
-from ..shape.display import Display
-from ..study import Case
-from ..study.case import Reading
-from ..study.consensus import FirstReadings
-from .case_view import Array, ViewPlan, data_url, encode_picture, layer_case, square_around, view_data
+from ...analyses.agree.case import MapOptions
+from ...charts.canvas import Scale
+from ...charts.colours import OKABE_ITO, hexadecimal
+from ...charts.overlays import outline_panel
+from ...core.columns import Column
+from ...shape.display import Display
+from ...study import Case
+from ...study.case import Reading
+from ...study.consensus import FirstReadings
+from ..case_view import Array, ViewPlan, data_url, encode_picture, layer_case, square_around, view_data
 
 OWN_COLOUR, OTHERS_COLOUR, CONSENSUS_COLOUR = (hexadecimal(OKABE_ITO[i]) for i in (0, 6, 1))
 OWN_PAINT, CONSENSUS_PAINT = OKABE_ITO[0], OKABE_ITO[1]
