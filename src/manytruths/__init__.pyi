@@ -55,6 +55,7 @@ from .analyses.importing.imported import ImportedStudy
 from .analyses.modalities import ModalityComparison, compare_modalities
 from .analyses.next_reads.next_reads import NextReads, next_reads
 from .analyses.plan.plan import Plan, plan
+from .analyses.progress.progress import StudyProgress, progress
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
@@ -392,6 +393,7 @@ __all__ = [
     "Staple",
     "Study",
     "StudyError",
+    "StudyProgress",
     "Surface",
     "SurfaceDistances",
     "Tallies",
@@ -527,6 +529,7 @@ __all__ = [
     "prevalence",
     "prevalence_index",
     "prevalence_range",
+    "progress",
     "rank",
     "rank_by_reference",
     "rank_scores",

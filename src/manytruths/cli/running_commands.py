@@ -6,9 +6,20 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from .options import RESULTS, Out, OutputOptions, Quiet, Seed, StudyOptions, Template, in_method
+from .options import (
+    RESULTS,
+    Level,
+    Out,
+    OutputOptions,
+    Quiet,
+    RunOptions,
+    Seed,
+    StudyOptions,
+    Template,
+    in_method,
+)
 from .parsing import parse_names
-from .terminal import present, progress
+from .terminal import present, progress, working
 
 Ask = Annotated[
     str, Parameter(help="Names of the raters to ask: anna,ben,clara. For next, by default all of the study.")
@@ -53,6 +64,54 @@ def next_reads(
         result = mt.next_reads(
             opened, budget=budget, ask=parse_names(ask) if ask is not None else None, most=most, tasks=tasks,
             out=output.out, jobs=output.jobs, seed=seed, progress=bar,
+        )  # fmt: skip
+    present(result, output.out, quiet=output.quiet)
+    return 0
+
+
+def study_progress(
+    template: Template = ".",
+    /,
+    *,
+    assignment: str | None = None,
+    calibration: Annotated[str, Parameter(help="Cases that calibrate raters: p01,p02; by default those of the assignment.")]
+    | None = None,
+    late_after: int = 14,
+    period: int = 7,
+    width: float = 0.1,
+    today: str | None = None,
+    study: StudyOptions | None = None,
+    output: RunOptions | None = None,
+    level: Level = 0.95,
+) -> int:
+    """Tell how far a study is while it runs: what is late, how raters agree so far, who drifts or copies.
+
+    For example: manytruths progress study --assignment assignment.csv. It writes what is there by case and rater
+    (coverage.csv, late.csv), how agreement moves (trend.csv), each rater beside the others (comparison.csv, drift.csv) and
+    what is said of them (claims.csv). The next run into the same folder reads only what changed.
+
+    Parameters
+    ----------
+    assignment
+        Who was asked for what: a CSV file as assign writes it; a column due has dates.
+    late_after
+        Days after which an open reading that another rater has made is late.
+    period
+        Days of a period, for how agreement moves.
+    width
+        Wanted width of the interval of mean Dice.
+    today
+        The day that lateness is counted from, as in 2026-03-31; by default today.
+    """
+    import manytruths as mt
+
+    output = output or RunOptions()
+    opened = (study or StudyOptions()).open(template)
+    with working(opened, output.engine, output.jobs, output.quiet) as bar:
+        result = mt.progress(
+            opened, assignment=assignment, calibration=parse_names(calibration) if calibration is not None else None,
+            late_after=late_after, period=period, width=width, today=today, out=output.out, jobs=output.jobs,
+            level=level, progress=bar,
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0

@@ -241,11 +241,22 @@ def keep_record(case: str, key: str, files: Sequence[Path], stage: Path, payload
     """Keep the result of a case; it is written with the next few seconds of work."""
     assert _waiting is not None
     sums = file_sums(stage, sorted(path.relative_to(stage).as_posix() for path in files))
-    head = {"case": case, "key": key, "size": len(payload), "checksum": _checksum(payload), "files": sums}
-    _waiting.records += [json.dumps(head).encode() + b"\n", payload]
+    _waiting.records += [_head(case, key, payload, sums), payload]
     _waiting.bytes += len(payload)
     if time.process_time() - _waiting.since >= SECONDS or _waiting.bytes >= BYTES:
         _write_log(_waiting)
+
+
+def _head(case: str, key: str, payload: bytes, files: Mapping[str, str]) -> bytes:
+    head = {"case": case, "key": key, "size": len(payload), "checksum": _checksum(payload), "files": dict(files)}
+    return json.dumps(head).encode() + b"\n"
+
+
+def write_records(log: Path, records: Mapping[str, tuple[str, bytes]]) -> None:
+    """Write a new log of records that need no files: the key and the pickled result of each case."""
+    with open(log, "xb") as stream:
+        for case, (key, payload) in records.items():
+            stream.writelines((_head(case, key, payload, {}), payload))
 
 
 def _write_log(waiting: _Waiting) -> None:

@@ -1,0 +1,96 @@
+"""What ``progress`` keeps of a case: how its raters agree, how much each marked, and what its masks show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agreement import fleiss_kappa, krippendorff_alpha
+from ...core.columns import Column
+from ...core.labels import VOID
+from ...fusion.vote import mean_label_dice
+from ...raters.broken_masks import MaskReview
+from ...raters.dependence import same_labels
+from ...study import Case, Study
+from ...study.suspicions import review_reading
+
+Floats = NDArray[np.float64]
+
+STATISTICS = {"fleiss_kappa": fleiss_kappa, "krippendorff_alpha": krippendorff_alpha}
+
+
+@dataclass(frozen=True, eq=False)
+class CaseProgress:
+    """A case, first readings only.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        Raters with the session that counts.
+    labels : tuple of str
+        The labels but background that this case has, or that are declared.
+    dice : numpy.ndarray
+        (raters, raters) Dice, of several labels the mean over those that either of two raters gave; NaN where both
+        marked nothing.
+    same : numpy.ndarray
+        (raters, raters) share of the pixels where either of two gave another label than the most frequent one to which
+        both gave the same.
+    sizes : numpy.ndarray
+        (labels, raters) marked pixels.
+    statistics : mapping of str to float
+        Fleiss' kappa and Krippendorff's alpha.
+    region : str
+        What was counted.
+    review : MaskReview
+        Masks that are probably broken, and what is kept to compare cases.
+    axes : int
+        Of the masks.
+    """
+
+    columns: tuple[Column, ...]
+    labels: tuple[str, ...]
+    dice: Floats
+    same: Floats
+    sizes: Floats
+    statistics: Mapping[str, float]
+    region: str
+    review: MaskReview
+    axes: int
+
+
+def describe_case(case: Case) -> CaseProgress:
+    """What is known of a case."""
+    reading = case.read(by_tile=True)
+    table = reading.tally(judged=False)
+    whole = table if table.region == "whole" else reading.tally("whole", judged=False)
+    review = review_reading(reading, whole)
+    table = table.project([table.columns[i] for i in table.raters if (table.patterns[:, i] != VOID).any()])
+    marks = list(table.labels.marks)
+    counts = table.contingency.sum(axis=3)[..., marks]
+    sizes = np.diagonal(counts, axis1=0, axis2=1).astype(np.float64)
+    nothing = (counts + counts.swapaxes(0, 1)).sum(axis=-1) == 0
+    dice = np.where(nothing, np.nan, mean_label_dice(table))
+    found = {name: statistic(table) for name, statistic in STATISTICS.items()}
+    labels = tuple(table.labels.names[mark] for mark in marks)
+    return CaseProgress(
+        tuple(table.columns[i] for i in table.raters), labels, dice, same_labels(table), sizes, found, table.region,
+        review, len(reading.grid.shape),
+    )  # fmt: skip
+
+
+def bare_study(study: Study) -> Study:
+    """The same cases without all that their masks do not depend on, so that other changes leave what is kept as it is.
+
+    A new rater is absent from every case, and a row of the reading log is no mask.
+    """
+    return study.with_cases([
+        replace(
+            case, absent=(), groups=(), statuses={}, reasons={}, properties={}, order=None, predictions={},
+            references={}, ranks={}, training={}, samples={}, series={}, lesions=(), missing=(), missing_references=(),
+            missing_samples=(), edits={}, decisions=None,
+        )
+        for case in study
+    ])  # fmt: skip
