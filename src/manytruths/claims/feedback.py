@@ -22,6 +22,9 @@ SIZE = ClaimKind(
     "coverage of the interval",
 )  # fmt: skip
 KINDS = (OVERLAP, SIZE)
+NOTHING_YET = "There is nothing to compare yet."
+"""Where no reading was asked for, and no two raters marked the same case."""
+NOTHING_SHARED = "No case was marked by you and by another rater yet: there is nothing to compare."
 WORDS = {DRIFT_SIZE.id: "size", DRIFT_DISTANCE.id: "distance to the others"}
 """What was tested, by claim."""
 
@@ -56,6 +59,14 @@ def _consider_size(log: ClaimLog, comparison: TableIndex, rater: str, label: str
     log.consider(SIZE, compose(text, of, Cell(rater), comparison.quote(row)), about=about)
 
 
+def describe_none_farther(shared: int) -> Sentence:
+    """That in none of so many shared cases a rater lies farther from the others than these from each other."""
+    if shared == 1:
+        return ("In the one shared case, your mask does not lie farther from the others' than these from each other.",)
+    cases = spell_count(shared, "shared case")
+    return (f"In none of the {cases} do your masks lie farther from the others' than these from each other.",)
+
+
 def describe_changes(claims: Claims, rater: str = "") -> Sentence:
     """That nothing was found to change, or why that was not tested; empty where something is said.
 
@@ -69,7 +80,13 @@ def describe_changes(claims: Claims, rater: str = "") -> Sentence:
     if not tested:
         reasons = [str(claim.why_not) for claim in claims.of(*WORDS) if claim.why_not and claim.about in ("", rater)]
         why = f": {reasons[0]}" if reasons else ""
-        return ("It was not tested whether ", *(("rater ", Cell(rater)) if rater else ("a rater",)), " changes", why, ".")
+        return (
+            "It was not tested whether ",
+            *(("rater ", Cell(rater)) if rater else ("a rater",)),
+            " changes",
+            why,
+            ".",
+        )
     what = join_names(list(dict.fromkeys(WORDS[claim.kind.id] for claim in tested)))
     if rater:
         return ("Nothing shows ", *whose, f" over time (tested: {what}).")

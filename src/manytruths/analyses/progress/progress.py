@@ -47,6 +47,8 @@ from .coverage import (
     read_plan,
     statuses_table,
 )
+from .presentation import draw_charts
+from .readings import RaterReadings, rater_readings
 
 STORE = ".progress-kept"
 """Folder beside the results, in which what was found out about cases is kept from run to run."""
@@ -119,6 +121,16 @@ class StudyProgress(Result):
         consider_masks(log, self.suspicions, self.index("masks"), count_masks(self.study))
         return log.settle()
 
+    @cached_property
+    def readings(self) -> Mapping[str, RaterReadings]:
+        """The readings of every rater, in the order of time."""
+        return rater_readings(self.panel, self.calendar)
+
+    @cached_property
+    def charts(self) -> Mapping[str, str]:
+        """Who read what, agreement so far, and each rater's readings over time, as SVG."""
+        return draw_charts(self)
+
     @property
     def alarms(self) -> Claims:
         """The claims that something goes wrong: drift, copies, and masks that are odd since some time."""
@@ -172,7 +184,9 @@ class StudyProgress(Result):
             count, here, so_far = (
                 trend.row(statistic, scope, period, name)
                 for statistic, scope in (
-                    ("readings", "pooled"), (self.panel.overlap, "mean"), (f"{self.panel.overlap}_so_far", "mean")
+                    ("readings", "pooled"),
+                    (self.panel.overlap, "mean"),
+                    (f"{self.panel.overlap}_so_far", "mean"),
                 )
             )
             shown = [with_interval(row, 2) if is_defined(row) else "–" for row in (here, so_far)]

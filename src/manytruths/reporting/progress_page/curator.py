@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
+from ...analyses.progress.presentation import WHY_LATE
 from ...analyses.progress.progress import StudyProgress
-from ...analyses.progress.readings import RaterReadings, rater_readings
-from ...charts.coverage import READABLE_CASES, coverage_bars, coverage_grid
-from ...charts.times import TimeSeries, rater_panels, time_chart
-from ...claims.feedback import describe_changes
+from ...claims.feedback import NOTHING_YET, describe_changes
 from ...claims.masks import IDS as MASKS
-from ...claims.numbers import TableIndex, is_defined
+from ...claims.numbers import is_defined
 from ...claims.progress import ALARMS
-from ...claims.sentences import Cell, Sentence, label_words, number, spell_count, text_cell
+from ...claims.sentences import Cell, Sentence, number, spell_count, text_cell
 from ...core.undefined import code_of
-from ...io.result_tables import Row
 from ..building import ColumnOf, make_table, text_column, text_table
 from ..elements import Block, Chart, Column, PageTable, Paragraphs, Section
 from ..findings import assign_colours
@@ -41,21 +35,26 @@ STATUS_COLUMNS = {
 }
 ALWAYS = ("asked", "read", "open", "late")
 """Columns that are shown even where all are 0."""
-WHY_LATE = {
-    "due": "its day has passed",
-    "skipped": "later ones are read",
-    "waiting": "others have read the case",
-}
-RANK = ("done", "empty", "edit", "not_evaluable", "unfinished", "unread", "excluded", "other_session", "missing",
-        "not_asked")  # fmt: skip
-"""What a cell of the picture shows of a rater with several sessions: the first of these."""
 SHARED_TITLES = {
     "label_dice": "Dice, mean over labels", "dice": "Dice, mean of pairs", "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
 }  # fmt: skip
 CALIBRATION = "calibration"
-MOST_LABELS = 3
-"""Labels of which sizes are drawn over time."""
+CAPTIONS = {
+    "how-far": "Of the cases that each rater may be asked for, how many they are done with.",
+    "coverage": "A row for each rater, a column for each case. Counts are in the table below, and every reading is in "
+    "progress/coverage.csv.",
+    "agreement-so-far": "Of all readings up to each time, with the confidence interval. The bracket at the right is as "
+    "high as the interval is wanted to be. Easy or hard cases that come late move the line as well as raters do.",
+    "sizes-over-time": "A dot for each case that others have marked, too: the size of the rater's mask over the median "
+    "of the others', so that large and small cases can be compared. The line is a running median; at 1, masks are as "
+    "large as the others'.",
+    "dice-over-time": "A dot for each case that others have read, too, and a running median. A line that falls for all "
+    "raters at once shows harder cases, not a rater.",
+    "minutes-over-time": "A dot for each reading with a known duration, and a running median.",
+}
+TALL = 12
+"""With more raters, charts with a panel for each scroll."""
 MOST_MASKS = 12
 """Masks that are spelled out."""
 
@@ -76,26 +75,18 @@ class Shown:
         """``95% CI``."""
         return f"{100 * self.result.settings.level:g}% CI"
 
-    @property
-    def dated(self) -> bool:
-        """Whether times are days."""
-        return self.result.calendar.source == "started"
-
-    @property
-    def time_name(self) -> str:
-        """What times are, where they are no days."""
-        return "" if self.dated else "number of the update"
-
-    @cached_property
-    def readings(self) -> Mapping[str, RaterReadings]:
-        """The readings of every rater, in the order of time."""
-        return rater_readings(self.result.panel, self.result.calendar)
-
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels where there are several; one without a name else."""
         labels = self.result.panel.labels
         return labels if len(labels) > 1 else ("",)
+
+    def charts(self, *names: str) -> Iterator[Chart]:
+        """Charts with their captions, by how their names start."""
+        for name, svg in self.result.charts.items():
+            if name.startswith(names):
+                key = next(key for key in CAPTIONS if name.startswith(key))
+                yield Chart(name, svg, CAPTIONS[key], tall=len(self.result.coverage.raters) > TALL or key == "coverage")
 
     def rater(self, name: str) -> Cell:
         """A rater in their colour."""
@@ -118,7 +109,7 @@ def sections(shown: Shown) -> list[Section]:
 
 def _summary(shown: Shown) -> Section:
     claims = shown.result.claims
-    lead = claims.sentences(*GENERAL) or (("There is nothing to compare yet.",),)
+    lead = claims.sentences(*GENERAL) or ((NOTHING_YET,),)
     return Section("in-short", "In short", lead, tuple(_summary_blocks(shown)))
 
 
@@ -137,7 +128,9 @@ def _next_steps(shown: Shown) -> Iterator[Sentence]:
     if any(cell.late for cell in result.coverage.cells):
         yield ("Ask for the late readings: they are listed under Who read what.",)
     if result.claims.of(*MASKS).made:
-        yield ("Have the masks that are probably broken looked at first: what raters are said to do may be due to them.",)
+        yield (
+            "Have the masks that are probably broken looked at first: what raters are said to do may be due to them.",
+        )
     about = [rater for claim in result.alarms for rater in claim.about.split(" and ")]
     named = [rater for rater in dict.fromkeys(about) if rater in result.panel.raters]
     if named:
@@ -155,42 +148,8 @@ def _next_steps(shown: Shown) -> Iterator[Sentence]:
 # -- who read what -----------------------------------------------------------------------------------
 
 
-def statuses_by_rater(result: StudyProgress) -> dict[str, dict[str, tuple[str, str]]]:
-    """By rater and case, what the picture shows, and what else is to be said."""
-    chosen: dict[str, dict[str, Any]] = {rater: {} for rater in result.coverage.raters}
-    for cell in result.coverage.cells:
-        before = chosen[cell.rater].get(cell.case)
-        if before is None or RANK.index(cell.status) < RANK.index(before.status):
-            chosen[cell.rater][cell.case] = cell
-    calendar = result.calendar
-    found: dict[str, dict[str, tuple[str, str]]] = {}
-    for rater, cells in chosen.items():
-        for case, cell in cells.items():
-            words = [calendar.describe((case, cell.column)), WHY_LATE.get(cell.late, "")]
-            seconds = calendar.seconds.get((case, cell.column))
-            words += [] if seconds is None else [f"{seconds / 60:.1f} minutes"]
-            status = "late" if cell.late else cell.status
-            found.setdefault(rater, {})[case] = (status, ", ".join(filter(None, words)))
-    return found
-
-
-def coverage_charts(result: StudyProgress, raters: tuple[str, ...]) -> Iterator[Chart]:
-    """Who read what, for some raters: a grid and, of many cases, bars before it."""
-    cases, found = result.coverage.cases, statuses_by_rater(result)
-    known = {rater: [found[rater].get(case, ("not_asked", ""))[0] for case in cases] for rater in raters}
-    notes = {(rater, case): found[rater][case][1] for rater in raters for case in cases if case in found[rater]}
-    if not cases or not raters:
-        return
-    if len(cases) > READABLE_CASES:
-        bars = coverage_bars({rater: Counter(here) for rater, here in known.items()}, "How far each rater is")
-        yield Chart("how-far", bars, "Of the cases that each rater may be asked for, how many they are done with.")
-    caption = "A row for each rater, a column for each case. The same numbers are in the tables below, and every reading is in progress/coverage.csv."
-    yield Chart("coverage", coverage_grid(known, cases, "Who read what", notes=notes), caption, tall=True)
-
-
 def _coverage(shown: Shown) -> Section:
-    result = shown.result
-    blocks: list[Block] = list(coverage_charts(result, result.coverage.raters))
+    blocks: list[Block] = list(shown.charts("how-far", "coverage"))
     blocks.append(_status_table(shown))
     if (late := late_table(shown)) is not None:
         blocks.append(late)
@@ -228,7 +187,13 @@ def late_table(shown: Shown, rater: str = "") -> PageTable | None:
         return None
     heads = ["Case", *([] if rater else ["Rater"]), "Why", "Since", "Days"]
     rows = [
-        [cell.case, *([] if rater else [cell.rater]), WHY_LATE[cell.late], cell.since, "" if cell.days is None else cell.days]
+        [
+            cell.case,
+            *([] if rater else [cell.rater]),
+            WHY_LATE[cell.late],
+            cell.since,
+            "" if cell.days is None else cell.days,
+        ]
         for cell in late
     ]
     table = text_table("late", "What is late", heads, rows, filter=len(rows) > 12)
@@ -249,38 +214,9 @@ def _agreement(shown: Shown) -> Section | None:
     if not rows:
         return None
     lead = result.claims.sentences("progress.agreement", "progress.width")
-    blocks: list[Block] = []
-    if (trend := _trend_chart(shown)) is not None:
-        blocks.append(trend)
+    blocks: list[Block] = list(shown.charts("agreement-so-far"))
     blocks += [_agreement_table(shown), *_width_table(shown), *_trend_table(shown)]
     return Section("agreement", "How far do the raters agree so far?", lead, tuple(blocks))
-
-
-def _trend_chart(shown: Shown) -> Chart | None:
-    result = shown.result
-    index, overlap = result.index("trend"), f"{result.panel.overlap}_so_far"
-    names = result.calendar.names
-    rows = [index.row(overlap, "mean", k, name) for k, name in enumerate(names, start=1)]
-    known = [(k, row) for k, row in enumerate(rows) if is_defined(row)]
-    if len(known) < 2:
-        return None
-    ends = [[float(end) if end is not None else np.nan for end in (row.low, row.high)] for _, row in known]
-    calendar = result.calendar
-    times: list[float] = [float(k) for k, _ in known]
-    if shown.dated and calendar.first is not None:
-        # a period counts when it is over
-        times = [float(calendar.first.toordinal() + (k + 1) * calendar.length - 1) for k, _ in known]
-    title = SHARED_TITLES[result.panel.overlap]
-    chart = time_chart(
-        times, [row.value for _, row in known], *np.transpose(ends), ylabel=title, title="Agreement so far, as it moves",
-        dated=shown.dated, xlabel="" if shown.dated else shown.time_name, wanted=result.settings.width / 2,
-    )  # fmt: skip
-    caption = (
-        "Of all readings up to each time, with the confidence interval. The bracket at the right is as high as the "
-        "interval is wanted to be. Which cases are read early is no accident: easy or hard ones that come late move the "
-        "line as well as raters do."
-    )
-    return Chart("agreement-so-far", chart, caption)
 
 
 def _agreement_table(shown: Shown) -> PageTable:
@@ -318,7 +254,9 @@ def _width_table(shown: Shown) -> Iterator[PageTable]:
         (Column("Still to read", "The same without those that there are."), value("more_subjects", 0)),
     ]  # fmt: skip
     note = f"If further {subject}s are like those so far. --width sets what is wanted: {wanted:g}."
-    yield make_table("width", f"How many more {subject}s until the interval is as narrow as wanted", names, columns, note)
+    yield make_table(
+        "width", f"How many more {subject}s until the interval is as narrow as wanted", names, columns, note
+    )
 
 
 def _trend_table(shown: Shown) -> Iterator[PageTable]:
@@ -334,7 +272,10 @@ def _trend_table(shown: Shown) -> Iterator[PageTable]:
     columns: list[ColumnOf[tuple[int, str]]] = [
         (text_column("Period"), lambda item: text_cell(item[1])),
         (Column("Readings", "Made in the period."), value("readings", "pooled", 0)),
-        (Column("Dice", "Of pairs of readings of which the later one was made in the period."), value(overlap, "mean", 3)),
+        (
+            Column("Dice", "Of pairs of readings of which the later one was made in the period."),
+            value(overlap, "mean", 3),
+        ),
         (Column("Dice so far", "Of all readings up to the end of the period."), value(f"{overlap}_so_far", "mean", 3)),
     ]
     yield make_table("trend", "Agreement by period", names, columns, closed=True)
@@ -349,67 +290,9 @@ def _raters(shown: Shown) -> Section | None:
         return None
     drift = result.claims.sentences("progress.drift_size", "progress.drift_distance")
     lead = drift or ((quiet,) if (quiet := describe_changes(result.claims)) and not result.alarms else ())
-    blocks: list[Block] = [*size_charts(shown, result.panel.raters), *dice_chart(shown, result.panel.raters)]
+    blocks: list[Block] = list(shown.charts("sizes-over-time", "dice-over-time"))
     blocks += [_comparison_table(shown), *_drift_table(shown)]
     return Section("raters", "Each rater beside the others", lead, tuple(blocks))
-
-
-def size_charts(shown: Shown, raters: tuple[str, ...]) -> Iterator[Chart]:
-    """Sizes over those of the others, over time; of several labels a chart for each of the first."""
-    if not shown.result.calendar.source:
-        return
-    labels, since = shown.labels[:MOST_LABELS], _since(shown, "progress.drift_size")
-    for label, name in zip(shown.result.panel.labels[:MOST_LABELS], labels, strict=False):
-        series = {
-            rater: TimeSeries(tuple(mine.times), tuple(mine.ratios[label]), since.get((rater, name)))
-            for rater in raters if (mine := shown.readings[rater])
-        }  # fmt: skip
-        of = f" of {label_words(name)}" if name else ""
-        chart = rater_panels(
-            series, ylabel=f"size{of} over that of the others", title=f"Sizes{of} over time", dated=shown.dated,
-            xlabel=shown.time_name, middle=1.0, ratio=True,
-        )  # fmt: skip
-        caption = (
-            "A dot for each case that others have marked too: the size of the rater's mask over the median of the "
-            "others', so that large and small cases can be compared. The line is a running median; 1 is as large as the "
-            "others."
-        )
-        yield Chart(f"sizes-over-time-{label}" if name else "sizes-over-time", chart, caption, tall=len(series) > 12)
-
-
-def dice_chart(shown: Shown, raters: tuple[str, ...]) -> Iterator[Chart]:
-    """Overlap with the others, over time."""
-    if not shown.result.calendar.source:
-        return
-    since = _since(shown, "progress.drift_distance")
-    series = {
-        rater: TimeSeries(tuple(mine.times), tuple(mine.dice), since.get((rater, "")))
-        for rater in raters if (mine := shown.readings[rater])
-    }  # fmt: skip
-    title = shown.overlap_title
-    chart = rater_panels(
-        series, ylabel=title, title=f"{title.partition(',')[0]} over time", dated=shown.dated, xlabel=shown.time_name
-    )
-    caption = "A dot for each case that others have read too. A line that falls for all raters at once is a harder case, not a rater."
-    yield Chart("dice-over-time", chart, caption, tall=len(series) > 12)
-
-
-def _since(shown: Shown, kind: str) -> dict[tuple[str, str], float]:
-    """Where the later half of the readings of a rater who drifts begins."""
-    measure = "size" if kind == "progress.drift_size" else "distance"
-    made = {claim.text for claim in shown.result.claims.of(kind).made}
-    raters = {claim.about for claim in shown.result.claims.of(kind).made}
-    found = {}
-    for one in shown.result.facts.drift:
-        # of several labels the sentence names the one
-        named = not one.label or any(f" of {label_words(one.label)}:" in text for text in made)
-        if one.measure == measure and one.rater in raters and named:
-            mine = shown.readings[one.rater]
-            values = mine.dice if measure == "distance" else mine.ratios[one.label or shown.result.panel.labels[0]]
-            known = mine.times[~np.isnan(mine.times) & ~np.isnan(values)]
-            if len(known):
-                found[one.rater, one.label] = float(known[len(known) // 2])
-    return found
 
 
 def _comparison_table(shown: Shown) -> PageTable:
@@ -433,8 +316,8 @@ def _comparison_table(shown: Shown) -> PageTable:
             help = "Size over that of another rater, geometric mean over the others and over subjects."
             columns.append((Column(f"Relative size{of}{where}", help), value("relative_size", "mean", group, label)))
     note = (
-        "Raters read different cases, so that these numbers give no order of raters; intervals that leave out 1 are not "
-        f"adjusted for how many there are. With {shown.interval_name}."
+        "Raters may have read different cases, so that these numbers give no order of raters. With "
+        f"{shown.interval_name}, which are not adjusted for how many there are."
     )
     return make_table("comparison", "Each rater beside the others", shown.result.panel.raters, columns, note,
                       filter=len(shown.result.panel.raters) > 12)  # fmt: skip
@@ -475,29 +358,21 @@ def _minutes(shown: Shown) -> Section | None:
     timed = [row for row in shown.result.tables["raters"].records() if row[9]]
     if not timed:
         return None
-    blocks: list[Block] = [*minutes_chart(shown, tuple(str(row[0]) for row in timed))]
+    blocks: list[Block] = list(shown.charts("minutes-over-time"))
     rows = [(row[0], number(_as_float(row[8]), 1), row[9]) for row in timed]
     table = text_table("minutes", "Minutes per case", ("Rater", "Median", "Readings with a duration"), rows)
     columns = tuple(Column(c.title, number=c.title != "Rater") for c in table.columns)
     coloured = tuple((shown.rater(row[0].shown), *row[1:]) for row in table.rows)
-    blocks.append(PageTable(table.name, table.title, columns, coloured, "As the annotation tool counts them; breaks may be in them."))
+    blocks.append(
+        PageTable(
+            table.name, table.title, columns, coloured, "As the annotation tool counts them; breaks may be in them."
+        )
+    )
     return Section("minutes", "How long does a case take?", (), tuple(blocks))
 
 
 def _as_float(value: object) -> float | None:
     return value if isinstance(value, float) else None
-
-
-def minutes_chart(shown: Shown, raters: tuple[str, ...]) -> Iterator[Chart]:
-    """Minutes of each reading over time."""
-    drawn = [rater for rater in raters if rater in shown.readings and np.isfinite(shown.readings[rater].minutes).any()]
-    if not drawn or not shown.result.calendar.source:
-        return
-    series = {r: TimeSeries(tuple(shown.readings[r].times), tuple(shown.readings[r].minutes)) for r in drawn}
-    chart = rater_panels(
-        series, ylabel="minutes", title="Minutes per case over time", dated=shown.dated, xlabel=shown.time_name
-    )
-    yield Chart("minutes-over-time", chart, "A dot for each reading with a known duration.", tall=len(series) > 12)
 
 
 def _masks(shown: Shown) -> Section | None:
@@ -523,7 +398,9 @@ def _computation(shown: Shown) -> Section:
     why = [
         (claim.kind.says, claim.about, str(claim.why_not))
         for claim in result.claims
-        if not claim.made and code_of(claim.why_not or "") != "not_significant" and claim.kind.id.startswith("progress.")
+        if not claim.made
+        and code_of(claim.why_not or "") != "not_significant"
+        and claim.kind.id.startswith("progress.")
     ]
     if why:
         heads = ("What would be said", "About", "Why it is not said")
@@ -541,8 +418,3 @@ def _computation(shown: Shown) -> Section:
          "study again after every period that is over, and share an error rate of 5% over all of these looks.",),
     )  # fmt: skip
     return Section("computation", "How was this computed?", lead, tuple(blocks))
-
-
-def rows_of(index: TableIndex) -> list[Row]:
-    """The rows of a table."""
-    return list(index.rows)
