@@ -113,7 +113,7 @@ LOOKS: dict[str, Look] = {
     "other_session": Look("session that does not count", "#56b4e9", _core),
     "not_evaluable": Look("not evaluable", PALE_INK, _cross, 0.16),
     "excluded": Look("left out", PALE_INK, _slash, 0.1),
-    "unfinished": Look("begun", "#e69f00", _half),
+    "unfinished": Look("begun", "#cc79a7", _half),
     "late": Look("late", ALARM, _diamond),
     "unread": Look("not read yet", PALE_INK, _dot),
     "missing": Look("no mask", PALE_INK, _dash, 0.12),
@@ -177,7 +177,7 @@ def coverage_grid(
                 if len(cases) * len(statuses) <= NAMED_CELLS:
                     hovers.append(_hover(box, rater, case, status, (notes or {}).get((rater, case), "")))
     drawn = [_paint(LOOKS[status], "".join(routes[status]), grid.cell) for status in LOOKS if status in routes]
-    wide = max(grid.left + grid.cell * grid.across + 24, 380.0)
+    wide = max(grid.left + grid.cell * grid.across + 24, 440.0)
     shown = [status for status in LOOKS if status in routes]
     rows, legend = _legend(shown, grid.bottom + 18, wide - 48, _swatch)
     return svg.document(wide, grid.bottom + 18 + 22 * rows, title, [*parts, *drawn, *hovers, *legend])
@@ -198,9 +198,10 @@ class _Grid:
     @classmethod
     def of(cls, raters: Sequence[str], cases: Sequence[str]) -> _Grid:
         fine = len(cases) > READABLE_CASES
-        cell = FINE_CELL if fine else float(np.clip(560 / len(cases), 13, 24))
+        cell = float(np.clip(560 / len(cases), *((FINE_CELL, 12) if fine else (13, 24))))
         left = 24 + svg.names_width(raters, 10 if fine else 12)
-        return cls(raters, cases, fine, cell, FINE_ROW if fine else cell, left, min(len(cases), ACROSS))
+        row = max(FINE_ROW, cell) if fine else cell
+        return cls(raters, cases, fine, cell, row, left, min(len(cases), ACROSS))
 
     @property
     def letters(self) -> float:

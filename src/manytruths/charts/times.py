@@ -186,6 +186,9 @@ class TimeSeries:
 
 
 MOST_PANELS = 24
+PALE_BLUE = "#56b4e9"
+MANY_VALUES = 20
+"""From so many values on, the axis leaves out those that lie far from all others."""
 SMOOTH = 0.3
 """Share of a rater's readings that are averaged for a point of the line."""
 
@@ -238,7 +241,7 @@ def rater_panels(
         if len(one.times) != len(one.values):
             raise CallError(f"{rater} has {len(one.times)} times and {len(one.values)} values; they go in pairs")
     left_out, shown = max(0, len(series) - MOST_PANELS), dict(list(series.items())[:MOST_PANELS])
-    every = [v for one in shown.values() for v in one.values] + ([] if middle is None else [middle])
+    low, high = _limits([v for one in shown.values() for v in one.values], middle, ratio)
     times = [t for one in shown.values() for t in one.times] or [0.0]
     columns = min(PANELS_ACROSS, len(shown))
     parts = [svg.text(16, TOP + 6, ylabel, size=11.5, fill=PALE_INK)]
@@ -247,22 +250,37 @@ def rater_panels(
         left = PANEL_LEFT + (PANEL_WIDE + PANEL_GAP) * (number % columns)
         top = TOP + 12 + step * (number // columns) + PANEL_HEAD
         across = _across(times, left, left + PANEL_WIDE, dated, 4)
-        up = _values_axis(every, top + PANEL_HIGH, top, ratio)
+        up = RatioAxis(low, high, top + PANEL_HIGH, top) if ratio else Axis.over([low, high], top + PANEL_HIGH, top)
         parts += _panel(rater, one, across, up, middle, named=number % columns == 0, ratio=ratio)
     bottom = TOP + 12 + step * -(-len(shown) // columns)
-    words = xlabel + f"{'; ' * bool(xlabel)}{left_out} more raters are not drawn" * bool(left_out)
+    beyond = any(_beyond(v, up, ratio) for one in shown.values() for v in one.values)
+    remarks = [xlabel, "triangles lie beyond the axis" * beyond]
+    remarks.append(f"{left_out} more raters are not drawn" * bool(left_out))
+    words = "; ".join(filter(None, remarks))
     parts.append(svg.text(PANEL_LEFT, bottom + 14, words, size=11.5, fill=PALE_INK))
     wide = PANEL_LEFT + (PANEL_WIDE + PANEL_GAP) * columns
     return svg.document(max(wide, PANEL_LEFT + len(words) * 11.5 * LETTER + 16), bottom + 28, title, parts)
 
 
-def _values_axis(values: Sequence[float], start: float, end: float, ratio: bool) -> Axis:
-    """The axis of the values; of ratios as far below 1 as above."""
-    if not ratio:
-        return Axis.over(values, start, end)
-    logs = [abs(math.log10(v)) for v in values if math.isfinite(v) and v > 0]
-    reach = 1.06 * max([*logs, math.log10(1.25)])
-    return RatioAxis(-reach, reach, start, end)
+def _limits(values: Sequence[float], middle: float | None, ratio: bool) -> tuple[float, float]:
+    """Ends of the axis (of ratios, in powers of ten): a few broken masks do not make all others a line."""
+    known = np.array([v for v in values if math.isfinite(v) and (v > 0 or not ratio)], np.float64)
+    known = np.log10(known) if ratio else known
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0 if ratio else 1.0)
+    if len(known) >= MANY_VALUES:
+        first, last = (float(each) for each in np.percentile(known, (5, 95)))
+        low, high = max(low, first - (last - first)), min(high, last + (last - first))
+    if ratio:
+        reach = 1.06 * max(-low, high, math.log10(FACTORS[0]))
+        return -reach, reach
+    return (low, high) if middle is None else (min(low, middle), max(high, middle))
+
+
+def _beyond(value: float, up: Axis, ratio: bool) -> bool:
+    if not math.isfinite(value) or (ratio and value <= 0):
+        return False
+    place = math.log10(value) if ratio else value
+    return not up.low <= place <= up.high
 
 
 class RatioAxis(LogAxis):
@@ -291,9 +309,16 @@ def _panel(
         parts.append(svg.line(left, up(middle), right, up(middle), PALE_INK, stroke_dasharray="4 3"))
     good = [(t, v) for t, v in zip(one.times, one.values, strict=True) if math.isfinite(v) and (v > 0 or not ratio)]
     good.sort()
-    parts.append(svg.dots(((across(t), up(v)) for t, v in good), 2.0, BLUE, 0.4) if good else "")
+    inside = [(across(t), up(v)) for t, v in good if not _beyond(v, up, ratio)]
+    parts.append(svg.dots(inside, 2.0, PALE_BLUE, 0.8) if inside else "")
+    for t, v in good:
+        if _beyond(v, up, ratio):
+            edge, way = (top, -1) if up(v) < top else (bottom, 1)
+            route = f"M{across(t) - 3.5:.1f} {edge - 5 * way:.1f}h7l-3.5 {5 * way}z"
+            parts.append(svg.tag("path", svg.tooltip(f"{v:.3g}"), d=route, fill=PALE_BLUE))
     if len(good) >= 5:
-        points = " ".join(f"{across(t):.1f},{up(v):.1f}" for t, v in running_median(good))
+        line = [(t, min(max(up(v), top), bottom)) for t, v in running_median(good)]
+        points = " ".join(f"{across(t):.1f},{y:.1f}" for t, y in line)
         style = {"fill": "none", "stroke_width": 2.2, "stroke_linejoin": "round"}
         parts.append(svg.tag("polyline", svg.tooltip(f"{rater}: running median"), points=points, stroke=INK, **style))
     if not good:

@@ -32,7 +32,9 @@ MOST_LABELS = 3
 """Labels of which sizes are drawn over time."""
 
 
-def draw_coverage(coverage: Coverage, calendar: Calendar, raters: Sequence[str]) -> dict[str, str]:
+def draw_coverage(
+    coverage: Coverage, calendar: Calendar, raters: Sequence[str], title: str = "Who read what"
+) -> dict[str, str]:
     """Who read what, of some raters: a grid and, of many cases, bars."""
     if not coverage.cases or not raters:
         return {}
@@ -44,10 +46,10 @@ def draw_coverage(coverage: Coverage, calendar: Calendar, raters: Sequence[str])
     known = {rater: [_status(chosen.get((rater, case))) for case in coverage.cases] for rater in raters}
     notes = {key: _note(cell, calendar) for key, cell in chosen.items() if key[0] in known}
     charts = {}
-    if len(coverage.cases) > READABLE_CASES:
+    if len(coverage.cases) > READABLE_CASES and len(raters) > 1:
         bars = {rater: Counter(here) for rater, here in known.items()}
         charts["how-far"] = coverage_bars(bars, "How far each rater is")
-    charts["coverage"] = coverage_grid(known, coverage.cases, "Who read what", notes=notes)
+    charts["coverage"] = coverage_grid(known, coverage.cases, title, notes=notes)
     return charts
 
 
@@ -152,15 +154,18 @@ def drift_starts(
     return found
 
 
-def draw_charts(progress: StudyProgress, raters: Sequence[str] = ()) -> dict[str, str]:
-    """Every chart of some raters, by default of all, by the name of its file; agreement is always that of all."""
+def draw_charts(progress: StudyProgress, rater: str = "") -> dict[str, str]:
+    """Every chart by the name of its file; of one ``rater``, those that are about nobody else."""
     coverage, calendar, panel = progress.coverage, progress.calendar, progress.panel
-    charts = draw_coverage(coverage, calendar, raters or coverage.raters)
-    if trend := draw_trend(progress.index("trend"), panel, calendar, progress.settings.width):
-        charts["agreement-so-far"] = trend
+    if rater:
+        charts = draw_coverage(coverage, calendar, [rater], "Your readings")
+    else:
+        charts = draw_coverage(coverage, calendar, coverage.raters)
+        if trend := draw_trend(progress.index("trend"), panel, calendar, progress.settings.width):
+            charts["agreement-so-far"] = trend
     if progress.study.options.exchangeable:
         return charts
-    mine = [one for rater, one in progress.readings.items() if rater in (raters or panel.raters)]
+    mine = [one for name, one in progress.readings.items() if rater in ("", name)]
     if len(panel.raters) > 1:
         sizes, distances = (
             drift_starts(progress.claims, progress.facts.drift, progress.readings, measure)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.undefined import divide
-from ...fusion.vote import mean_with_others
-from ...inference.drift_tests import log_ratios_to_others
+from ...inference.drift_tests import excess_distances
 from .agreement import Panel
 from .calendar import Calendar
 
@@ -34,7 +32,7 @@ class RaterReadings:
     among : numpy.ndarray
         Mean Dice of the others with each other; NaN where that is not known.
     ratios : mapping of str to numpy.ndarray
-        By label, size over that of the others (geometric mean); NaN where either is empty.
+        By label, size over the median of the others' sizes, as ratios; NaN where nobody else marked anything.
     minutes : numpy.ndarray
         How long each took; NaN where that is not known.
     """
@@ -50,20 +48,21 @@ class RaterReadings:
     def farthest(self, most: int) -> tuple[int, ...]:
         """The readings that lie farther from the others than these from each other, the farthest first.
 
-        Where only one other has read the case, those that are not identical.
+        Where only one other has read the case, as far as these usually lie from each other; of two raters, any two
+        masks that differ.
         """
-        excess = np.where(np.isnan(self.among), 1.0, self.among) - self.dice
+        known = self.among[~np.isnan(self.among)]
+        usual = float(np.median(known)) if len(known) else 1.0
+        excess = np.where(np.isnan(self.among), usual, self.among) - self.dice
         order = np.argsort(-excess, kind="stable")
         return tuple(int(k) for k in order if excess[k] > 0)[:most]
 
 
 def rater_readings(panel: Panel, calendar: Calendar) -> dict[str, RaterReadings]:
     """The readings of every rater."""
-    dice = np.stack([mean_with_others(each) for each in panel.dice]) if len(panel.cases) else panel.times
-    among = _among_others(panel.dice)
-    ratios = {
-        label: np.exp(log_ratios_to_others(sizes)) for label, sizes in zip(panel.labels, panel.sizes, strict=True)
-    }
+    _, own, others = excess_distances(1 - panel.dice)
+    dice, among = 1 - own, 1 - others
+    ratios = {label: _size_ratios(sizes) for label, sizes in zip(panel.labels, panel.sizes, strict=True)}
     seconds: dict[tuple[str, str], float] = {}
     for (case, column), lasted in calendar.seconds.items():
         # the session that counts comes first
@@ -82,12 +81,12 @@ def rater_readings(panel: Panel, calendar: Calendar) -> dict[str, RaterReadings]
     return found
 
 
-def _among_others(pairs: Floats) -> Floats:
-    """(cases, raters) mean Dice of the pairs without a rater."""
-    known = ~np.isnan(pairs) & ~np.eye(pairs.shape[1], dtype=bool)
-    values = np.where(known, pairs, 0.0)
-    # every pair stands twice in all, and twice in the rows and columns of its raters
-    sums = values.sum(axis=(1, 2))[:, None] - 2 * values.sum(axis=2)
-    counts = known.sum(axis=(1, 2))[:, None] - 2 * known.sum(axis=2)
-    among: Floats = divide(np.where(counts > 0, sums, 0.0), counts)
-    return among
+def _size_ratios(sizes: Floats) -> Floats:
+    """(cases, raters) size over the median of the others' sizes, of those who marked something."""
+    logs = np.log(np.where(sizes > 0, sizes, np.nan))
+    ratios = np.full(sizes.shape, np.nan)
+    for i in range(sizes.shape[1]):
+        others = np.delete(logs, i, axis=1)
+        there = ~np.isnan(others).all(axis=1) & ~np.isnan(logs[:, i])
+        ratios[there, i] = np.exp(logs[there, i] - np.nanmedian(others[there], axis=1))
+    return ratios

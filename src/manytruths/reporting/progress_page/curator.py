@@ -135,13 +135,13 @@ def _next_steps(shown: Shown) -> Iterator[Sentence]:
     named = [rater for rater in dict.fromkeys(about) if rater in result.panel.raters]
     if named:
         yield (
-            "Talk to who is named above before they read on. manytruths progress STUDY --for NAME makes a page for one "
-            "rater, with the cases to look at and the others under codes.",
+            "Talk to who is named above before they read on. “manytruths progress STUDY --for NAME” makes a page for "
+            "one rater, with cases to look at and the others under codes.",
         )
     if not result.study.options.exchangeable and len(result.coverage.raters) > 1:
         yield (
-            "manytruths next STUDY --budget 60 reads tells which case to give to whom next, by what a reading adds to "
-            "the consensus.",
+            "“manytruths next STUDY --budget 60” tells which case to give to whom next, by what a reading adds to the "
+            "consensus.",
         )
 
 
@@ -213,10 +213,9 @@ def _agreement(shown: Shown) -> Section | None:
     rows = [row for row in result.index("agreement").rows if is_defined(row)]
     if not rows:
         return None
-    lead = result.claims.sentences("progress.agreement", "progress.width")
     blocks: list[Block] = list(shown.charts("agreement-so-far"))
     blocks += [_agreement_table(shown), *_width_table(shown), *_trend_table(shown)]
-    return Section("agreement", "How far do the raters agree so far?", lead, tuple(blocks))
+    return Section("agreement", "How far do the raters agree so far?", (), tuple(blocks))
 
 
 def _agreement_table(shown: Shown) -> PageTable:
@@ -288,8 +287,7 @@ def _raters(shown: Shown) -> Section | None:
     result = shown.result
     if result.study.options.exchangeable or len(result.panel.raters) < 2:
         return None
-    drift = result.claims.sentences("progress.drift_size", "progress.drift_distance")
-    lead = drift or ((quiet,) if (quiet := describe_changes(result.claims)) and not result.alarms else ())
+    lead = result.claims.sentences("progress.drift_size", "progress.drift_distance")
     blocks: list[Block] = list(shown.charts("sizes-over-time", "dice-over-time"))
     blocks += [_comparison_table(shown), *_drift_table(shown)]
     return Section("raters", "Each rater beside the others", lead, tuple(blocks))

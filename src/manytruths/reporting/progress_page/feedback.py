@@ -28,7 +28,6 @@ PAGE_BYTES = 3_000_000
 VIEW_BYTES = 1_000_000
 """Largest size of one of them."""
 OWN_CAPTIONS = CAPTIONS | {
-    "how-far": "Of the cases that you may be asked for, how many you are done with.",
     "coverage": "A cell for each case.",
     "sizes-over-time": "A dot for each case that you and others have marked: the size of your mask over the median of "
     "the others'. The line is a running median; at 1, your masks are as large as the others'.",
@@ -75,7 +74,7 @@ class Feedback:
     @cached_property
     def charts(self) -> Mapping[str, str]:
         """The rater's own charts."""
-        return draw_charts(self.shown.result, (self.rater,))
+        return draw_charts(self.shown.result, self.rater)
 
     @property
     def entries(self) -> list[CaseEntry]:
@@ -124,9 +123,11 @@ def _summary(feedback: Feedback) -> Section:
     if doubts := describe_doubts(own):
         said.append((*capitalise(doubts), ": please look at this again."))
     quiet = () if said else describe_changes(result.claims, feedback.rater)
-    blocks = (
-        [Paragraphs(tuple(said) or (quiet,), "What you do differently", listed=bool(said))] if said or quiet else []
-    )
+    blocks: list[Block] = []
+    if said:
+        blocks.append(Paragraphs(tuple(said), "What you do differently", listed=True))
+    elif quiet:
+        blocks.append(Paragraphs((quiet,), "What changes"))
     return Section("in-short", "In short", lead, tuple(blocks))
 
 
@@ -182,7 +183,7 @@ def _number(value: float) -> Cell:
 
 def _readings(feedback: Feedback) -> Section:
     """What the rater has read, and what is open."""
-    blocks: list[Block] = list(_charts(feedback, "how-far", "coverage"))
+    blocks: list[Block] = list(_charts(feedback, "coverage"))
     if (late := late_table(feedback.shown, feedback.rater)) is not None:
         blocks.append(late)
     return Section("readings", "Your readings", (), tuple(blocks))
@@ -204,6 +205,6 @@ def _about(feedback: Feedback) -> Section:
         "The other raters have codes, which are the same each time; only who runs the study has the key.",
         "Cases that you have not read are not shown, so that you can read them without knowing the others' masks. "
         "Please do not change what you have read because of this page, unless you are asked to: talk about it first.",
-        "Nothing here ranks raters. Raters may have read different cases, and the consensus of the others can be wrong.",
+        "Nothing here ranks raters: they may have read different cases, and the consensus of the others can be wrong.",
     )
     return Section("about", "About this page", (), (Paragraphs(tuple((text,) for text in told), listed=True),))
