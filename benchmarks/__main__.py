@@ -18,6 +18,7 @@ from . import (
     outlines,
     polygons,
     probabilistic,
+    progress,
     ranking,
     reliability,
     report,
@@ -46,6 +47,7 @@ JOBS = (
     | outlines.JOBS
     | adjudication.JOBS
     | probabilistic.JOBS
+    | progress.JOBS
 )
 
 

@@ -57,13 +57,19 @@ COPIES = ClaimKind(
     "another label than the most frequent one, where the median of the other pairs is below 90%; more than chance among "
     "the other pairs explains (binomial, 0.01 over all pairs); not known as edits",
 )  # fmt: skip
+LABELS = ClaimKind(
+    "progress.labels", "description",
+    "A rater gives a label of their own where most others give another one at the same place.",
+    "Three such cases or more; in each, nobody else gave the rater's label, two others or more, and more than half of "
+    "them, gave the other one, which the rater did not, and the marks overlap by a Dice of 0.5 or more (median)",
+)  # fmt: skip
 SINCE = ClaimKind(
     "progress.since", "description",
     "Masks of a rater are odd, or those of two raters nearly the same, since some time, and were not before.",
     "Three such masks or more; Fisher's exact test of the most likely time, times the number of possible ones, at 0.01",
 )  # fmt: skip
-KINDS = (COVERAGE, SO_FAR, WIDTH, PACE, DRIFT_SIZE, DRIFT_DISTANCE, COPIES, SINCE)
-ALARMS = (DRIFT_SIZE.id, DRIFT_DISTANCE.id, COPIES.id, SINCE.id)
+KINDS = (COVERAGE, SO_FAR, WIDTH, PACE, DRIFT_SIZE, DRIFT_DISTANCE, COPIES, LABELS, SINCE)
+ALARMS = (DRIFT_SIZE.id, DRIFT_DISTANCE.id, COPIES.id, LABELS.id, SINCE.id)
 """Claims that something goes wrong."""
 
 DRIFT_STATISTICS = {"size": "relative_size", "distance": "excess_distance"}
@@ -74,7 +80,7 @@ ODD = {
     "scaled": "fit the others' only when scaled", "other_case": "fit another case",
     "other_labels": "fit the others' only with {change}", "identical_cases": "are the same as of another case",
     "missing_marks": "are empty where the others mark much", "speckle": "hold many single pixels",
-    "pinholes": "hold many holes of one pixel",
+    "pinholes": "hold many holes of one pixel", "renamed": "have {change}",
 }  # fmt: skip
 """What is odd about masks, by the kind of suspicion."""
 
@@ -146,17 +152,43 @@ class CopyFound:
 
 
 @dataclass(frozen=True)
+class RenamedFound:
+    """A rater with a label of their own.
+
+    Attributes
+    ----------
+    rater, own, theirs : str
+        Who gives which label, and which one the others.
+    cases : tuple of str
+        The cases.
+    of : int
+        How many cases the rater read.
+    """
+
+    rater: str
+    own: str
+    theirs: str
+    cases: tuple[str, ...]
+    of: int
+
+    @property
+    def change(self) -> str:
+        """``label 2 in place of label 1``."""
+        return f"{label_words(self.own)} in place of {label_words(self.theirs)}"
+
+
+@dataclass(frozen=True)
 class OnsetFound:
     """Since when masks are odd.
 
     Attributes
     ----------
     kind : str
-        Kind of the suspicion, or ``copies``.
+        Kind of the suspicion, ``renamed`` or ``copies``.
     raters : tuple of str
         Whose masks.
     change : str
-        What would make them fit, of other labels.
+        What would make them fit, of other labels; which label stands in place of which.
     after, start : str
         The change came after the reading of ``after``, and not later than that of ``start``.
     before, later : tuple of int
@@ -213,6 +245,7 @@ class ProgressFacts:
     pace: Pace
     drift: tuple[DriftFound, ...] = ()
     copies: tuple[CopyFound, ...] = ()
+    renamed: tuple[RenamedFound, ...] = ()
     onsets: tuple[OnsetFound, ...] = ()
     untested: Note | None = None
     """Why nobody was tested for drift."""
@@ -231,6 +264,7 @@ def consider_progress(log: ClaimLog, tables: Mapping[str, TableIndex], facts: Pr
     for kind, measure in ((DRIFT_SIZE, "size"), (DRIFT_DISTANCE, "distance")):
         _consider_drift(log, kind, measure, tables["drift"], facts)
     _consider_copies(log, tables["copies"], facts)
+    _consider_labels(log, tables["renamed"], facts)
     _consider_since(log, tables["onsets"], facts)
 
 
@@ -366,6 +400,23 @@ def _consider_copies(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
             compose(text, *cells, case_links(one.cases, 3), table.quote(other, 0), str(one.others[1]), who),
             about=" and ".join(one.raters),
         )
+
+
+def _consider_labels(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> None:
+    if not facts.renamed:
+        why = Note("none_found", "nobody gives a label of their own in place of another one")
+        log.consider(LABELS, (LABELS.says,), why_not=why)
+        return
+    for one in facts.renamed:
+        row = table.row("renamed_masks", "pooled", one.rater, one.own, one.theirs)
+        assert row is not None
+        text = (
+            "In {} of {} cases of rater {} ({}), the rater gave {}, which nobody else gave there, in the place of {} of "
+            "most others: probably another name for the same."
+        )
+        words = (table.quote(row, 0), str(one.of), Cell(one.rater))
+        sentence = compose(text, *words, case_links(one.cases, 3), label_words(one.own), label_words(one.theirs))
+        log.consider(LABELS, sentence, about=one.rater)
 
 
 def _consider_since(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> None:

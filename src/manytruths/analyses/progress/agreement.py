@@ -64,6 +64,12 @@ class Panel:
     region: str
 
     @property
+    def reads(self) -> NDArray[np.bool_]:
+        """(cases, raters) whether there is a reading."""
+        # of a study without labels, nobody marked anything, and nothing is compared
+        return ~np.isnan(self.sizes[0]) if len(self.sizes) else np.zeros(self.times.shape, bool)
+
+    @property
     def overlap(self) -> str:
         """The name of the Dice that is used: of several labels, it is a mean over those that either of two gave."""
         return "label_dice" if len(self.labels) > 1 else "dice"
@@ -182,8 +188,7 @@ def comparison_table(panel: Panel, calibration: Sequence[str], level: float) -> 
     if calibration:
         groups[CALIBRATION_GROUP] = np.isin(panel.cases, list(calibration))
     with_others = np.stack([mean_with_others(each) for each in panel.dice]) if len(panel.cases) else panel.times
-    there = ~np.isnan(panel.sizes[0]) if len(panel.sizes) else np.zeros(panel.times.shape, bool)
-    shared = there & (there.sum(axis=1, keepdims=True) > 1)
+    shared = panel.reads & (panel.reads.sum(axis=1, keepdims=True) > 1)
     for group, chosen in groups.items():
         sizes = _sizes(panel, chosen, level)
         for i, rater in enumerate(panel.raters):

@@ -13,7 +13,7 @@ from ...core.columns import Column
 from ...core.errors import CallError, few
 from ...io.tables import read_rows
 from ...study import Study
-from ...study.read_times import Place, ReadTime, name_place, parse_time, read_times
+from ...study.read_times import Place, ReadTime, name_place, parse_time
 from ..importing.layout import UPDATES
 
 Key = tuple[str, Column]
@@ -88,9 +88,10 @@ def parse_today(today: str | date | None) -> date:
     return found.date()
 
 
-def make_calendar(study: Study, made: Mapping[Key, bool], today: date, length: int) -> Calendar:
+def make_calendar(
+    study: Study, made: Mapping[Key, bool], log: Mapping[Place, ReadTime], today: date, length: int
+) -> Calendar:
     """The times of the readings that were made; ``made`` has them with whether they count."""
-    log = read_times(study)
     rows = {key: log.get(_place(key)) for key in made}
     seconds = {key: row.seconds for key, row in rows.items() if row is not None and row.seconds}
     dated = {key: row.started for key, row in rows.items() if row is not None and row.started is not None}

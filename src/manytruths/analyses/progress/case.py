@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +12,18 @@ from numpy.typing import NDArray
 from ...agreement import fleiss_kappa, krippendorff_alpha
 from ...core.columns import Column
 from ...core.labels import VOID
+from ...core.tally import Tally
 from ...fusion.vote import mean_label_dice
 from ...raters.broken_masks import MaskReview
 from ...raters.dependence import same_labels
+from ...shape.mask_errors import ALIKE
 from ...study import Case, Study
 from ...study.suspicions import review_reading
 
 Floats = NDArray[np.float64]
 
+FEWEST_OTHERS = 2
+"""Others who must have the other label: of two raters, nobody knows whose name is wrong."""
 STATISTICS = {"fleiss_kappa": fleiss_kappa, "krippendorff_alpha": krippendorff_alpha}
 
 
@@ -44,6 +49,9 @@ class CaseProgress:
         Fleiss' kappa and Krippendorff's alpha.
     region : str
         What was counted.
+    renamed : tuple of tuple
+        Raters who gave a label that nobody else gave here, where most others gave one that they did not: rater, own
+        label and that of the others. Half of the two overlaps (Dice), so that it is a name for the same.
     review : MaskReview
         Masks that are probably broken, and what is kept to compare cases.
     axes : int
@@ -57,6 +65,7 @@ class CaseProgress:
     sizes: Floats
     statistics: Mapping[str, float]
     region: str
+    renamed: tuple[tuple[str, str, str], ...]
     review: MaskReview
     axes: int
 
@@ -77,8 +86,31 @@ def describe_case(case: Case) -> CaseProgress:
     labels = tuple(table.labels.names[mark] for mark in marks)
     return CaseProgress(
         tuple(table.columns[i] for i in table.raters), labels, dice, same_labels(table), sizes, found, table.region,
-        review, len(reading.grid.shape),
+        tuple(find_renamed(table)), review, len(reading.grid.shape),
     )  # fmt: skip
+
+
+def find_renamed(table: Tally) -> Iterator[tuple[str, str, str]]:
+    """Raters with a label of their own where most others have another one at the same place.
+
+    >>> import manytruths as mt
+    >>> a, b = [[1, 1, 0, 0]], [[2, 2, 0, 0]]
+    >>> list(find_renamed(mt.tally({"anna": a, "ben": b, "clara": a})))
+    [('ben', '2', '1')]
+    """
+    pairs, marks = table.contingency, list(table.labels.marks)
+    counts = pairs.sum(axis=3)
+    used = np.diagonal(counts, axis1=0, axis2=1).T > 0
+    for i, rater in enumerate(table.rater_names):
+        others = [j for j in range(len(used)) if j != i]
+        for own in (mark for mark in marks if used[i, mark] and not used[others, mark].any()):
+            for theirs in (mark for mark in marks if not used[i, mark]):
+                who = [j for j in others if used[j, theirs]]
+                if len(who) < FEWEST_OTHERS or 2 * len(who) <= len(others):
+                    continue
+                dice = [2 * pairs[i, j, own, theirs] / (counts[i, j, own] + counts[j, i, theirs]) for j in who]
+                if median(dice) >= ALIKE:
+                    yield rater, table.labels.names[own], table.labels.names[theirs]
 
 
 def bare_study(study: Study) -> Study:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from ...claims.progress import DRIFT_STATISTICS, CopyFound, DriftFound, OnsetFound
+from ...claims.progress import DRIFT_STATISTICS, CopyFound, DriftFound, OnsetFound, RenamedFound
 from ...core.undefined import Undefined
 from ...inference.drift_tests import (
     MOST_RATERS,
@@ -33,6 +33,7 @@ from ...study import Study
 from ...study.suspicions import Suspicion
 from .agreement import Panel
 from .calendar import Calendar
+from .case import CaseProgress
 
 Floats = NDArray[np.float64]
 DRIFT = ("rater", "measure")
@@ -174,7 +175,11 @@ class _Series:
 
 
 def find_onsets(
-    panel: Panel, suspicions: Sequence[Suspicion], copies: Sequence[CopyFound], calendar: Calendar
+    panel: Panel,
+    suspicions: Sequence[Suspicion],
+    copies: Sequence[CopyFound],
+    renamed: Sequence[RenamedFound],
+    calendar: Calendar,
 ) -> tuple[tuple[OnsetFound, ...], Table]:
     """Since when masks of a rater are odd, or two raters equal; a change must be beyond chance."""
     marked: dict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -182,6 +187,8 @@ def find_onsets(
         if one.case and len(one.columns) == 1:
             change = one.change if one.kind == "other_labels" else ""
             marked[one.kind, one.raters[0], change].add(one.case)
+    for other in renamed:
+        marked["renamed", other.rater, other.change] |= set(other.cases)
     found = []
     for (kind, rater, change), cases in marked.items():
         series = _series(panel, (panel.raters.index(rater),))
@@ -284,3 +291,21 @@ def _at_least(count: int, n: int, share: float) -> float:
     from scipy.special import bdtrc
 
     return 1.0 if count == 0 else float(bdtrc(count - 1, n, share))
+
+
+# -- labels ------------------------------------------------------------------------------------------
+
+
+def find_label_changes(panel: Panel, found: Mapping[str, CaseProgress]) -> tuple[tuple[RenamedFound, ...], Table]:
+    """Raters who give a label of their own in place of another one."""
+    table = Table("renamed", ("rater", "label_given", "label_of_others"))
+    cases: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name, one in found.items():
+        for renamed in one.renamed:
+            cases[renamed].append(name)
+    read = dict(zip(panel.raters, panel.reads.sum(axis=0).tolist(), strict=True))
+    renamed = [RenamedFound(*key, tuple(of), read[key[0]]) for key, of in cases.items() if len(of) >= FEWEST]
+    for each in renamed:
+        extra = (each.rater, each.own, each.theirs)
+        table.append(Row("pooled", "renamed_masks", float(len(each.cases)), extra=extra, n=each.of))
+    return tuple(renamed), table

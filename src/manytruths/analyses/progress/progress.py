@@ -26,6 +26,7 @@ from ...inference.rater_tests import FEWEST_RATERS
 from ...io.result_tables import DataTable, PlainTable, Table
 from ...study import Progress, Study
 from ...study.case_store import CaseStore, keep_or_map
+from ...study.read_times import Place, ReadTime, read_times
 from ...study.suspicions import Suspicion, find_suspicions
 from ..printing import grid, print_parts, with_interval
 from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
@@ -33,7 +34,7 @@ from ..tables import subject_word
 from .agreement import Panel, agreement_table, comparison_table, gather, trend_table, width_table
 from .calendar import Calendar, make_calendar, parse_today
 from .case import CaseProgress, bare_study, describe_case
-from .changes import find_copies, find_drift, find_onsets
+from .changes import find_copies, find_drift, find_label_changes, find_onsets
 from .coverage import (
     OPEN,
     READ,
@@ -96,7 +97,7 @@ class StudyProgress(Result):
         Masks that are probably broken, lost or copied, as in :func:`check`.
     tables : Tables
         ``coverage``, ``late``, ``raters``, ``statuses``, ``agreement``, ``trend``, ``comparison``, ``drift``,
-        ``copies``, ``onsets``, ``width``, ``masks``.
+        ``copies``, ``renamed``, ``onsets``, ``width``, ``masks``.
     notes : tuple of str
         What to know before the numbers are read.
     """
@@ -201,7 +202,7 @@ class StudyProgress(Result):
         return table
 
 
-LONG = ("statuses", "agreement", "trend", "comparison", "drift", "copies", "onsets", "width", "masks")
+LONG = ("statuses", "agreement", "trend", "comparison", "drift", "copies", "renamed", "onsets", "width", "masks")
 """Tables of numbers."""
 
 
@@ -273,7 +274,7 @@ def progress(
     >>> a, b = [[1, 1, 1, 0]], [[1, 0, 0, 0]]
     >>> study = mt.Study.from_arrays({"p1": {"A": a, "B": a}, "p2": {"A": a, "B": b}, "p3": {"A": a, "C": a}})
     >>> mt.progress(study)
-    <StudyProgress: 6 readings: 3 cases, 3 raters; tables: coverage, late, raters, statuses, agreement, trend, comparison, drift, copies, onsets, width, masks>
+    <StudyProgress: 6 readings: 3 cases, 3 raters; tables: coverage, late, raters, statuses, agreement, trend, comparison, drift, copies, renamed, onsets, width, masks>
     """
     for name, value in (("--late-after", late_after), ("--period", period)):
         if isinstance(value, bool) or not isinstance(value, int) or value < (name == "--period"):
@@ -296,8 +297,13 @@ def progress(
     return result
 
 
-def summarise(study: Study, found: Mapping[str, CaseProgress], settings: ProgressSettings) -> StudyProgress:
-    """All that is told of what was found out about the cases."""
+def summarise(
+    study: Study,
+    found: Mapping[str, CaseProgress],
+    settings: ProgressSettings,
+    log: Mapping[Place, ReadTime] | None = None,
+) -> StudyProgress:
+    """All that is told of what was found out about the cases; ``log`` takes the place of the reading log's times."""
     plan, notes = ({}, ()) if settings.assignment is None else read_plan(settings.assignment, study)
     calibration = find_calibration(settings.calibration, plan, study)
     coverage = find_cells(study, found, plan, calibration, notes)
@@ -305,13 +311,17 @@ def summarise(study: Study, found: Mapping[str, CaseProgress], settings: Progres
         (cell.case, cell.column): cell.status in READ for cell in coverage.cells
         if cell.status in (*READ, "not_evaluable", "edit", "unfinished")
     }  # fmt: skip
-    calendar = make_calendar(study, made, parse_today(settings.today), settings.period)
+    times = read_times(study) if log is None else log
+    calendar = make_calendar(study, made, times, parse_today(settings.today), settings.period)
     coverage = find_late(coverage, calendar, settings.late_after)
     panel = gather(study, found, calendar)
     suspicions = find_suspicions(study, {name: one.review for name, one in found.items()})
     drifts = find_drift(panel, study, calendar)
     copies, copies_table = find_copies(panel, study)
-    onsets, onsets_table = find_onsets(panel, suspicions, copies, calendar)
+    renamed, renamed_table = ((), Table("renamed", ("rater",))) if study.options.exchangeable else (
+        find_label_changes(panel, found)
+    )  # fmt: skip
+    onsets, onsets_table = find_onsets(panel, suspicions, copies, renamed, calendar)
     width, _ = width_table(panel, settings.width, settings.level)
     raters = _raters_table(coverage, calendar)
     named = () if study.options.exchangeable else calibration
@@ -321,11 +331,11 @@ def summarise(study: Study, found: Mapping[str, CaseProgress], settings: Progres
         Table("comparison", ("rater",)) if study.options.exchangeable else (
             comparison_table(panel, named, settings.level)
         ),
-        drifts.table, copies_table, onsets_table, width, suspicions_table(suspicions),
+        drifts.table, copies_table, renamed_table, onsets_table, width, suspicions_table(suspicions),
     ))  # fmt: skip
     facts = ProgressFacts(
         panel.overlap, subject_word(study), panel.raters, settings.width,
-        int(np.count_nonzero(~np.isnan(panel.by_case()))), _pace(coverage, calendar), drifts.found, copies, onsets,
+        int(np.count_nonzero(~np.isnan(panel.by_case()))), _pace(coverage, calendar), drifts.found, copies, renamed, onsets,
         _untested(study, panel, calendar, drifts.subjects), _untimed(calendar), _doubtful(suspicions, panel),
     )  # fmt: skip
     told = (*coverage.notes, *calendar.notes, *_notes(study, coverage))
