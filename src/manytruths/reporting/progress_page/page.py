@@ -56,11 +56,8 @@ class ProgressPage:
     def print(self, console: Any = None) -> None:
         """Print where the page is."""
         console = console_or_stdout(console)
-        lines = [self.describe()]
-        if self.key is not None:
-            lines.append(f"the key:  {self.key}; it identifies raters, so do not send it along")
-        for line in lines:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        key = f"; do not send {self.key.name} along, which identifies the others" if self.key is not None else ""
+        console.print(f"{self.describe()}{key}", markup=False, highlight=False, soft_wrap=True)
 
     def __repr__(self) -> str:
         return f"<ProgressPage: {self.describe()}>"
