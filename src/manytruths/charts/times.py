@@ -177,16 +177,20 @@ class TimeSeries:
     values : tuple of float
         One number for each reading; nan where it is not known.
     since : float or None
-        When a change was found; drawn as a line.
+        A time to mark by a line.
+    words : str
+        What stands beside the line.
     """
 
     times: tuple[float, ...]
     values: tuple[float, ...]
     since: float | None = None
+    words: str = ""
 
 
 MOST_PANELS = 24
 PALE_BLUE = "#56b4e9"
+MANY_DOTS = 100
 MANY_VALUES = 20
 """From so many values on, the axis leaves out those that lie far from all others."""
 SMOOTH = 0.3
@@ -230,7 +234,7 @@ def rater_panels(
     Examples
     --------
     >>> from manytruths.charts import TimeSeries, rater_panels
-    >>> drawn = {"anna": TimeSeries((1, 2), (0.9, 1.1)), "ben": TimeSeries((1, 2), (1.4, 1.6), since=2)}
+    >>> drawn = {"anna": TimeSeries((1, 2), (0.9, 1.1)), "ben": TimeSeries((1, 2), (1.4, 1.6), since=2, words="later")}
     >>> chart = rater_panels(drawn, ylabel="size ratio", title="Sizes", dated=False, ratio=True)
     >>> "anna" in chart and "ben" in chart
     True
@@ -310,7 +314,7 @@ def _panel(
     good = [(t, v) for t, v in zip(one.times, one.values, strict=True) if math.isfinite(v) and (v > 0 or not ratio)]
     good.sort()
     inside = [(across(t), up(v)) for t, v in good if not _beyond(v, up, ratio)]
-    parts.append(svg.dots(inside, 2.0, PALE_BLUE, 0.8) if inside else "")
+    parts.append(svg.dots(inside, 2.0, PALE_BLUE, 0.8 if len(inside) < MANY_DOTS else 0.5) if inside else "")
     for t, v in good:
         if _beyond(v, up, ratio):
             edge, way = (top, -1) if up(v) < top else (bottom, 1)
@@ -327,10 +331,9 @@ def _panel(
     if one.since is not None:
         x = across(one.since)
         parts.append(svg.line(x, top, x, bottom, ALARM, stroke_width=1.8))
-        words = f"since {_day_words(one.since)}" if isinstance(across, DayAxis) else f"since {one.since:g}"
         late = x > (left + right) / 2
         anchor, at = ("end", x - 4) if late else ("start", x + 4)
-        parts.append(svg.text(at, top + 10, words, size=10.5, fill=ALARM, text_anchor=anchor, **HALO))
+        parts.append(svg.text(at, top + 10, one.words, size=10.5, fill=ALARM, text_anchor=anchor, **HALO))
     return parts
 
 

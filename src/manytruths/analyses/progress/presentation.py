@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,9 @@ RANK = ("done", "empty", "edit", "not_evaluable", "unfinished", "unread", "exclu
 WHY_LATE = {"due": "its day has passed", "skipped": "later ones are read", "waiting": "others have read the case"}
 """Why a reading is late."""
 OVERLAP_TITLES = {"dice": "Dice, mean of pairs", "label_dice": "Dice over labels, mean of pairs"}
+LATER_HALF = "later half"
+Starts = Mapping[tuple[str, str], float]
+"""Times by rater and label."""
 MOST_LABELS = 3
 """Labels of which sizes are drawn over time."""
 
@@ -78,9 +82,9 @@ def draw_trend(trend: TableIndex, panel: Panel, calendar: Calendar, width: float
     ends = [[np.nan if end is None else float(end) for end in (row.low, row.high)] for _, row in known]
     times = [float(k) for k, _ in known]
     if calendar.source == "started" and calendar.first is not None:
-        # a period counts when it is over
-        last = calendar.first.toordinal() - 1
-        times = [float(last + (k + 1) * calendar.length) for k, _ in known]
+        # at the end of each period, or today
+        before, today = calendar.first.toordinal() - 1, calendar.today.toordinal()
+        times = [float(min(before + (k + 1) * calendar.length, today)) for k, _ in known]
     return time_chart(
         times, [row.value for _, row in known], *np.transpose(ends), ylabel=OVERLAP_TITLES[panel.overlap],
         title="Agreement so far, as it moves", dated=calendar.source == "started", xlabel=time_name(calendar),
@@ -89,14 +93,16 @@ def draw_trend(trend: TableIndex, panel: Panel, calendar: Calendar, width: float
 
 
 def draw_sizes(
-    readings: Iterable[RaterReadings], calendar: Calendar, labels: Sequence[str], since: Mapping[tuple[str, str], float]
+    readings: Iterable[RaterReadings], calendar: Calendar, labels: Sequence[str], since: Starts
 ) -> dict[str, str]:
     """Sizes over those of the others over time, by label; nothing where times are not known."""
     mine, charts = list(readings), {}
     for label in labels[:MOST_LABELS] if calendar.source and mine else ():
         several = len(labels) > 1
         series = {
-            one.rater: TimeSeries(tuple(one.times), tuple(one.ratios[label]), since.get((one.rater, label * several)))
+            one.rater: TimeSeries(
+                tuple(one.times), tuple(one.ratios[label]), since.get((one.rater, label * several)), LATER_HALF
+            )
             for one in mine
         }
         of = f" of {label_words(label)}" if several else ""
@@ -107,11 +113,12 @@ def draw_sizes(
     return charts
 
 
-def draw_dice(
-    readings: Iterable[RaterReadings], calendar: Calendar, panel: Panel, since: Mapping[tuple[str, str], float]
-) -> dict[str, str]:
+def draw_dice(readings: Iterable[RaterReadings], calendar: Calendar, panel: Panel, since: Starts) -> dict[str, str]:
     """Dice with the others over time; nothing where times are not known."""
-    series = {one.rater: TimeSeries(tuple(one.times), tuple(one.dice), since.get((one.rater, ""))) for one in readings}
+    series = {
+        one.rater: TimeSeries(tuple(one.times), tuple(one.dice), since.get((one.rater, "")), LATER_HALF)
+        for one in readings
+    }
     if not calendar.source or not series:
         return {}
     name = "Dice with the others" + ", mean over labels" * (panel.overlap == "label_dice")
@@ -133,9 +140,7 @@ def draw_minutes(readings: Iterable[RaterReadings], calendar: Calendar) -> dict[
     return {"minutes-over-time": chart}
 
 
-def drift_starts(
-    claims: Claims, drift: Iterable[DriftFound], readings: Mapping[str, RaterReadings], measure: str
-) -> dict[tuple[str, str], float]:
+def drift_starts(claims: Claims, drift: Iterable[DriftFound], calendar: Calendar, measure: str) -> Starts:
     """Where the later half of the readings of raters who are said to drift begins, by rater and label."""
     kind = DRIFT_SIZE if measure == "size" else DRIFT_DISTANCE
     made = claims.of(kind.id).made
@@ -143,14 +148,10 @@ def drift_starts(
     for one in drift:
         # of several labels the sentence names the one
         said = [c for c in made if c.about == one.rater and (not one.label or label_words(one.label) in c.text)]
-        if one.measure == measure and said and one.rater in readings:
-            mine = readings[one.rater]
-            values = (
-                mine.dice if measure == "distance" else mine.ratios.get(one.label, next(iter(mine.ratios.values())))
-            )
-            known = mine.times[~np.isnan(mine.times) & ~np.isnan(values)]
-            if len(known):
-                found[one.rater, one.label] = float(known[len(known) // 2])
+        if one.measure == measure and said and one.split:
+            dated = calendar.source == "started"
+            start = date.fromisoformat(one.split).toordinal() if dated else calendar.names.index(one.split)
+            found[one.rater, one.label] = float(start)
     return found
 
 
@@ -168,8 +169,7 @@ def draw_charts(progress: StudyProgress, rater: str = "") -> dict[str, str]:
     mine = [one for name, one in progress.readings.items() if rater in ("", name)]
     if len(panel.raters) > 1:
         sizes, distances = (
-            drift_starts(progress.claims, progress.facts.drift, progress.readings, measure)
-            for measure in ("size", "distance")
+            drift_starts(progress.claims, progress.facts.drift, calendar, measure) for measure in ("size", "distance")
         )
         charts |= draw_sizes(mine, calendar, panel.labels, sizes) | draw_dice(mine, calendar, panel, distances)
     return charts | draw_minutes(mine, calendar)

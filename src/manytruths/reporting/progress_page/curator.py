@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ...analyses.progress.coverage import Cell as CoverageCell
 from ...analyses.progress.presentation import WHY_LATE
 from ...analyses.progress.progress import StudyProgress
 from ...claims.feedback import NOTHING_YET, describe_changes
@@ -48,13 +49,15 @@ CAPTIONS = {
     "high as the interval is wanted to be. Easy or hard cases that come late move the line as well as raters do.",
     "sizes-over-time": "A dot for each case that others have marked, too: the size of the rater's mask over the median "
     "of the others', so that large and small cases can be compared. The line is a running median; at 1, masks are as "
-    "large as the others'.",
+    "large as the others'. Of a rater who is said to change, the later half of the readings is marked.",
     "dice-over-time": "A dot for each case that others have read, too, and a running median. A line that falls for all "
     "raters at once shows harder cases, not a rater.",
     "minutes-over-time": "A dot for each reading with a known duration, and a running median.",
 }
 TALL = 12
 """With more raters, charts with a panel for each scroll."""
+MOST_LATE = 300
+"""Late readings that the page lists."""
 MOST_MASKS = 12
 """Masks that are spelled out."""
 
@@ -181,27 +184,25 @@ def _day(row: Any) -> str:
 
 
 def late_table(shown: Shown, rater: str = "") -> PageTable | None:
-    """What is late, of one rater or of all; None where nothing is."""
+    """What is late, of one rater or of all, the first ones late first; None where nothing is."""
     late = sorted((c for c in shown.result.coverage.cells if c.late and rater in ("", c.rater)), key=_lateness)
     if not late:
         return None
-    heads = ["Case", *([] if rater else ["Rater"]), "Why", "Since", "Days"]
-    rows = [
-        [
-            cell.case,
-            *([] if rater else [cell.rater]),
-            WHY_LATE[cell.late],
-            cell.since,
-            "" if cell.days is None else cell.days,
-        ]
-        for cell in late
-    ]
-    table = text_table("late", "What is late", heads, rows, filter=len(rows) > 12)
-    columns = tuple(Column(c.title, number=c.title == "Days") for c in table.columns)
-    return PageTable(table.name, table.title, columns, table.rows, filter=table.filter)
+    columns: list[ColumnOf[CoverageCell]] = [(text_column("Case"), lambda cell: text_cell(cell.case))]
+    if not rater:
+        columns.append((text_column("Rater"), lambda cell: shown.rater(cell.rater)))
+    columns += [
+        (text_column("Why"), lambda cell: text_cell(WHY_LATE[cell.late])),
+        (text_column("Since", "Its day, the day of the others' reading, or the later case."),
+         lambda cell: text_cell(cell.since)),
+        (Column("Days"), lambda cell: text_cell("" if cell.days is None else cell.days)),
+    ]  # fmt: skip
+    more = len(late) - MOST_LATE
+    note = "" if more <= 0 else f"{spell_count(more, 'more reading')} of all that are late: see progress/late.csv."
+    return make_table("late", "What is late", late[:MOST_LATE], columns, note, filter=len(late) > 12)
 
 
-def _lateness(cell: Any) -> tuple[int, str]:
+def _lateness(cell: CoverageCell) -> tuple[int, str]:
     return (-(cell.days or 0), cell.rater)
 
 

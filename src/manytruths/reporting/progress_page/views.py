@@ -60,6 +60,9 @@ def view_feedback(case: Case, rater: str, largest: int, *, images: bool = True) 
     data["drawn"] = [
         place for place, column in enumerate(layered.table.columns) if column == own or column.role == "reference"
     ]
+    for column in data["columns"]:
+        if column["role"] == "reference":
+            column["colour"] = CONSENSUS_COLOUR  # as in the picture
     picture, at, value = _draw(reading, own, decided, images=images)
     if at is not None:
         data["start"] = int(np.clip(at - data["first"], 0, data["shape"][0] - 1))
