@@ -30,7 +30,7 @@ from manytruths.study.read_times import ReadTime, name_place
 
 Mask = NDArray[np.uint8]
 
-WEEKS, SIDE = 12, 48
+WEEKS, SIDE = 12, 64
 START = date(2026, 1, 5)
 NAMES = ("anna", "ben", "clara", "dora", "emil", "fay")
 
@@ -73,7 +73,7 @@ def any_healthy(rng: np.random.Generator) -> Scenario:
     """A healthy study with something that may look like a change."""
     return Scenario(
         raters=int(rng.integers(3, 7)), cases=int(rng.integers(2, 7)), larger=float(rng.choice([0, 0.3, -0.3])),
-        harder=float(rng.choice([0, 0.5])), second_centre=int(rng.choice([WEEKS + 1, 6])),
+        harder=float(rng.choice([0, 0.3])), second_centre=int(rng.choice([WEEKS + 1, 6])),
         missing=float(rng.choice([0, 0.15])), own_order=bool(rng.random() < 0.3), labels=int(rng.choice([1, 1, 2])),
         habit=float(rng.choice([0.02, 0.08])),
     )  # fmt: skip
@@ -134,8 +134,8 @@ def draw_study(scenario: Scenario, rng: np.random.Generator) -> Watched:
         for k in range(s.cases):
             case, second = f"w{week:02}-{k}", week >= s.second_centre
             radius = rng.uniform(7, 11) * np.exp(s.larger * (passed - 0.5)) * (0.8 if second else 1)
-            error = s.error * np.exp(s.harder * passed) * rng.lognormal(0, 0.3) * (1.5 if second else 1)
-            middle = 24 + rng.normal(0, 2, 2)
+            error = s.error * np.exp(s.harder * passed) * rng.lognormal(0, 0.2) * (1.3 if second else 1)
+            middle = SIDE / 2 + rng.uniform(-10, 10, 2)
             masks[case], groups[case] = {}, "second" if second else "first"
             inner = rng.uniform(0.4, 0.6)
             for i, rater in enumerate(names):
@@ -217,7 +217,9 @@ def report_healthy(studies: int, error: float, pool: ProcessPoolExecutor) -> Non
     seen = list(pool.map(partial(watch_healthy, error=error), range(studies), chunksize=5))
     some = sum(bool(one.alarms) for one in seen)
     every = sum(bool(one.alarms or one.masks) for one in seen)
-    print(f"healthy studies, error {error:g}: a false alarm about a change in {some} of {studies} ({some / studies:.1%})")
+    print(
+        f"healthy studies, error {error:g}: a false alarm about a change in {some} of {studies} ({some / studies:.1%})"
+    )
     print(f"  with claims about broken masks in {every} of {studies} ({every / studies:.1%})")
     for kind, count in Counter(kind for one in seen for kind in {k for k, _ in one.alarms}).most_common():
         print(f"  {kind}: {count}")

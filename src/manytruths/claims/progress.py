@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..core.undefined import Note
 from ..inference.drift_tests import MOST_RATERS
@@ -30,32 +30,33 @@ WIDTH = ClaimKind(
 PACE = ClaimKind(
     "progress.pace", "description",
     "At the pace of the last four weeks, the open readings take so many more weeks.",
-    "Readings have dates, the study runs for two weeks or more, and every rater with open readings has read some in the "
-    "last four weeks.",
+    "Readings have dates, the study runs for two weeks or more, and every rater with open readings has read some in "
+    "the last four weeks.",
 )  # fmt: skip
 TESTED = (
-    f"{FEWEST_RATERS} to {MOST_RATERS} raters, {MIN_SUBJECTS} subjects that three of them have read, of which the times "
-    "are known; partial rank correlation with time given size and group of the subject, adjusted by Holm over raters and "
-    "labels, and for all looks together by a share of the error rate for each"
+    f"{FEWEST_RATERS} to {MOST_RATERS} raters, {MIN_SUBJECTS} subjects that three of them have read at known times; "
+    "partial rank correlation with time given size and group of the subject, adjusted by Holm over raters and labels, "
+    "and for all looks together by a share of the error rate for each; without masks that are probably broken, copied "
+    "or of another label"
 )
 STEADY = "No rater changes: the order of the cases in time does not matter."
 DRIFT_SIZE = ClaimKind(
     "progress.drift_size", "difference", "A rater comes to draw larger, or smaller, beside the others.",
-    f"{TESTED}; the same trend, at 0.025, beside more than half of the others one by one; and in the later half of the "
-    "rater's readings as in the trend", STEADY,
+    f"{TESTED}; the same trend, at 0.025, beside more than half of the others one by one, of those with half of the "
+    "rater's subjects; and in the later half of the rater's readings as in the trend", STEADY,
 )  # fmt: skip
 DRIFT_DISTANCE = ClaimKind(
     "progress.drift_distance", "difference",
     "A rater comes to lie farther from the others than these lie from each other.",
-    f"{TESTED}; at 0.025 also the rater's own distance, and its ratio to that of the others, rise; the later half of the "
-    "readings is farther", STEADY,
+    f"{TESTED}; at 0.025 also the rater's own distance, and its ratio to that of the others, rise; the later half of "
+    "the readings is farther", STEADY,
 )  # fmt: skip
 COPIES = ClaimKind(
     "progress.copies", "description",
     "Masks of two raters are nearly the same, far more often than those of other pairs.",
     "Three raters or more; three masks or more with the same label for more than 98% of the pixels where either gave "
-    "another label than the most frequent one, where the median of the other pairs is below 90%; more than chance among "
-    "the other pairs explains (binomial, 0.01 over all pairs); not known as edits",
+    "another label than the most frequent one, where the median of the other pairs is below 90%; more than chance "
+    "among the other pairs explains (binomial, 0.01 over all pairs); not known as edits",
 )  # fmt: skip
 LABELS = ClaimKind(
     "progress.labels", "description",
@@ -104,7 +105,7 @@ class DriftFound:
     correlation : float
         With time, at the last look.
     look : str
-        The period at whose end it was seen first, or was nearest to being seen.
+        The end of the period at which it was seen first, or was nearest to being seen.
     split : str
         When the later half of the rater's readings begins.
     halves : tuple of float
@@ -251,8 +252,6 @@ class ProgressFacts:
     """Why nobody was tested for drift."""
     untimed: Note | None = None
     """Why nothing can be said about when something began."""
-    doubtful: Mapping[str, Note] = field(default_factory=dict)
-    """Raters of whom nothing is said about drift, and why."""
 
 
 def consider_progress(log: ClaimLog, tables: Mapping[str, TableIndex], facts: ProgressFacts) -> None:
@@ -275,7 +274,8 @@ def _consider_coverage(log: ClaimLog, table: TableIndex) -> None:
                                    "assignment")  # fmt: skip
         log.consider(COVERAGE, (COVERAGE.says,), why_not=why)
         return
-    assert read is not None and late is not None
+    assert read is not None
+    assert late is not None
     text = "{} of {} readings {} there"
     sentence = compose(
         text, table.quote(read, 0), table.quote(asked, 0), "is" if read.value == 1 else "are",
@@ -313,7 +313,8 @@ def _consider_so_far(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
     text = "So far, two raters overlap by a mean {} of {} over {}{}."
     few = "" if has_interval(row) else f" (no interval with fewer than {number_word(MIN_SUBJECTS)})"
     log.consider(
-        SO_FAR, compose(text, name, table.quote(row, telling_digits(row.value)), counted(row.n or 0, facts.subject), few)
+        SO_FAR,
+        compose(text, name, table.quote(row, telling_digits(row.value)), counted(row.n or 0, facts.subject), few),
     )
 
 
@@ -351,7 +352,7 @@ def _consider_drift(log: ClaimLog, kind: ClaimKind, measure: str, table: TableIn
             continue
         ahead = (one.halves[1] - one.halves[0]) * one.sign > 0
         withheld = None if ahead else Note("no_longer_seen", "the later half of the readings does not show it")
-        log.consider(kind, sentence, about=about, p_value=one.p_value, withheld=facts.doubtful.get(one.rater, withheld))
+        log.consider(kind, sentence, about=about, p_value=one.p_value, withheld=withheld)
 
 
 def _drift_sentence(one: DriftFound, measure: str, table: TableIndex) -> Sentence:
@@ -363,15 +364,21 @@ def _drift_sentence(one: DriftFound, measure: str, table: TableIndex) -> Sentenc
     if measure == "size":
         text = (
             "Rater {} has come to draw {} beside the others{}: their marks were {} times as large as the others' in "
-            "the earlier half of their readings, and {} times from {} on (first seen at the end of {})."
+            "the earlier half of their readings, and {} times from {} on (first seen by {})."
         )
         words: tuple[str | Cell, ...] = (
-            Cell(one.rater), "larger" if one.sign > 0 else "smaller", of, early, late, one.split, one.look
+            Cell(one.rater),
+            "larger" if one.sign > 0 else "smaller",
+            of,
+            early,
+            late,
+            one.split,
+            one.look,
         )
         return compose(text, *words)
     text = (
-        "Rater {} has moved away from the others: the mean Dice distance to them exceeded theirs among themselves by {} "
-        "in the earlier half of the rater's readings, and by {} from {} on (first seen at the end of {})."
+        "Rater {} has moved away from the others: the mean Dice distance to them exceeded theirs among themselves by "
+        "{} in the earlier half of the rater's readings, and by {} from {} on (first seen by {})."
     )
     return compose(text, Cell(one.rater), early, late, one.split, one.look)
 
@@ -388,12 +395,15 @@ def _consider_copies(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
             table.row(name, "pooled", *one.raters)
             for name in ("nearly_equal_masks", "nearly_equal_masks_of_other_pairs")
         )
-        assert row is not None and other is not None
+        assert row is not None
+        assert other is not None
         text = (
-            "Raters {} and {} have nearly the same mask in {} of {} cases that both read ({}), other pairs in {} of {}: "
-            "one may be a copy or an edit of the other{}. If so, say it under based_on in reads.csv."
+            "Raters {} and {} have nearly the same mask in {} of {} cases that both read ({}), other pairs in {} of "
+            "{}: one may be a copy or an edit of the other{}. If so, say it under based_on in reads.csv."
         )
-        who: Sentence = compose("; {}'s readings began later in all of these cases", Cell(one.later)) if one.later else ()
+        who: Sentence = (
+            compose("; {}'s readings began later in all of these cases", Cell(one.later)) if one.later else ()
+        )
         cells = (Cell(one.raters[0]), Cell(one.raters[1]), table.quote(row, 0), str(one.of))
         log.consider(
             COPIES,
@@ -411,8 +421,8 @@ def _consider_labels(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
         row = table.row("renamed_masks", "pooled", one.rater, one.own, one.theirs)
         assert row is not None
         text = (
-            "In {} of {} cases of rater {} ({}), the rater gave {}, which nobody else gave there, in the place of {} of "
-            "most others: probably another name for the same."
+            "In {} of {} cases of rater {} ({}), the rater gave {}, which nobody else gave there, in the place of {} "
+            "of most others: probably another name for the same."
         )
         words = (table.quote(row, 0), str(one.of), Cell(one.rater))
         sentence = compose(text, *words, case_links(one.cases, 3), label_words(one.own), label_words(one.theirs))
@@ -438,4 +448,3 @@ def _consider_since(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> N
             SINCE, compose("{}, and {} of {} before: this began {}.", start, before, str(one.before[1]), when),
             about=" and ".join(one.raters),
         )  # fmt: skip
-

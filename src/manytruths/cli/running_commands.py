@@ -84,7 +84,9 @@ def study_progress(
     /,
     *,
     assignment: str | None = None,
-    calibration: Annotated[str, Parameter(help="Cases that calibrate raters: p01,p02; by default those of the assignment.")]
+    calibration: Annotated[
+        str, Parameter(help="Cases that calibrate raters: p01,p02; by default those of the assignment.")
+    ]
     | None = None,
     late_after: int = 14,
     period: int = 7,

@@ -1,4 +1,4 @@
-"""Whether a rater drifts: who comes to draw larger or smaller than the others, or farther from them, while a study runs.
+"""Whether a rater drifts: who comes to draw larger or smaller beside the others, or to lie farther from them.
 
 Everything is a difference within subjects, so that hard or large cases that come early or late cancel. With s_i the
 size of rater i's mask of a subject, d_ij the distance of two masks and t_i when rater i read it ::
@@ -36,9 +36,11 @@ Indices = NDArray[np.intp]
 
 PAIR_LEVEL = 0.025
 """Of the tests against others one by one."""
+ENOUGH = 0.05
+"""Error rate of all looks together."""
 GROWTH = 1.25
 """How many times as many subjects a look needs as the one before."""
-MOST_RATERS = 40
+MOST_RATERS = 30
 """Of more raters drift is not tested: no study has the cases for it, and each look would take seconds."""
 FEWEST_TIMES = 3
 """Different times of a rater's readings that a trend needs."""
@@ -123,8 +125,8 @@ def rank_trend(values: ArrayLike, times: ArrayLike, given: ArrayLike = (), group
     ranks = np.stack([rankdata(t[known]), rankdata(y[known])])
     moved, own = ranks - ranks @ basis @ basis.T
     free = n - basis.shape[1] - 1
-    spread = ((ranks - ranks.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    if free < FREE or moved @ moved <= _FLAT * spread[0] or own @ own <= _FLAT * spread[1]:
+    flat = _FLAT * n**3
+    if free < FREE or moved @ moved <= flat or own @ own <= flat:
         return nothing
     r = float(np.clip(moved @ own / math.sqrt((moved @ moved) * (own @ own)), -1, 1))
     score = r * math.sqrt(free / (1 - r * r)) if abs(r) < 1 else math.copysign(math.inf, r)
@@ -323,18 +325,20 @@ def _size_look(readings: Readings) -> _Look:
             if math.isnan(found.correlation):
                 continue
             sign[label, i] = 1 if found.correlation > 0 else -1
-            p[label, i] = found.p_value if _beside_most(logs, i, readings, usual, sign[label, i]) else 1.0
+            # what is not enough alone need not be seen beside the others
+            seen = found.p_value > ENOUGH or _beside_most(logs, i, readings, usual, sign[label, i], found.n)
+            p[label, i] = found.p_value if seen else 1.0
     return _Look(p, sign, n, correlation)
 
 
-def _beside_most(logs: Values, i: int, readings: Readings, usual: Values, sign: int) -> bool:
-    """Whether a drift is seen beside more than half of the others with whom the rater shares enough subjects."""
+def _beside_most(logs: Values, i: int, readings: Readings, usual: Values, sign: int, n: int) -> bool:
+    """Whether a drift is seen beside more than half of the others with whom the rater shares half of the subjects."""
     seen = tested = 0
     for j in range(logs.shape[1]):
         if j == i:
             continue
         found = rank_trend(logs[:, i] - logs[:, j], readings.times[:, i], usual, readings.groups)
-        if not math.isnan(found.correlation):
+        if not math.isnan(found.correlation) and 2 * found.n >= n:
             tested += 1
             seen += (found.rising if sign > 0 else found.falling) <= PAIR_LEVEL
     return tested >= FEWEST_RATERS - 1 and 2 * seen > tested

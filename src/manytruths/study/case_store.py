@@ -96,12 +96,14 @@ class CaseStore:
                 fresh[case.name] = f"{quick} {keys[case.name]}"
         left = study.with_cases([case for case in study if case.name not in found])
         made: dict[str, bytes] = {}
-        for case, result in left.map(work, jobs=jobs, progress=progress):
-            found[case.name] = result
-            # files that changed meanwhile may have been read after the change
-            if case.name in keys and _is_as_before(case, settings, keys[case.name]):
-                made[case.name] = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-        self._keep(here, made, keys, fresh, changed=fresh != signed)
+        try:
+            for case, result in left.map(work, jobs=jobs, progress=progress):
+                found[case.name] = result
+                # files that changed meanwhile may have been read after the change
+                if case.name in keys and _is_as_before(case, settings, keys[case.name]):
+                    made[case.name] = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        finally:
+            self._keep(here, made, keys, fresh, changed=fresh != signed)
         return {case.name: found[case.name] for case in study}
 
     def _keep(

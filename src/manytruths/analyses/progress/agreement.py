@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,7 +169,13 @@ def trend_table(panel: Panel, calendar: Calendar, level: float) -> Table:
             values = panel.by_case(np.where(inside, panel.dice, np.nan))
             here = inside[:, *np.triu_indices(inside.shape[1], 1)].any(axis=1)
             row = _mean_row(
-                panel, panel.overlap, values, level, here=here, extra=extra, name=f"{panel.overlap}{statistic}"
+                panel,
+                panel.overlap,
+                values,
+                level,
+                here=np.asarray(here),
+                extra=extra,
+                name=f"{panel.overlap}{statistic}",
             )
             table.append(row)
     return table
@@ -203,14 +209,14 @@ def comparison_table(panel: Panel, calibration: Sequence[str], level: float) -> 
     return table
 
 
-def _sizes(panel: Panel, chosen: NDArray[np.bool_], level: float) -> list[object]:
+def _sizes(panel: Panel, chosen: NDArray[np.bool_], level: float) -> list[Callable[[int, str, str], Row]]:
     """Rows of relative sizes by label, made for a rater."""
     if not chosen.any() or not len(panel.labels) or len(panel.raters) < 2:
         return []
     subjects = [subject for subject, there in zip(panel.subjects, chosen, strict=True) if there]
     tests = rater_size_tests(panel.sizes[:, chosen], subjects, level=level)
 
-    def row_of(label: int) -> object:
+    def row_of(label: int) -> Callable[[int, str, str], Row]:
         def row(i: int, rater: str, group: str) -> Row:
             value, low, high = (
                 float(each[label, i]) for each in (tests.relative_size, tests.relative_low, tests.relative_high)

@@ -69,6 +69,10 @@ class Calendar:
         """Of one period."""
         return self.names[period] if 0 <= period < len(self.names) else ""
 
+    def period_end(self, period: int) -> str:
+        """Its last day, or its name."""
+        return self.period_name(period).rpartition(" to ")[2]
+
     def describe(self, key: Key) -> str:
         """When a reading was made: its date, or its update; empty where that is not known."""
         if self.source == "started" and key in self.times:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -24,7 +24,10 @@ Floats = NDArray[np.float64]
 
 FEWEST_OTHERS = 2
 """Others who must have the other label: of two raters, nobody knows whose name is wrong."""
-STATISTICS = {"fleiss_kappa": fleiss_kappa, "krippendorff_alpha": krippendorff_alpha}
+STATISTICS: Mapping[str, Callable[[Tally], float]] = {
+    "fleiss_kappa": fleiss_kappa,
+    "krippendorff_alpha": krippendorff_alpha,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
@@ -49,12 +49,14 @@ SURE = 0.01
 # -- drift -------------------------------------------------------------------------------------------
 
 
-def readings_of(panel: Panel, study: Study) -> Readings:
-    """The readings of every subject: means over the subject's cases."""
+def readings_of(panel: Panel, study: Study, left_out: Collection[tuple[str, str]] = ()) -> Readings:
+    """The readings of every subject, over the subject's cases; ``left_out`` are cases and raters that do not count."""
     subjects = panel.subjects
-    sizes = np.stack([_sum_by_subject(subjects, each) for each in panel.sizes]) if len(panel.sizes) else (
-        np.zeros((0, len(set(subjects)), len(panel.raters)))
-    )  # fmt: skip
+    gone = np.array([[(case, rater) in left_out for rater in panel.raters] for case in panel.cases])
+    dice = np.where(gone[:, :, None] | gone[:, None, :], np.nan, panel.dice)
+    sizes = np.zeros((len(panel.labels), len(set(subjects)), len(panel.raters)))
+    for label, each in enumerate(panel.sizes):
+        sizes[label] = _sum_by_subject(subjects, np.where(gone, np.nan, each))
     known = ~np.isnan(panel.times)
     looks = _last_by_subject(subjects, np.where(known, panel.periods, -1))
     named = {subject: study[case].groups for subject, case in zip(subjects, panel.cases, strict=True)}
@@ -62,9 +64,7 @@ def readings_of(panel: Panel, study: Study) -> Readings:
     groups = np.array([numbers[named[subject]] for subject in dict.fromkeys(subjects)], np.intp)
     # groups of their own for most subjects, such as names of files, would leave nothing to test
     groups = groups if 3 * len(numbers) <= len(named) else np.zeros(len(named), np.intp)
-    return Readings(
-        sizes, 1 - means_by_subject(subjects, panel.dice), means_by_subject(subjects, panel.times), looks, groups
-    )
+    return Readings(sizes, 1 - means_by_subject(subjects, dice), means_by_subject(subjects, panel.times), looks, groups)
 
 
 def _sum_by_subject(subjects: Sequence[str], values: Floats) -> Floats:
@@ -100,12 +100,12 @@ class Drifts:
     subjects: int
 
 
-def find_drift(panel: Panel, study: Study, calendar: Calendar) -> Drifts:
+def find_drift(panel: Panel, study: Study, calendar: Calendar, left_out: Collection[tuple[str, str]] = ()) -> Drifts:
     """Test every rater for drift."""
     table = Table("drift", DRIFT)
     if study.options.exchangeable or not calendar.source or not 3 <= len(panel.raters) <= MOST_RATERS:
         return Drifts((), table, (), 0)
-    readings = readings_of(panel, study)
+    readings = readings_of(panel, study, left_out)
     periods = choose_looks(readings, calendar.over)
     counted = readings.until(calendar.over).count()
     found: list[DriftFound] = []
@@ -140,7 +140,7 @@ def _drift_of(
         means = [math.exp(mean) for mean in means]
     return DriftFound(
         *names, measure, float(drift.p_value[label, i]), int(drift.sign[label, i]), int(drift.n[label, i]),
-        float(drift.correlation[label, i]), calendar.period_name(int(drift.look[label, i])),
+        float(drift.correlation[label, i]), calendar.period_end(int(drift.look[label, i])),
         _name_time(calendar, float(when[half])) if half < len(series) else "",
         (means[0], means[1]), (half, len(series) - half),
     )  # fmt: skip
@@ -154,13 +154,12 @@ def _name_time(calendar: Calendar, time: float) -> str:
 
 
 def _drift_rows(one: DriftFound, region: str) -> Iterator[Row]:
-    about = {"label": one.label, "region": region, "extra": (one.rater, one.measure)}
-    few = Undefined("too_few_subjects_to_test", f"there are {one.n}")
+    few, extra = Undefined("too_few_subjects_to_test", f"there are {one.n}"), (one.rater, one.measure)
     for group, value, n in zip(("earlier", "later"), one.halves, one.counts, strict=True):
         shown = Undefined("others_empty") if math.isnan(value) else value
-        yield Row("mean", DRIFT_STATISTICS[one.measure], shown, group=group, n=n, **about)
+        yield Row("mean", DRIFT_STATISTICS[one.measure], shown, "", group, one.label, region, extra, n=n)
     for statistic, value in (("time_correlation", one.correlation), ("p_value", one.p_value)):
-        yield Row("mean", statistic, few if math.isnan(value) else value, n=one.n, **about)
+        yield Row("mean", statistic, few if math.isnan(value) else value, "", "", one.label, region, extra, n=one.n)
 
 
 # -- since when --------------------------------------------------------------------------------------
@@ -276,7 +275,9 @@ def find_copies(panel: Panel, study: Study) -> tuple[tuple[CopyFound, ...], Tabl
         who = raters[i] if all(x == i for x in later) else raters[j] if all(x == j for x in later) else ""
         found.append(CopyFound((raters[i], raters[j]), cases, n, who, (rest, of)))
         table.append(Row("pooled", "nearly_equal_masks", float(count), extra=(raters[i], raters[j]), n=n))
-        table.append(Row("pooled", "nearly_equal_masks_of_other_pairs", float(rest), extra=(raters[i], raters[j]), n=of))
+        table.append(
+            Row("pooled", "nearly_equal_masks_of_other_pairs", float(rest), extra=(raters[i], raters[j]), n=of)
+        )
     return tuple(found), table
 
 
@@ -293,6 +294,16 @@ def _at_least(count: int, n: int, share: float) -> float:
     return 1.0 if count == 0 else float(bdtrc(count - 1, n, share))
 
 
+def odd_masks(
+    suspicions: Sequence[Suspicion], copies: Sequence[CopyFound], renamed: Sequence[RenamedFound]
+) -> frozenset[tuple[str, str]]:
+    """Cases and raters whose masks tell nothing of drift: those of a mistake, and one of two that are nearly equal."""
+    odd = {(one.case, rater) for one in suspicions if one.case and one.broken for rater in one.raters}
+    odd |= {(case, one.rater) for one in renamed for case in one.cases}
+    odd |= {(case, one.later or one.raters[1]) for one in copies for case in one.cases}
+    return frozenset(odd)
+
+
 # -- labels ------------------------------------------------------------------------------------------
 
 
@@ -301,11 +312,11 @@ def find_label_changes(panel: Panel, found: Mapping[str, CaseProgress]) -> tuple
     table = Table("renamed", ("rater", "label_given", "label_of_others"))
     cases: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for name, one in found.items():
-        for renamed in one.renamed:
-            cases[renamed].append(name)
+        for each in one.renamed:
+            cases[each].append(name)
     read = dict(zip(panel.raters, panel.reads.sum(axis=0).tolist(), strict=True))
     renamed = [RenamedFound(*key, tuple(of), read[key[0]]) for key, of in cases.items() if len(of) >= FEWEST]
-    for each in renamed:
-        extra = (each.rater, each.own, each.theirs)
-        table.append(Row("pooled", "renamed_masks", float(len(each.cases)), extra=extra, n=each.of))
+    for change in renamed:
+        extra = (change.rater, change.own, change.theirs)
+        table.append(Row("pooled", "renamed_masks", float(len(change.cases)), extra=extra, n=change.of))
     return tuple(renamed), table

@@ -13,7 +13,7 @@ from ...core.errors import CallError, FormatError, few
 from ...io.result_tables import PlainTable, Row, Table
 from ...io.tables import read_rows
 from ...ratings.planning.designs import SHARED
-from ...study import Study
+from ...study import Case, Study
 from ...study.read_times import parse_time
 from .calendar import Calendar
 from .case import CaseProgress
@@ -22,8 +22,8 @@ COVERAGE = ("case", "rater", "session", "status", "kind", "order", "due", "date"
 LATE = ("case", "rater", "why", "since", "days")
 STATUSES = ("done", "empty", "unread", "unfinished", "not_evaluable", "edit", "excluded", "other_session", "missing",
             "not_asked")  # fmt: skip
-"""What a reading is: as in the reading log; an edit of another reading; left out; not there, and nobody knows whether it
-was asked for; not there, and not asked for."""
+"""What a reading is: as in the reading log; an edit; left out; not there, and nobody knows whether it was asked for; not
+asked for."""
 READ = ("done", "empty")
 OPEN = ("unread", "unfinished")
 CALIBRATION = (SHARED, "calibration")
@@ -76,6 +76,11 @@ class Cell:
         return Column(self.rater, "rater", self.session)
 
     @property
+    def order(self) -> int | None:
+        """Its place among those that the rater was asked for."""
+        return None if self.planned is None else self.planned.order
+
+    @property
     def open(self) -> bool:
         """Whether somebody was asked for it and it is not there."""
         return self.status in OPEN
@@ -124,7 +129,9 @@ def read_plan(path: str | Path, study: Study) -> tuple[Plan, tuple[str, ...]]:
         day = parse_time(due) if due else None
         if due and day is None:
             raise FormatError(f"{path}, line {line}: due is {due!r}; it is a date such as 2026-03-31")
-        case, rater = (known.get(compose_name(row[key]), row[key]) for key, known in (("case", cases), ("rater", raters)))
+        case, rater = (
+            known.get(compose_name(row[key]), row[key]) for key, known in (("case", cases), ("rater", raters))
+        )
         if not case or not rater:
             raise FormatError(f"{path}, line {line}: names no {'case' if not case else 'rater'}")
         if (case, rater) in plan:
@@ -169,12 +176,12 @@ def find_cells(
     cases = {case.name: case for case in study}
     names = sorted({*cases, *(case for case, _ in unused), *(case for case, _ in plan)}, key=natural_key)
     others: dict[str, list[tuple[Column, str]]] = {}
-    for (case, column), why in unused.items():
-        others.setdefault(case, []).append((column, why))
+    for (of, column), why in unused.items():
+        others.setdefault(of, []).append((column, why))
     cells = []
     for name in names:
         case = cases.get(name)
-        here = dict(_statuses(name, case, found.get(name)))
+        here = dict(_statuses(case, found.get(name)))
         here |= {column: why for column, why in others.get(name, ()) if column not in here}
         by_rater: dict[str, list[Column]] = {}
         for column in here:
@@ -193,14 +200,14 @@ def find_cells(
     return Coverage(tuple(cells), tuple(names), tuple(raters), calibration, bool(plan), notes)
 
 
-def _statuses(name: str, case: object, found: CaseProgress | None) -> Iterator[tuple[Column, str]]:
+def _statuses(case: Case | None, found: CaseProgress | None) -> Iterator[tuple[Column, str]]:
     """What the masks of a case are."""
     if case is None:
         return
     marked = {} if found is None else dict(zip(found.columns, found.sizes.sum(axis=0) > 0, strict=True))
     first: set[str] = set()
-    for column in sorted(case.masks, key=lambda c: c.order):  # type: ignore[attr-defined]
-        if column in case.edits:  # type: ignore[attr-defined]
+    for column in sorted(case.masks, key=lambda c: c.order):
+        if column in case.edits:
             yield column, "edit"
         elif column.name in first:
             yield column, "other_session"
@@ -217,10 +224,8 @@ def find_late(coverage: Coverage, calendar: Calendar, late_after: int) -> Covera
     done = [cell for cell in coverage.cells if cell.status in READ or cell.status == "not_evaluable"]
     farthest: dict[str, Cell] = {}
     for cell in done:
-        if cell.planned is not None and cell.planned.order is not None:
-            best = farthest.get(cell.rater)
-            if best is None or cell.planned.order > (best.planned.order or 0):  # type: ignore[union-attr]
-                farthest[cell.rater] = cell
+        if cell.order is not None:
+            farthest[cell.rater] = max(farthest.get(cell.rater, cell), cell, key=lambda one: one.order or 0)
     first: dict[str, date] = {}
     for cell in done:
         when = calendar.dates.get((cell.case, cell.column))
@@ -241,10 +246,8 @@ def _late(cell: Cell, farthest: Cell | None, first: date | None, today: date, la
         # a day that was set is what counts
         days = (today - planned.due).days
         return Cell(*why, DUE, days, planned.due.isoformat()) if days > 0 else cell
-    if planned is not None and planned.order is not None and farthest is not None:
-        assert farthest.planned is not None
-        if planned.order < (farthest.planned.order or 0):
-            return Cell(*why, SKIPPED, None, farthest.case)
+    if cell.order is not None and farthest is not None and cell.order < (farthest.order or 0):
+        return Cell(*why, SKIPPED, None, farthest.case)
     if first is not None and (today - first) > timedelta(days=late_after):
         return Cell(*why, WAITING, (today - first).days, first.isoformat())
     return cell

@@ -90,8 +90,8 @@ def subjects_for_width(
     if math.isnan(now.low):
         return None
     low, high = _deviation_range(each, level)
-    needed = [_smallest(mean, spread, width, scale, level) for spread in (deviation, low, high)]
-    return SubjectsNeeded(*needed, so_far=n, width=now.high - now.low)
+    needed, least, most = (_smallest(mean, spread, width, scale, level) for spread in (deviation, low, high))
+    return SubjectsNeeded(needed, least, most, n, now.high - now.low)
 
 
 def _deviation_range(values: np.ndarray, level: float) -> tuple[float, float]:
