@@ -21,7 +21,7 @@ BEHIND = {"D": 6, "E": 10}
 """The last cases that raters have not read yet."""
 SHOWN = 1000
 """Pixels across a picture."""
-CURATOR, OWN = {"width": 1180, "height": 1330}, {"width": 1180, "height": 1120}
+CURATOR, OWN = {"width": 1180, "height": 1640}, {"width": 1180, "height": 1560}
 
 
 def running_study(folder: Path) -> Path:

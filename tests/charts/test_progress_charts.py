@@ -47,6 +47,16 @@ def test_every_cell_of_the_grid_says_who_what_and_how_far():
     assert {"anna", "ben", "p1", "p2", "p3", "Who read what"} <= set(words(chart))
 
 
+def test_who_cannot_see_the_grid_is_told_what_it_shows():
+    statuses = {"anna": ["done", "done", "late"], "ben": ["empty", "unread", "unread"]}
+    for chart in (coverage_grid(statuses, ["p", "q", "r"], "t"), coverage_bars({"anna": {"done": 2, "late": 1}}, "t")):
+        told = next(read(chart).iter(f"{SVG}desc")).text
+        assert told.startswith("anna: 2 done, 1 late")
+    assert next(read(coverage_grid(statuses, ["p", "q", "r"], "t")).iter(f"{SVG}desc")).text.endswith(
+        "ben: 1 read, nothing marked, 2 not read yet"
+    )
+
+
 def test_statuses_differ_by_shape_as_well_as_by_colour():
     shapes = {}
     for status, look in LOOKS.items():

@@ -180,7 +180,8 @@ def coverage_grid(
     wide = max(grid.left + grid.cell * grid.across + 24, 440.0)
     shown = [status for status in LOOKS if status in routes]
     rows, legend = _legend(shown, grid.bottom + 18, wide - 48, _swatch)
-    return svg.document(wide, grid.bottom + 18 + 22 * rows, title, [*parts, *drawn, *hovers, *legend])
+    told = _tell({rater: Counter(here) for rater, here in statuses.items()})
+    return svg.document(wide, grid.bottom + 18 + 22 * rows, title, [told, *parts, *drawn, *hovers, *legend])
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,15 @@ class _Grid:
         names = dict.fromkeys((cases[0], cases[-1]))
         words = ends + " to ".join(svg.shorten(name, max(8, int(room / 2))) for name in names)
         yield svg.text(self.left, base - 7, words, size=10, fill=PALE_INK)
+
+
+def _tell(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """The chart in words, for who hears it."""
+    lines = []
+    for rater, here in counts.items():
+        shown = [f"{here[status]:,} {look.words}" for status, look in LOOKS.items() if here.get(status)]
+        lines.append(f"{rater}: {', '.join(shown)}")
+    return svg.tag("desc", svg.clean("; ".join(lines)))
 
 
 def _check(statuses: Mapping[str, Sequence[str]], cases: Sequence[str]) -> None:
@@ -332,7 +342,7 @@ def coverage_bars(counts: Mapping[str, Mapping[str, int]], title: str) -> str:
     bottom = 44 + BAR * len(counts) + 14
     shown = [status for status in LOOKS if any(here.get(status) for here in counts.values())]
     rows, legend = _legend(shown, bottom, left + BAR_WIDE + 56, _piece)
-    return svg.document(left + BAR_WIDE + 104, bottom + 22 * rows, title, [*parts, *legend])
+    return svg.document(left + BAR_WIDE + 104, bottom + 22 * rows, title, [_tell(counts), *parts, *legend])
 
 
 READ = ("done", "empty", "edit", "other_session", "not_evaluable", "excluded")

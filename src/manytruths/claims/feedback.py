@@ -39,7 +39,7 @@ def consider_feedback(
         log.consider(OVERLAP, (OVERLAP.says,), about=rater, why_not=why)
     else:
         name = "Dice" if overlap == "dice" else "Dice over labels"
-        text = "In the {} that others have read too, the masks of rater {} overlap with theirs by a mean {} of {}."
+        text = "In {} that others have read, too, the masks of rater {} overlap with theirs by a mean {} of {}."
         many = spell_count(row.n or 0, subject)
         number = comparison.quote(row, telling_digits(row.value))
         log.consider(OVERLAP, compose(text, many, Cell(rater), name, number), about=rater)

@@ -30,8 +30,8 @@ For = Annotated[
     str | None,
     Parameter(
         name="--for",
-        help="Also write a page for each of these raters, anna,ben: what they do differently, with cases to look at; the "
-        "other raters have codes.",
+        help="Also write a page for each of these raters, anna,ben: what they do differently, with cases to look at; "
+        "the other raters have codes.",
     ),
 ]
 TaskList = Annotated[

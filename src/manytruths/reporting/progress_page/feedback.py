@@ -141,7 +141,10 @@ def _examples(feedback: Feedback) -> Section:
     if not chosen:
         return Section("cases", title, (describe_none_farther(compared),))
     if not feedback.views:
-        return Section("cases", title, (("The cases in which you differ most are too large to be shown here.",),))
+        text = (
+            "The cases in which you differ most cannot be shown here: they are too large, or known from tallies alone."
+        )
+        return Section("cases", title, ((text,),))
     lead: Sentence = (
         "Of the cases that you and others have read, these are the ones in which your masks lie farthest from the "
         "others', compared with how far these lie from each other. To differ is not to be wrong: look whether you read "
