@@ -243,6 +243,8 @@ class ProgressFacts:
     width: float
     so_far: int
     """Subjects with a Dice."""
+    asked: bool
+    """Whether it is known who was asked for what."""
     pace: Pace
     drift: tuple[DriftFound, ...] = ()
     copies: tuple[CopyFound, ...] = ()
@@ -256,7 +258,7 @@ class ProgressFacts:
 
 def consider_progress(log: ClaimLog, tables: Mapping[str, TableIndex], facts: ProgressFacts) -> None:
     """Consider every claim about progress."""
-    _consider_coverage(log, tables["statuses"])
+    _consider_coverage(log, tables["statuses"], facts)
     _consider_pace(log, facts.pace)
     _consider_so_far(log, tables["agreement"], facts)
     _consider_width(log, tables["width"], facts)
@@ -267,9 +269,9 @@ def consider_progress(log: ClaimLog, tables: Mapping[str, TableIndex], facts: Pr
     _consider_since(log, tables["onsets"], facts)
 
 
-def _consider_coverage(log: ClaimLog, table: TableIndex) -> None:
+def _consider_coverage(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> None:
     asked, read, late = (table.row(name, "pooled", "") for name in ("asked", "read", "late"))
-    if not is_defined(asked) or not asked.value:
+    if not facts.asked or not is_defined(asked) or not asked.value:
         why = Note("nobody_asked", "it is not known who was asked for what: there is neither a reading log nor an "
                                    "assignment")  # fmt: skip
         log.consider(COVERAGE, (COVERAGE.says,), why_not=why)

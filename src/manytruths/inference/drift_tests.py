@@ -12,7 +12,8 @@ if the same is seen, at half of 0.05, beside more than half of the others one by
 only if their own distance rises, and rises as a ratio.
 
 A study is looked at again and again. Looks are made when so many periods are over that the number of subjects has grown
-by a quarter, however often somebody asks; the k-th has the share 1 / (k (k + 1)) of the error rate, and these add to 1.
+by a quarter, however often somebody asks. Until there are n subjects, the share 1 − 3 / √n of the error rate may be
+spent: little at first, when nothing could be seen, and never more than all of it.
 
 Holm S. A simple sequentially rejective multiple test procedure. Scand J Stat 1979;6:65–70.
 DeMets DL, Lan KKG. Interim analysis: the alpha spending function approach. Stat Med 1994;13:1341–1352.
@@ -21,7 +22,7 @@ DeMets DL, Lan KKG. Interim analysis: the alpha spending function approach. Stat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,8 @@ PAIR_LEVEL = 0.025
 """Of the tests against others one by one."""
 ENOUGH = 0.05
 """Error rate of all looks together."""
+SAVED = 9
+"""So many subjects would be the first to spend nothing."""
 GROWTH = 1.25
 """How many times as many subjects a look needs as the one before."""
 MOST_RATERS = 30
@@ -216,13 +219,13 @@ def choose_looks(readings: Readings, last: int) -> tuple[int, ...]:
     return tuple(chosen)
 
 
-def spent(look: int) -> float:
-    """The share of the error rate of a look, the first of which is 1.
+def spent(subjects: int) -> float:
+    """The share of the error rate that may be spent until there are so many subjects.
 
-    >>> [spent(look) for look in (1, 2, 3)], sum(map(spent, range(1, 1000))) < 1
-    ([0.5, 0.16666666666666666, 0.08333333333333333], True)
+    >>> [round(spent(n), 2) for n in (10, 20, 40, 80, 1000)]
+    [0.05, 0.33, 0.53, 0.66, 0.91]
     """
-    return 1 / (look * (look + 1))
+    return 1 - math.sqrt(SAVED / subjects)
 
 
 def size_drift(readings: Readings, periods: Sequence[int]) -> Drift:
@@ -271,13 +274,16 @@ class _Look:
     correlation: Values
 
 
-def _over_looks(readings: Readings, periods: Sequence[int], labels: int, look_at: object) -> Drift:
+def _over_looks(readings: Readings, periods: Sequence[int], labels: int, look_at: Callable[[Readings], _Look]) -> Drift:
     shape = (labels, readings.times.shape[1])
     best, at = np.full(shape, np.nan), np.full(shape, -1)
     sign, n, correlation = np.zeros(shape, np.intp), np.zeros(shape, np.intp), np.full(shape, np.nan)
-    for k, period in enumerate(periods, start=1):
-        seen: _Look = look_at(readings.until(period))  # type: ignore[operator]
-        adjusted = np.minimum(holm(seen.p.ravel()).reshape(shape) / spent(k), 1)
+    so_far = 0.0
+    for period in periods:
+        until = readings.until(period)
+        seen, share = look_at(until), spent(until.count()) - so_far
+        so_far += share
+        adjusted = np.minimum(holm(seen.p.ravel()).reshape(shape) / share, 1)
         # the first look that is enough stays the one that is told of
         better = ~np.isnan(adjusted) & (np.isnan(best) | ((adjusted < best) & ~(best <= PAIR_LEVEL)))
         at, sign = np.where(better, period, at), np.where(better, seen.sign, sign)

@@ -1,8 +1,11 @@
 """When something began: the point in a series of readings from which on a mark is frequent that was rare before.
 
-With a readings before a point and b after it, of which x and y have the mark, the point is the one at which the
-binomial likelihood of the two parts is largest. Fisher's exact test of that point, times the number of points, says
-whether there was a change at all. Points whose log likelihood is less than 1.92 lower are the range in which it lies.
+Fisher's exact test of the point at which the binomial likelihood of the two parts is largest, times the number of
+points, says whether there was a change at all. Where it came is a range of 95%: with shares before and after that have
+Jeffreys' prior and every point as likely as any other, the weight of a point with x of k marks before it and y of m
+after it is ::
+
+    B(x + ½, k − x + ½) · B(y + ½, m − y + ½)
 
 Worsley KJ. The power of likelihood ratio and cumulative sum tests for a change in a binomial probability. Biometrika
 1983;70:455–464. doi:10.1093/biomet/70.2.455
@@ -13,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import comb, log
+from math import comb, exp, lgamma, log
 
-BELOW = 1.92
-"""Half of the 95% quantile of χ² with one degree of freedom."""
+HELD = 0.95
+"""Of the weight of all points, how much the range has."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +69,42 @@ def find_onset(marked: Sequence[bool], times: Sequence[float]) -> Onset | None:
 
     Examples
     --------
-    >>> found = find_onset([False] * 9 + [True] * 6, range(15))
+    >>> found = find_onset([False] * 20 + [True] * 20, range(40))
     >>> found.before, found.marked_after, found.first, found.last, found.p_value < 0.01
-    (9, 6, 9, 9, True)
+    (20, 20, 20, 20, True)
     """
     n, sums = len(marked), [0, *accumulate(map(int, marked))]
     points = [k for k in range(1, n) if times[k] > times[k - 1]]
-    fits = {k: _fit(sums[k], k) + _fit(sums[n] - sums[k], n - k) for k in points}
     rising = [k for k in points if sums[k] * (n - k) < (sums[n] - sums[k]) * k]
     if not rising:
         return None
-    best = max(rising, key=lambda k: fits[k])
-    near = [k for k in rising if fits[k] >= fits[best] - BELOW]
+    parts = {k: ((sums[k], k), (sums[n] - sums[k], n - k)) for k in rising}
+    best = max(rising, key=lambda k: sum(_fit(*part) for part in parts[k]))
+    first, last = _range({k: sum(_weight(*part) for part in parts[k]) for k in rising})
     x = sums[best]
     p = sum(comb(best, i) * comb(n - best, sums[n] - i) for i in range(x + 1) if 0 <= sums[n] - i <= n - best)
     p_value = min(1.0, len(points) * p / comb(n, sums[n]))
-    return Onset(best, n - best, x, sums[n] - x, near[0], near[-1], p_value)
+    return Onset(best, n - best, x, sums[n] - x, min(first, best), max(last, best), p_value)
 
 
 def _fit(marked: int, n: int) -> float:
     """Log likelihood of a part at its own share."""
     return sum(count * log(count / n) for count in (marked, n - marked) if count)
+
+
+def _weight(marked: int, n: int) -> float:
+    """Logarithm of B(x + ½, n − x + ½)."""
+    return lgamma(marked + 0.5) + lgamma(n - marked + 0.5) - lgamma(n + 1)
+
+
+def _range(weights: dict[int, float]) -> tuple[int, int]:
+    """The ends of the points with the largest weights that have enough of it together."""
+    most = max(weights.values())
+    shares = {k: exp(weight - most) for k, weight in weights.items()}
+    total, held, chosen = sum(shares.values()), 0.0, list[int]()
+    for k in sorted(shares, key=lambda k: -shares[k]):
+        chosen.append(k)
+        held += shares[k]
+        if held >= HELD * total:
+            break
+    return min(chosen), max(chosen)

@@ -22,8 +22,8 @@ COVERAGE = ("case", "rater", "session", "status", "kind", "order", "due", "date"
 LATE = ("case", "rater", "why", "since", "days")
 STATUSES = ("done", "empty", "unread", "unfinished", "not_evaluable", "edit", "excluded", "other_session", "missing",
             "not_asked")  # fmt: skip
-"""What a reading is: as in the reading log; an edit; left out; not there, and nobody knows whether it was asked for; not
-asked for."""
+"""What a reading is: as in the reading log; an edit; left out; not there, and nobody knows whether it was asked for
+(``missing``); not asked for."""
 READ = ("done", "empty")
 OPEN = ("unread", "unfinished")
 CALIBRATION = (SHARED, "calibration")

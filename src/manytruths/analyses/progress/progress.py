@@ -339,10 +339,11 @@ def summarise(
         ),
         drifts.table, copies_table, renamed_table, onsets_table, width, suspicions_table(suspicions),
     ))  # fmt: skip
+    asked = bool(study.options.reads) or coverage.planned
+    so_far = int(np.count_nonzero(~np.isnan(panel.by_case())))
     facts = ProgressFacts(
-        panel.overlap, subject_word(study), panel.raters, settings.width,
-        int(np.count_nonzero(~np.isnan(panel.by_case()))), _pace(coverage, calendar), drifts.found, copies, renamed,
-        onsets, _untested(study, panel, calendar, drifts.subjects), _untimed(calendar),
+        panel.overlap, subject_word(study), panel.raters, settings.width, so_far, asked, _pace(coverage, calendar),
+        drifts.found, copies, renamed, onsets, _untested(study, panel, calendar, drifts.subjects), _untimed(calendar),
     )  # fmt: skip
     told = [*coverage.notes, *calendar.notes, *_notes(study, coverage)]
     if drifts.periods and left_out:
