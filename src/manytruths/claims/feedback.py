@@ -55,10 +55,8 @@ def _consider_size(log: ClaimLog, comparison: TableIndex, rater: str, label: str
         log.consider(SIZE, (SIZE.says,), about=about, why_not=why)
         return
     of = f" of {label_words(label)}" if label else ""
-    text = (
-        "Where both marked something, marks{} of rater {} are on average {} times as large as those of another rater."
-    )
-    log.consider(SIZE, compose(text, of, Cell(rater), comparison.quote(row)), about=about)
+    text = "Where both marked something, rater {}'s marks{} are on average {} times as large as those of another rater."
+    log.consider(SIZE, compose(text, Cell(rater), of, comparison.quote(row)), about=about)
 
 
 def describe_none_farther(shared: int) -> Sentence:

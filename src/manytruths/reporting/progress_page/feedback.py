@@ -116,7 +116,9 @@ def _bare(section: Section, feedback: Feedback) -> Section:
 
 def _summary(feedback: Feedback) -> Section:
     claims, result = feedback.claims, feedback.shown.result
-    lead = claims.sentences("feedback.overlap", "feedback.size")
+    lead, sizes = claims.sentences("feedback.overlap"), claims.sentences("feedback.size")
+    if len(sizes) == 1:
+        lead, sizes = (*lead, *sizes), ()
     lead = lead or ((NOTHING_SHARED,),)
     said = list(claims.sentences(*ALARMS))
     own = [one for one in result.suspicions if one.raters == (feedback.rater,)]
@@ -128,6 +130,8 @@ def _summary(feedback: Feedback) -> Section:
         blocks.append(Paragraphs(tuple(said), "What you do differently", listed=True))
     elif quiet:
         blocks.append(Paragraphs((quiet,), "What changes"))
+    if sizes:
+        blocks.append(Paragraphs(sizes, "How large your marks are", listed=True))
     return Section("in-short", "In short", lead, tuple(blocks))
 
 
@@ -150,11 +154,12 @@ def _examples(feedback: Feedback) -> Section:
         "others', compared with how far these lie from each other. To differ is not to be wrong: look whether you read "
         "the task as the others do.",
     )
+    several = len(feedback.shown.result.panel.labels) > 1
+    consensus = "the label that most of them gave" if several else "what half of them or more marked"
     key: Sentence = (
         "In the pictures: ", Cell("your outline", colour=OWN_COLOUR), ", ",
-        Cell("the consensus of the others", colour=CONSENSUS_COLOUR), " (what half of them or more marked). Each "
-        "picture opens the case, where the outlines of ", Cell("single raters", colour=OTHERS_COLOUR),
-        " can be switched on.",
+        Cell("the consensus of the others", colour=CONSENSUS_COLOUR), f" ({consensus}). Each picture opens the case, "
+        "where the outlines of ", Cell("single raters", colour=OTHERS_COLOUR), " can be switched on.",
     )  # fmt: skip
     return Section("cases", title, (lead,), (Paragraphs((key,)), Cases(_example_table(feedback), large=True)))
 
