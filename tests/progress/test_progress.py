@@ -60,7 +60,7 @@ def test_every_reading_has_its_status(tmp_path):
     assert {key: found[key] for key in gaps} == gaps
     assert found["c05", "B"] == "excluded"
     assert sum(state == "done" for state in found.values()) == 3 * 14 - 5
-    assert row(result, "statuses", "read", "pooled", "").value == 3 * 14 - 4
+    assert row(result, "statuses", "read", "pooled", "").value == 3 * 14 - 2
     assert row(result, "statuses", "open", "pooled", "A").value == 1
     assert row(result, "statuses", "asked", "pooled", "").value == 3 * 14
     assert [record[:4] for record in result.tables["coverage"].records()][3] == ("c01", "A", "", "unread")
@@ -365,7 +365,7 @@ def test_names_of_an_assignment_that_nobody_knows_are_told(tmp_path):
     [
         ({"late_after": -1}, "--late-after is a number of days, 0 or more"),
         ({"period": 0}, "--period is a number of days, 1 or more"),
-        ({"width": 0}, "--width is the width of an interval of Dice"),
+        ({"dice_width": 0}, "--dice-width is the width of an interval"),
         ({"today": "soon"}, "--today is a date such as 2026-03-31; got 'soon'"),
     ],
 )

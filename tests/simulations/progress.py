@@ -26,6 +26,7 @@ from scipy.ndimage import gaussian_filter
 import manytruths as mt
 from manytruths.analyses.progress.case import CaseProgress, bare_study, describe_case
 from manytruths.analyses.progress.progress import ProgressSettings, StudyProgress, summarise
+from manytruths.inference.drift_tests import Drift, Readings, choose_looks, distance_drift, size_drift
 from manytruths.study.read_times import ReadTime, name_place
 
 Mask = NDArray[np.uint8]
@@ -212,6 +213,75 @@ CHANGES: dict[str, tuple[Scenario, str, str]] = {
 }  # fmt: skip
 
 
+# -- the tests alone ---------------------------------------------------------------------------------
+
+
+def draw_readings(
+    rng: np.random.Generator, raters: int = 4, subjects: int = 48, drift: float = 0.0, away: float = 0.0,
+    missing: float = 0.0,
+) -> Readings:  # fmt: skip
+    """Raters as points around a truth, four subjects a week; the first draws larger with time, or goes away."""
+    when = np.arange(subjects) / subjects
+    sizes = np.exp(rng.normal(6, 0.7, (subjects, 1)) + rng.normal(0, 0.1, (subjects, raters)))
+    sizes[:, 0] *= np.exp(drift * when)
+    hard = rng.lognormal(-2, 0.3, (subjects, 1, 1))
+    points = rng.normal(size=(subjects, raters, 3)) * hard
+    points[:, 0] += (away * when)[:, None] * rng.choice([-1, 1], (subjects, 3))
+    distances = 1 - np.exp(-np.linalg.norm(points[:, :, None] - points[:, None], axis=-1))
+    times = np.repeat(np.arange(subjects)[:, None], raters, axis=1).astype(float)
+    gone = rng.random((subjects, raters)) < missing
+    sizes[gone], times[gone] = np.nan, np.nan
+    distances[gone[:, :, None] | gone[:, None, :]] = np.nan
+    looks = np.where(gone, -1, np.arange(subjects)[:, None] // 4)
+    return Readings(sizes[None], distances, times, looks, np.zeros(subjects, np.intp))
+
+
+def drifts_of(data: Readings) -> tuple[Drift, Drift]:
+    """Both tests over all looks."""
+    periods = choose_looks(data, int(data.looks.max()))
+    return size_drift(data, periods), distance_drift(data, periods)
+
+
+def is_named(drift: Drift, rater: int | None = None) -> bool:
+    """Whether anybody, or one rater, is said to drift, as one of two kinds of claims."""
+    p = drift.p_value if rater is None else drift.p_value[:, rater]
+    return bool((p <= 0.025).any())
+
+
+def drift_rates(raters: int, studies: int, seed: int = 0, **how: float) -> tuple[float, float, float, float]:
+    """How often the first rater is said to drift, and how often another, for sizes and for distances."""
+    rng = np.random.default_rng([seed, raters])
+    named = np.zeros(4)
+    for _ in range(studies):
+        for k, drift in enumerate(drifts_of(draw_readings(rng, raters, **how))):  # type: ignore[arg-type]
+            named[2 * k] += is_named(drift, 0)
+            named[2 * k + 1] += any(is_named(drift, rater) for rater in range(1, raters))
+    first, other, near, far = (named / studies).tolist()
+    return first, other, near, far
+
+
+def _rates(job: tuple[int, int, dict[str, float]]) -> tuple[float, float, float, float]:
+    raters, studies, how = job
+    return drift_rates(raters, studies, **how)
+
+
+def report_tests(studies: int, pool: ProcessPoolExecutor) -> None:
+    """Print how often the tests name the first rater, and another, of 48 subjects over twelve weeks."""
+    worlds: dict[str, dict[str, float]] = {
+        "nobody drifts": {}, "a third of the readings is missing": {"missing": 0.33},
+        "the first grows by 35%": {"drift": 0.3}, "by 65%": {"drift": 0.5}, "the first goes away": {"away": 0.3},
+        "twice as far": {"away": 0.6},
+    }  # fmt: skip
+    jobs = [(raters, studies, how) for how in worlds.values() for raters in (3, 5, 8)]
+    found = iter(pool.map(_rates, jobs))
+    print("| | raters | size: the first | another | distance: the first | another |")
+    print("|---|---|---|---|---|---|")
+    for world in worlds:
+        for raters in (3, 5, 8):
+            cells = " | ".join(f"{rate:.1%}" for rate in next(found))
+            print(f"| {world} | {raters} | {cells} |", flush=True)
+
+
 def report_healthy(studies: int, error: float, pool: ProcessPoolExecutor) -> None:
     """Print how many healthy studies have a false alarm."""
     seen = list(pool.map(partial(watch_healthy, error=error), range(studies), chunksize=5))
@@ -247,12 +317,13 @@ def is_right(about: str, who: str) -> bool:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     healthy, changed = (int(text) for text in (*sys.argv[1:3], "200", "40")[:2]) if len(sys.argv) > 2 else (200, 40)
     with ProcessPoolExecutor() as pool:
         for error in (HEALTHY.error, 2 * HEALTHY.error):
             report_healthy(healthy, error, pool)
         report_changes(changed, pool)
+        report_tests(5 * healthy, pool)
 
 
 if __name__ == "__main__":

@@ -311,12 +311,12 @@ def _consider_so_far(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
     if not is_defined(row):
         log.consider(SO_FAR, (SO_FAR.says,), why_not=Note("undefined", "no two raters marked the same case"))
         return
-    name = "Dice" if facts.overlap == "dice" else "Dice over labels"
-    text = "So far, two raters overlap by a mean {} of {} over {}{}."
+    labels = "" if facts.overlap == "dice" else ", on average over labels"
+    text = "So far, two raters overlap by a mean Dice of {} over {}{}{}."
     few = "" if has_interval(row) else f" (no interval with fewer than {number_word(MIN_SUBJECTS)})"
     log.consider(
         SO_FAR,
-        compose(text, name, table.quote(row, telling_digits(row.value)), counted(row.n or 0, facts.subject), few),
+        compose(text, table.quote(row, telling_digits(row.value)), counted(row.n or 0, facts.subject), labels, few),
     )
 
 
@@ -362,7 +362,7 @@ def _drift_sentence(one: DriftFound, measure: str, table: TableIndex) -> Sentenc
     early, late = (
         table.cell(name, "mean", one.rater, measure, group=group, label=one.label) for group in ("earlier", "later")
     )
-    of = f" of {label_words(one.label)}" if one.label else ""
+    of = f", of {label_words(one.label)}" if one.label else ""
     if measure == "size":
         text = (
             "Rater {} has come to draw {} beside the others{}: their marks were {} times as large as the others' in "

@@ -89,12 +89,12 @@ def study_progress(
     ]
     | None = None,
     late_after: int = 14,
-    period: int = 7,
-    width: float = 0.1,
-    today: str | None = None,
     raters: For = None,
     study: StudyOptions | None = None,
     output: RunOptions | None = None,
+    period: Annotated[int, in_method] = 7,
+    dice_width: Annotated[float, in_method] = 0.1,
+    today: Annotated[str | None, in_method] = None,
     examples: Annotated[int, in_output] = 6,
     show_images: Annotated[bool, in_output] = True,
     title: Annotated[str, in_output] = "",
@@ -116,7 +116,7 @@ def study_progress(
         Days after which an open reading that another rater has made is late.
     period
         Days of a period, for how agreement moves.
-    width
+    dice_width
         Wanted width of the interval of mean Dice.
     today
         The day that lateness is counted from, as in 2026-03-31; by default today.
@@ -136,7 +136,7 @@ def study_progress(
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.progress(
             opened, assignment=assignment, calibration=parse_names(calibration) if calibration is not None else None,
-            late_after=late_after, period=period, width=width, today=today, out=output.out, jobs=output.jobs,
+            late_after=late_after, period=period, dice_width=dice_width, today=today, out=output.out, jobs=output.jobs,
             level=level, progress=bar,
         )  # fmt: skip
     pages = [mt.progress_page(result, to=output.out, title=title)]

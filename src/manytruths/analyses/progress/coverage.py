@@ -26,6 +26,8 @@ STATUSES = ("done", "empty", "unread", "unfinished", "not_evaluable", "edit", "e
 (``missing``); not asked for."""
 READ = ("done", "empty")
 OPEN = ("unread", "unfinished")
+MADE = (*READ, "not_evaluable", "edit", "excluded")
+"""What was done of what was asked for, whether it counts or not."""
 CALIBRATION = (SHARED, "calibration")
 """Kinds of assigned readings that calibrate raters."""
 DUE, SKIPPED, WAITING = "due", "skipped", "waiting"
@@ -221,7 +223,7 @@ def _statuses(case: Case | None, found: CaseProgress | None) -> Iterator[tuple[C
 
 def find_late(coverage: Coverage, calendar: Calendar, late_after: int) -> Coverage:
     """The same with what is late: by its day, by the rater's order, or since others read the case."""
-    done = [cell for cell in coverage.cells if cell.status in READ or cell.status == "not_evaluable"]
+    done = [cell for cell in coverage.cells if cell.status in MADE]
     farthest: dict[str, Cell] = {}
     for cell in done:
         if cell.order is not None:
@@ -283,9 +285,9 @@ def statuses_table(coverage: Coverage) -> Table:
     for rater in ("", *coverage.raters):
         mine = [cell for cell in coverage.cells if rater in ("", cell.rater)]
         statuses = Counter(cell.status for cell in mine)
-        asked = sum(count for status, count in statuses.items() if status not in ("missing", "not_asked"))
-        numbers = {"asked": asked, "read": sum(statuses[status] for status in READ)}
-        numbers |= {"open": sum(statuses[status] for status in OPEN), "late": sum(bool(cell.late) for cell in mine)}
+        numbers = {"asked": sum(statuses[status] for status in (*MADE, *OPEN))}
+        numbers |= {"read": sum(statuses[status] for status in MADE), "open": sum(statuses[status] for status in OPEN)}
+        numbers["late"] = sum(bool(cell.late) for cell in mine)
         numbers |= {status: statuses[status] for status in STATUSES}
         for statistic, count in numbers.items():
             table.append(Row("pooled", statistic, float(count), extra=(rater,), n=len(mine)))

@@ -162,7 +162,7 @@ def draw_charts(progress: StudyProgress, rater: str = "") -> dict[str, str]:
         charts = draw_coverage(coverage, calendar, [rater], "Your readings")
     else:
         charts = draw_coverage(coverage, calendar, coverage.raters)
-        if trend := draw_trend(progress.index("trend"), panel, calendar, progress.settings.width):
+        if trend := draw_trend(progress.index("trend"), panel, calendar, progress.settings.dice_width):
             charts["agreement-so-far"] = trend
     if progress.study.options.exchangeable:
         return charts

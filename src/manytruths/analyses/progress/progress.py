@@ -35,6 +35,7 @@ from .calendar import Calendar, make_calendar, parse_today
 from .case import CaseProgress, bare_study, describe_case
 from .changes import find_copies, find_drift, find_label_changes, find_onsets, odd_masks
 from .coverage import (
+    MADE,
     OPEN,
     READ,
     Cell,
@@ -69,7 +70,7 @@ class ProgressSettings:
     calibration: tuple[str, ...] | None
     late_after: int
     period: int
-    width: float
+    dice_width: float
     today: str
     level: float
 
@@ -215,7 +216,7 @@ def progress(
     calibration: Sequence[str] | None = None,
     late_after: int = 14,
     period: int = 7,
-    width: float = 0.1,
+    dice_width: float = 0.1,
     today: str | date | None = None,
     out: str | Path | None = None,
     jobs: int = 1,
@@ -242,7 +243,7 @@ def progress(
         own (``due``).
     period : int
         Days of a period, for how agreement moves; drift is looked for at the end of each.
-    width : float
+    dice_width : float
         Wanted width of the interval of mean Dice.
     today : str or date, optional
         The day that lateness is counted from; by default today.
@@ -284,12 +285,12 @@ def progress(
     for name, value in (("--late-after", late_after), ("--period", period)):
         if isinstance(value, bool) or not isinstance(value, int) or value < (name == "--period"):
             raise CallError(f"{name} is a number of days, {int(name == '--period')} or more; got {value!r}")
-    if not 0 < width < 1:
-        raise CallError(f"--width is the width of an interval of Dice, between 0 and 1; got {width!r}")
+    if not 0 < dice_width < 1:
+        raise CallError(f"--dice-width is the width of an interval, between 0 and 1; got {dice_width!r}")
     day = parse_today(today)
     settings = ProgressSettings(
         None if assignment is None else str(assignment), None if calibration is None else tuple(calibration),
-        late_after, period, width, day.isoformat(), level,
+        late_after, period, dice_width, day.isoformat(), level,
     )  # fmt: skip
     opened = open_raters(study)
     with results_folder(out, "progress", jobs=jobs) as folder:
@@ -314,7 +315,7 @@ def summarise(
     coverage = find_cells(study, found, plan, calibration, notes)
     made = {
         (cell.case, cell.column): cell.status in READ for cell in coverage.cells
-        if cell.status in (*READ, "not_evaluable", "edit", "unfinished")
+        if cell.status in (*MADE, "unfinished")
     }  # fmt: skip
     times = read_times(study) if log is None else log
     calendar = make_calendar(study, made, times, parse_today(settings.today), settings.period)
@@ -328,7 +329,7 @@ def summarise(
     left_out = odd_masks(suspicions, copies, renamed)
     drifts = find_drift(panel, study, calendar, left_out)
     onsets, onsets_table = find_onsets(panel, suspicions, copies, renamed, calendar)
-    width, _ = width_table(panel, settings.width, settings.level)
+    width, _ = width_table(panel, settings.dice_width, settings.level)
     raters = _raters_table(coverage, calendar)
     named = () if study.options.exchangeable else calibration
     made_tables: Tables[DataTable] = Tables((
@@ -342,7 +343,7 @@ def summarise(
     asked = bool(study.options.reads) or coverage.planned
     so_far = int(np.count_nonzero(~np.isnan(panel.by_case())))
     facts = ProgressFacts(
-        panel.overlap, subject_word(study), panel.raters, settings.width, so_far, asked, _pace(coverage, calendar),
+        panel.overlap, subject_word(study), panel.raters, settings.dice_width, so_far, asked, _pace(coverage, calendar),
         drifts.found, copies, renamed, onsets, _untested(study, panel, calendar, drifts.subjects), _untimed(calendar),
     )  # fmt: skip
     told = [*coverage.notes, *calendar.notes, *_notes(study, coverage)]
@@ -361,8 +362,9 @@ def _raters_table(coverage: Coverage, calendar: Calendar) -> PlainTable:
         dates = sorted(calendar.dates[key] for cell in read if (key := (cell.case, cell.column)) in calendar.dates)
         minutes = [calendar.seconds[key] / 60 for cell in read if (key := (cell.case, cell.column)) in calendar.seconds]
         recent = sum(_is_recent(when.date(), calendar.today) for when in dates)
+        late = sum(bool(cell.late) for cell in mine)
         rows.append((
-            rater, len(read), sum(cell.open for cell in mine), sum(bool(cell.late) for cell in mine),
+            rater, sum(cell.status in MADE for cell in mine), sum(cell.open for cell in mine), late,
             sum(cell.status == "not_evaluable" for cell in mine), dates[0].isoformat() if dates else "",
             dates[-1].isoformat() if dates else "", recent if dates else None,
             float(np.median(minutes)) if minutes else None, len(minutes),

@@ -237,7 +237,7 @@ def _agreement_table(shown: Shown) -> PageTable:
 
 
 def _width_table(shown: Shown) -> Iterator[PageTable]:
-    index, wanted = shown.result.index("width"), shown.result.settings.width
+    index, wanted = shown.result.index("width"), shown.result.settings.dice_width
     names = [row.statistic.removesuffix("_width") for row in index.rows if row.statistic.endswith("_width")]
     if not names:
         return
@@ -253,7 +253,7 @@ def _width_table(shown: Shown) -> Iterator[PageTable]:
          value("subjects_needed", 0)),
         (Column("Still to read", "The same without those that there are."), value("more_subjects", 0)),
     ]  # fmt: skip
-    note = f"If further {subject}s are like those so far. --width sets what is wanted: {wanted:g}."
+    note = f"If further {subject}s are like those so far. --dice-width sets what is wanted: {wanted:g}."
     yield make_table(
         "width", f"How many more {subject}s until the interval is as narrow as wanted", names, columns, note
     )
@@ -408,7 +408,7 @@ def _computation(shown: Shown) -> Section:
         ("today", settings.today), ("assignment", settings.assignment or "none"),
         ("calibration cases", ", ".join(result.coverage.calibration) or "none"),
         ("days until an open reading of a case that others have read is late", settings.late_after),
-        ("days of a period", settings.period), ("wanted width of the interval", settings.width),
+        ("days of a period", settings.period), ("wanted width of the interval", settings.dice_width),
         ("level of intervals", settings.level),
     ]  # fmt: skip
     blocks.append(text_table("settings", "Settings", ("Setting", "Value"), chosen))
