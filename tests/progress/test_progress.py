@@ -253,7 +253,9 @@ def test_minutes_and_pace(tmp_path):
     # A has read 10 in 15 days, and has 4 to go
     assert result.facts.pace.weeks == pytest.approx(4 / (10 * 7 / 15))
     (claim,) = result.claims.of("progress.pace").made
-    assert claim.text.startswith("At the pace of the last four weeks (17.7 readings a week), the 4 open readings would")
+    assert claim.text.startswith(
+        "At the pace of the last four weeks (17.7 readings a week), the four open readings would"
+    )
 
 
 def test_no_end_is_told_of_a_rater_who_has_stopped(tmp_path):

@@ -11,7 +11,7 @@ from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_RATERS
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex, has_interval, is_defined, telling_digits
-from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word
+from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
 
 COVERAGE = ClaimKind(
     "progress.coverage", "description", "So many of the readings that were asked for are there, and so many are late.",
@@ -295,12 +295,13 @@ def _consider_pace(log: ClaimLog, pace: Pace) -> None:
         log.consider(PACE, (PACE.says,), why_not=pace.why_not)
         return
     text = (
-        "At the pace of the last four weeks ({} readings a week), the {} open {} would take {} more weeks, as long as "
-        "rater {} needs for their part."
+        "At the pace of the last four weeks ({} readings a week), the {} open {} would take {}: so long rater {} needs "
+        "for their part."
     )
-    weeks = f"{pace.weeks:.1f}" if pace.weeks < 10 else f"{pace.weeks:.0f}"
+    whole = round(pace.weeks)
+    weeks = "less than a week" if pace.weeks < 1 else f"about {spell_count(whole, 'week')}"
     sentence = compose(
-        text, f"{pace.per_week:.1f}", str(pace.open), "reading" if pace.open == 1 else "readings", weeks,
+        text, f"{pace.per_week:.1f}", number_word(pace.open), "reading" if pace.open == 1 else "readings", weeks,
         Cell(pace.slowest),
     )  # fmt: skip
     log.consider(PACE, sentence)
@@ -385,11 +386,15 @@ def _drift_sentence(one: DriftFound, measure: str, table: TableIndex) -> Sentenc
     return compose(text, Cell(one.rater), early, late, one.split, one.look)
 
 
+def _too_few_raters(facts: ProgressFacts) -> Note | None:
+    if len(facts.raters) >= FEWEST_RATERS:
+        return None
+    return Note("too_few_raters", f"there are {len(facts.raters)} raters; it takes {number_word(FEWEST_RATERS)}")
+
+
 def _consider_copies(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> None:
     if not facts.copies:
-        why = Note("none_found", "no two raters are so much more alike than the others")
-        if len(facts.raters) < FEWEST_RATERS:
-            why = Note("too_few_raters", f"there are {len(facts.raters)} raters; it takes {number_word(FEWEST_RATERS)}")
+        why = _too_few_raters(facts) or Note("none_found", "no two raters are so much more alike than the others")
         log.consider(COPIES, (COPIES.says,), why_not=why)
         return
     for one in facts.copies:
@@ -416,7 +421,7 @@ def _consider_copies(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
 
 def _consider_labels(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> None:
     if not facts.renamed:
-        why = Note("none_found", "nobody gives a label of their own in place of another one")
+        why = _too_few_raters(facts) or Note("none_found", "nobody gives a label of their own in place of another one")
         log.consider(LABELS, (LABELS.says,), why_not=why)
         return
     for one in facts.renamed:

@@ -411,8 +411,8 @@ def _untested(study: Study, panel: Panel, calendar: Calendar, subjects: int) -> 
     if not calendar.source:
         return _untimed(calendar)
     if subjects < MIN_SUBJECTS:
-        why = f"{counted(subjects, 'subject')} with a known time by three raters or more, in periods that are over; it "
-        return Note("too_few_subjects", f"{why}takes {MIN_SUBJECTS}")
+        read = f"{counted(subjects, subject_word(study))} read by three raters or more at known times"
+        return Note("too_few_subjects", f"{read}, in periods that are over; it takes {MIN_SUBJECTS}")
     return None
 
 
