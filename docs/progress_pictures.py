@@ -68,9 +68,8 @@ def progress_screens(to: Path) -> None:
             tab = browser.new_page(viewport=size)
             tab.goto(page.as_uri())
             tab.screenshot(path=to / f"{name}.png")
-            picture = Image.open(to / f"{name}.png").convert("RGB")
-            picture = picture.resize((SHOWN, round(SHOWN * picture.height / picture.width)), Image.Resampling.LANCZOS)
-            picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
-                to / f"{name}.png", optimize=True
-            )
+            screen = Image.open(to / f"{name}.png").convert("RGB")
+            picture = screen.resize((SHOWN, round(SHOWN * screen.height / screen.width)), Image.Resampling.LANCZOS)
+            picture = picture.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+            picture.save(to / f"{name}.png", optimize=True)
         browser.close()
