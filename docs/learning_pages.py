@@ -1,12 +1,14 @@
 """Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``.
 
 ``python docs/learning_pages.py echo echo-study/train`` takes over from a finished study what they are made of;
-``echo-draws`` and ``chase-draws`` stand for the studies of probabilities and samples.
+``echo-draws`` and ``chase-draws`` stand for the studies of probabilities and samples, and
+``python docs/learning_pages.py gpu FILE`` takes the times that ``benchmarks/gpu.py --json FILE`` measured.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,7 +26,7 @@ from manytruths.inference.scales import Scale
 
 HERE = Path(__file__).parent / "learning"
 STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}
-DRAWS, CHASE_DRAWS = "echo-draws", "chase-draws"
+DRAWS, CHASE_DRAWS, GPU = "echo-draws", "chase-draws", "gpu"
 """The studies of probabilities and samples, on the phantom and on CHASE_DB1."""
 SMALL = {"subjects": 120, "frames": 1, "size": 64}
 """The phantom of the former."""
@@ -130,6 +132,7 @@ def write_tables() -> None:
     for study in (DRAWS, CHASE_DRAWS):
         _write_page(study, "draws", draws_table(study))
     _write_page(DRAWS, "population", population_table())
+    _write_page(GPU, "times", times_table())
 
 
 def _write_page(study: str, table: str, lines: list[list[str]]) -> None:
@@ -310,8 +313,54 @@ def _with_interval(row: dict[str, str], digits: int = 3) -> str:
     return f"{value} ({low} to {high})"
 
 
+# -- times on a GPU --------------------------------------------------------------------------------
+
+JOBS = {
+    ("losses", "Dice of one target, eager"): "Dice loss of one target, PyTorch's operations",
+    ("losses", "Dice of one target, compiled"): "the same, `torch.compile`",
+    ("losses", "old"): "extended Dice loss of five raters, PyTorch's operations",
+    ("losses", "extended Dice, compiled"): "the same, `torch.compile`",
+    ("losses", "new"): "**the same, fused kernels**",
+    ("labels", "4 labels, old"): "extended Dice loss of four labels, 8 images, PyTorch's operations",
+    ("labels", "4 labels, new"): "**the same, fused kernels**",
+    ("labels", "presence by pixel, old"): "extended Dice loss, raters absent in some pixels, PyTorch's operations",
+    ("labels", "presence by pixel, new"): "**the same, fused kernels**",
+    ("STAPLE", "CPU, mt.staple one by one"): "STAPLE of five raters, `mt.staple` image by image on the CPU",
+    ("STAPLE", "CPU, batch"): "the same, the batch on the CPU, 16 threads",
+    ("STAPLE", "old"): "the same, PyTorch's operations and EM in one kernel",
+    ("STAPLE", "new"): "**the same, fused kernels**",
+    ("energy", "CPU"): "energy distance of 16 samples and five raters, the batch on the CPU, 16 threads",
+    ("energy", "old"): "the same, PyTorch's operations",
+    ("energy", "new"): "**the same, fused kernels**",
+}
+"""What the page shows of the jobs of ``benchmarks/gpu.py``."""
+WAYS = {"alone": "one call at a time", "queued": "many calls", "replayed": "the device alone"}
+
+
+def gather_times(path: Path) -> None:
+    """Milliseconds, and what the device is."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    (HERE / GPU).mkdir(exist_ok=True)
+    rows = []
+    for group, name in JOBS:
+        own = found[group][name]
+        times = [own["ms"], "", ""] if "ms" in own else [own[way].get("median", "") for way in WAYS]
+        rows.append((group, name, *times, own.get("MB", ""), found[group].get("bytes", "")))
+    _write(GPU, "times", ("group", "job", *WAYS, "MB", "bytes"), rows)
+    _write(GPU, "device", ("what", "value"), found["device"].items())
+
+
+def times_table() -> list[list[str]]:
+    """Milliseconds of each job."""
+    found = {(r["group"], r["job"]): r for r in rows_of(GPU, "times")}
+    cells = [[f"{float(found[key][way]):.3g}" if found[key][way] else "" for way in WAYS] for key in JOBS]
+    return [["job", *WAYS.values()], *([title, *each] for title, each in zip(JOBS.values(), cells, strict=True))]
+
+
 if __name__ == "__main__":
-    if sys.argv[1] in (DRAWS, CHASE_DRAWS):
+    if sys.argv[1] == GPU:
+        gather_times(Path(sys.argv[2]))
+    elif sys.argv[1] in (DRAWS, CHASE_DRAWS):
         gather_draws(sys.argv[1], Path(sys.argv[2]))
     else:
         gather(sys.argv[1], Path(sys.argv[2]))

@@ -104,11 +104,11 @@ from .evaluation.overlap import Overlaps, overlaps
 from .evaluation.probabilistic.binning import BinnedForecasts, BrierParts, ReliabilityDiagram, bin_forecasts
 from .evaluation.probabilistic.calibration import (
     brier,
-    curvas_calibration_error,
     expected_calibration_error,
     reliability_diagram,
 )
 from .evaluation.probabilistic.conformal import ConformalMargin, MarginBand, conformal_margin, smallest_margin
+from .evaluation.probabilistic.curvas import curvas_calibration_error, curvas_dice
 from .evaluation.probabilistic.forecasts import ForecastCounts, count_by_label, count_forecasts
 from .evaluation.probabilistic.held_out import HeldOut, compare_held_out
 from .evaluation.probabilistic.recalibration import Isotonic, Temperature, fit_isotonic, fit_temperature
@@ -452,6 +452,7 @@ __all__ = [
     "crps_volume",
     "curvas_calibration_error",
     "curvas_crps",
+    "curvas_dice",
     "d_max",
     "deming",
     "diameters",

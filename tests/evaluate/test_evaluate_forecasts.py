@@ -695,7 +695,7 @@ def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path
             mask[:3] = 9 if rater == "B" else mask[:3]
             write_png(tmp_path / f"masks/{rater}/{name}.png", mask)
         write_npy(tmp_path / f"maps/net/{name}.npy", label_maps()[name])
-        write_npy(tmp_path / f"maps/worse/{name}.npy", label_maps()["p00" if name == "p01" else "p01"])
+        write_npy(tmp_path / f"maps/worse/{name}.npy", np.roll(label_maps()[name], 7, axis=1))
         write_png(tmp_path / f"area/net/{name}.png", area)
     study = mt.Study.open(
         str(tmp_path / "masks/{rater}/{case}.png"), predictions=str(tmp_path / "maps/{algorithm}/{case}.npy"),
@@ -715,6 +715,15 @@ def test_the_calibration_error_of_curvas_is_of_all_labels_at_once(tmp_path: Path
                     counts += 1
             errors.append(np.abs(gaps).sum() / counts)
         assert row.value == pytest.approx(np.mean(errors), abs=1e-6)
+    for name in ("p00", "p01"):
+        rows = [r for r in result.tables["scores"].all("curvas_dice", "case") if r.case == name]
+        found = {r.label: r.value for r in rows if r["algorithm"] == "worse"}
+        masks = {r: m.astype(int) for r, m in label_masks()[name].items()}
+        masks["B"][:3] = 9
+        wanted = mt.curvas_dice(dict(enumerate(np.roll(label_maps()[name], 7, axis=1))), masks, void=9)
+        assert [found[LABELS[value]] for value in wanted] == pytest.approx(list(wanted.values()), abs=1e-12)
+        assert found["macro mean"] == pytest.approx(np.mean(list(wanted.values())))
+        assert found["macro mean"] < 1
     printed = printed_of(result)
     assert "all labels: As forecasts of what each rater marks" in printed
     assert "CURVAS's calibration error (all raters)" in printed
@@ -735,4 +744,9 @@ def test_the_calibration_error_of_curvas_of_one_label_and_of_missing_maps() -> N
     (mean,) = result.tables["scores"].all("curvas_calibration_error", "mean")
     every = [value for name, value in found.items() if name != "p03"]
     assert mean.value == pytest.approx((sum(every) + 1) / 12), "what is missing counts as the worst"
+    dice = by_case("curvas_dice", "all raters", result)
+    assert dice["p00"] == mt.curvas_dice({1: maps()["p00"]["net"]}, masks()["p00"])[1]
+    assert code(dice["p03"]) == "no_prediction"
+    (mean,) = result.tables["scores"].all("curvas_dice", "mean")
+    assert mean.value == pytest.approx(sum(v for n, v in dice.items() if n != "p03") / 12), "the worst is 0"
     assert "curvas_calibration_error" not in {r.statistic for r in evaluation().tables["scores"].rows}

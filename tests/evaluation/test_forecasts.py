@@ -291,6 +291,51 @@ def test_the_calibration_error_of_curvas_is_a_loop_over_pixels(masks, maps):
     assert mt.curvas_calibration_error(whole, masks) == pytest.approx(np.mean(errors), abs=1e-12)
 
 
+@given(
+    arrays(np.uint8, (3, SIZE), elements=st.integers(0, 3)),
+    arrays(np.float64, (2, SIZE), elements=st.sampled_from([0.0, 0.02, 0.25, 0.3, 0.5])),
+)
+@settings(max_examples=100)
+def test_the_dice_of_curvas_is_a_loop_over_pixels_on_which_raters_agree(masks, maps):
+    """A rater who gave 3 did not rate the pixel."""
+    found = mt.curvas_dice({1: maps[0], 2: maps[1]}, masks, void=3)
+    assert set(found) == {1, 2}
+    for label, dice in found.items():
+        both = ours = theirs = 0
+        for pixel in range(SIZE):
+            given = [m[pixel] == label for m in masks if m[pixel] != 3]
+            chances = [1 - maps[0][pixel] - maps[1][pixel], maps[0][pixel], maps[1][pixel]]
+            if given and all(given) == any(given):
+                here = max(range(3), key=lambda k: chances[k]) == label
+                both, ours, theirs = both + (here and given[0]), ours + here, theirs + given[0]
+        if theirs:
+            assert dice == pytest.approx(2 * both / (ours + theirs), abs=1e-12)
+        else:
+            assert code(dice) == "no_item_marked_by_all"
+
+
+def test_the_program_of_curvas_averages_dice_over_rows():
+    """What the docs say of MONAI's metric, called as the challenge's program calls it."""
+    torch, metrics = pytest.importorskip("torch"), pytest.importorskip("monai.metrics")
+    rng = np.random.default_rng(0)
+    masks = (rng.random((3, 4, 9, 11)) < 0.7).astype(np.uint8)
+    chance = np.where(rng.random((4, 9, 11)) < 0.5, 0.9, 0.1)
+    agreed, nobody = masks.all(axis=0), ~masks.any(axis=0)
+    here = (chance > 0.5) & (agreed | nobody)
+    metric = metrics.DiceMetric(include_background=False, reduction="mean", get_not_nans=False, ignore_empty=True)
+    metric(torch.from_numpy(here.astype(np.uint8)), torch.from_numpy(agreed.astype(np.uint8)))
+    by_slice = []
+    for k in range(4):
+        rows = [i for i in range(1, 9) if agreed[k, i].any()]
+        by_slice.append(
+            np.mean([2 * (here & agreed)[k, i].sum() / (here[k, i].sum() + agreed[k, i].sum()) for i in rows])
+        )
+    assert metric.aggregate().item() == pytest.approx(np.mean(by_slice), abs=1e-6)
+    whole = 2 * (here & agreed).sum() / (here.sum() + agreed.sum())
+    assert mt.curvas_dice({1: chance}, masks)[1] == pytest.approx(whole, abs=1e-12)
+    assert abs(whole - np.mean(by_slice)) > 0.01
+
+
 def test_certain_background_has_a_bin_of_its_own_in_curvas():
     """A probability of exactly 1 is not pooled with 0.99: the two errors would cancel in one bin."""
     maps = {1: [0.0, 0.005]}

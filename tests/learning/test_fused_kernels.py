@@ -1,4 +1,4 @@
-"""Kernels that are off by default: the switch anywhere; what they compute where there is a GPU, or step by step.
+"""Kernels for a GPU: the switch anywhere; what they compute where there is a GPU, or step by step.
 
 ``TRITON_INTERPRET=1 python -m pytest tests/learning/test_fused_kernels.py`` runs them in Python where Triton is
 installed; ``benchmarks/gpu.py`` compares many more ways on a GPU.
@@ -51,36 +51,36 @@ def ways():
 # -- the switch --------------------------------------------------------------------------------------------------------
 
 
-def test_they_are_off_until_they_are_asked_for_and_off_again_afterwards():
+def test_they_are_on_until_they_are_turned_off_and_on_again_afterwards():
     def wanted():
         return kernels._fused
 
-    assert not wanted()
-    with use_fused_kernels():
-        assert wanted()
-        with use_fused_kernels(False):
-            assert not wanted()
-        assert wanted()
-    with pytest.raises(ZeroDivisionError), use_fused_kernels():
+    assert wanted()
+    with use_fused_kernels(False):
+        assert not wanted()
+        with use_fused_kernels():
+            assert wanted()
+        assert not wanted()
+    with pytest.raises(ZeroDivisionError), use_fused_kernels(False):
         1 / 0  # noqa: B018
-    assert not wanted()
+    assert wanted()
 
 
 @runs
-def test_where_they_could_run_they_do_not_unless_they_are_asked_for():
-    assert ways() == [False] * 3
-    with use_fused_kernels():
-        assert ways() == [True] * 3
+def test_where_they_can_run_they_do_unless_they_are_turned_off():
+    assert ways() == [True] * 3
+    with use_fused_kernels(False):
+        assert ways() == [False] * 3
 
 
 @runs
 def test_the_switch_holds_in_all_threads():
     found = []
-    with use_fused_kernels():
+    with use_fused_kernels(False):
         thread = threading.Thread(target=lambda: found.extend(ways()))
         thread.start()
         thread.join()
-    assert found == [True] * 3
+    assert found == [False] * 3
 
 
 @pytest.mark.skipif(interpreted(), reason="Triton's interpreter runs kernels on a CPU")
@@ -92,10 +92,10 @@ def test_on_a_cpu_nothing_changes():
         lambda: staple(target).probability,
         lambda: energy_distance(samples, target),
     )
-    usual = [work() for work in works]
-    with use_fused_kernels():
-        assert not can_fuse(target)
-        assert all(torch.equal(work(), wanted) for work, wanted in zip(works, usual, strict=True))
+    with use_fused_kernels(False):
+        usual = [work() for work in works]
+    assert not can_fuse(target)
+    assert all(torch.equal(work(), wanted) for work, wanted in zip(works, usual, strict=True))
 
 
 # -- what they compute -------------------------------------------------------------------------------------------------
@@ -122,9 +122,8 @@ def test_the_loss_and_its_gradient(presence, channels, batch, reduction, backgro
     loss, present = ExtendedDiceLoss(background, batch, smooth, reduction), present_of(presence, target)
     wanted, right = value_and_slope(loss, logits.double(), target, present)
     for given, kind in ((logits, torch.float32), (logits.movedim(1, -1).contiguous().movedim(-1, 1), torch.uint8)):
-        with use_fused_kernels():
-            assert dice.fits(given, target.to(kind), present)
-            value, slope = value_and_slope(loss, given, target.to(kind), present)
+        assert dice.fits(given, target.to(kind), present)
+        value, slope = value_and_slope(loss, given, target.to(kind), present)
         assert value.shape == wanted.shape
         assert torch.allclose(value.double(), wanted, atol=1e-6, rtol=0)
         assert float((slope - right).abs().max()) <= 3e-6 * float(right.abs().max())
@@ -133,10 +132,9 @@ def test_the_loss_and_its_gradient(presence, channels, batch, reduction, backgro
 @runs
 def test_second_derivatives_of_the_fused_loss_are_refused():
     logits = torch.randn(1, 1, 4, 4, device=DEVICE, requires_grad=True)
-    with use_fused_kernels():
-        loss = ExtendedDiceLoss()(logits, torch.ones(1, 2, 4, 4, device=DEVICE))
-        with pytest.raises(CallError, match="second derivatives"):
-            torch.autograd.grad(loss, logits, create_graph=True)
+    loss = ExtendedDiceLoss()(logits, torch.ones(1, 2, 4, 4, device=DEVICE))
+    with pytest.raises(CallError, match="second derivatives"):
+        torch.autograd.grad(loss, logits, create_graph=True)
 
 
 def same_staple(found, wanted):
@@ -161,18 +159,18 @@ def test_staple_in_three_kernels(presence, labels, raters, prior, monkeypatch):
     options = {"labels": labels, "prior": [*given, 1 - sum(given)] if prior == "given" else prior}
     options |= {"tol": 1e-5, "max_iter": 60}
     present = present_of(presence, target)
-    with use_fused_kernels():
-        assert fused_staple.fits(target, present, labels)
-        found = staple(target, present, **options)
+    assert fused_staple.fits(target, present, labels)
+    found = staple(target, present, **options)
     monkeypatch.setattr(batch_staple, "EM", "device")
-    same_staple(found, staple(target, present, **options))
+    with use_fused_kernels(False):
+        same_staple(found, staple(target, present, **options))
 
 
 @runs
 def test_staple_in_three_kernels_refuses_what_the_other_refuses():
     target = drawn((2, 5, 5), 3).to(DEVICE)
     target[1, 0] = 1
-    with use_fused_kernels(), pytest.raises(CallError, match="image 1: every pixel is marked"):
+    with pytest.raises(CallError, match="image 1: every pixel is marked"):
         staple(target, prior="marked")
 
 
@@ -180,7 +178,7 @@ def test_staple_in_three_kernels_refuses_what_the_other_refuses():
 @pytest.mark.parametrize("estimate", [False, True])
 @pytest.mark.parametrize("labels", [2, 3])
 def test_em_in_one_kernel_as_step_by_step(labels, estimate):
-    """That which runs by default on a GPU."""
+    """That which runs where the three kernels do not take the table."""
     target = drawn((4, 30, 30), 5 if labels == 2 else 3, labels).to(DEVICE)
     table = code_pixels(target, None, labels)
     tables = Tables.of(table.rows, table.counts, None, labels)
@@ -197,10 +195,10 @@ def test_em_in_one_kernel_as_step_by_step(labels, estimate):
 @pytest.mark.parametrize("shape", [(3, 17, 33), (2, 5, 4, 9)])
 def test_intersections_in_a_kernel(count, shape):
     samples, masks = drawn(shape, count).to(DEVICE), drawn(shape, 5, seed=1).to(DEVICE)
-    wanted = energy_distance(samples, masks, unbiased="both")
-    with use_fused_kernels():
-        assert energy.fits(samples.flatten(2), masks.flatten(2))
-        assert torch.equal(energy_distance(samples, masks, unbiased="both"), wanted)
+    with use_fused_kernels(False):
+        wanted = energy_distance(samples, masks, unbiased="both")
+    assert energy.fits(samples.flatten(2), masks.flatten(2))
+    assert torch.equal(energy_distance(samples, masks, unbiased="both"), wanted)
 
 
 # -- the benchmark that decides ----------------------------------------------------------------------------------------
@@ -222,10 +220,10 @@ def test_what_the_benchmark_decides():
     found = dict.fromkeys(gpu.CHECKED.values(), "")
     found |= {"losses": times(1.0, 0.5), "STAPLE": times(1.0, 2.5), "energy": times(1.0, 1.0)}
     assert list(gpu.decide(found, {"energy is right"})) == [
-        "losses: right, 0.50 × the time of the old, alone, 0.25 × the time of the old, queued: may be on",
-        "STAPLE: right, 0.50 × the time of the old, alone, 1.25 × the time of the old, queued: stays off",
-        "energy: WRONG, 0.50 × the time of the old, alone, 0.50 × the time of the old, queued: stays off",
+        "losses: right, 0.50 × the time of the old, alone, 0.25 × the time of the old, queued: stays on",
+        "STAPLE: right, 0.50 × the time of the old, alone, 1.25 × the time of the old, queued: should be off",
+        "energy: WRONG, 0.50 × the time of the old, alone, 0.50 × the time of the old, queued: should be off",
     ]
     assert set(gpu.decide({"losses": "Traceback"}, set())) == {
-        f"{name}: not measured or not checked, stays off" for name in gpu.CHECKED
+        f"{name}: not measured or not checked" for name in gpu.CHECKED
     }

@@ -385,31 +385,67 @@ def of_chase_draws(statistic: str, table: str = "strategies") -> dict[str, dict[
 def test_what_the_page_says_of_draws_on_chase():
     runs = rows_of(CHASE_DRAWS, "runs")
     assert f"{len(runs)} runs of {runs[0]['epochs']} epochs, of 14 photographs each" in FLAT
-    assert {(r["epochs"], r["seed"]) for r in runs} == {("40", "0")}
-    assert 40 * 14 // 2 == 280
-    assert "from 280 steps at a fifth of the resolution" in FLAT
+    assert ({r["epochs"] for r in runs}, {r["seed"] for r in runs}) == ({"80"}, {"0", "1", "2"})
     near = of_chase_draws("model_energy_distance")
     assert "its energy distance is {} ({} to {}), and the intervals".format(*told(near["latent"])) in FLAT
     assert min(near, key=lambda way: float(near[way]["value"])) == "latent"
     apart = of_chase_draws("model_energy_distance", "differences")
-    assert len(apart) == 4
+    assert len(apart) == 5
     assert all(float(r["high"]) < 0 for r in apart.values())
     wide = of_chase_draws("diversity_difference")
     raters = -float(wide["average"]["value"])
     assert f"has half their distance from each other, {raters / 2:.3f}" in FLAT
+    assert float(near["latent"]["value"]) > raters / 2
     assert f"Their masks have a mean distance of {raters:.3f}" in FLAT
-    assert "lie further apart, by {} ({} to {}), the heads".format(*told(wide["latent"])) in FLAT
-    assert "by {} ({} to {}); the others draw nothing".format(*told(wide["individuals"])) in FLAT
+    assert "lie further apart, by {} ({} to {}); the heads".format(*told(wide["latent"])) in FLAT
+    value, low, high = told(wide["individuals"], -1)
+    assert f"by {value} ({high} to {low}); the others draw nothing" in FLAT
     drawn = of_chase_draws("sample_diversity")
-    assert {way for way, r in drawn.items() if float(r["value"]) == 0} == {"average", "soft_staple", "extended_dice"}
+    still = {way for way, r in drawn.items() if float(r["value"]) == 0}
+    assert still == {"majority", "average", "soft_staple", "extended_dice"}
+
+
+def test_what_the_page_says_of_masks_and_probabilities_on_chase():
     masks = of_chase_draws("extended_dice")
-    assert min(masks, key=lambda way: float(masks[way]["value"])) == "individuals"
-    assert f"an extended Dice of {between([float(r['value']) for r in masks.values()])}" in FLAT
-    brier = of_chase_draws("brier", "differences")
-    worse = {way: r for way, r in brier.items() if float(r["low"]) > 0}
-    assert set(worse) == {"average", "soft_staple", "extended_dice"}
-    assert f"by {between([float(r['value']) for r in worse.values()])}, with intervals that exclude 0" in FLAT
-    assert float(brier["individuals"]["high"]) < 0
-    errors = of_chase_draws("pooled_calibration_error")
-    assert max(errors, key=lambda way: float(errors[way]["value"])) == "latent"
-    assert all(r["n"] == "14" for r in (*near.values(), *apart.values(), *brier.values()))
+    assert max(masks, key=lambda way: float(masks[way]["value"])) == "latent"
+    assert f"Extended Dice is {between([float(r['value']) for r in masks.values()])} and highest with `latent`" in FLAT
+    rows = [r for r in rows_of(CHASE_DRAWS, "differences") if (r["statistic"], r["scope"]) == ("extended_dice", "mean")]
+    lead = {r["minus"]: r for r in rows if r["group"] == ""}  # of the extended Dice loss
+    value, low, high = told(lead["latent"], -1)
+    assert f"{value} ({high.replace('-', '−')} to {low}), contains 0" in FLAT
+    for statistic in ("brier", "pooled_calibration_error"):
+        apart = of_chase_draws(statistic, "differences")
+        assert len(apart) == 5
+        assert all(float(r["low"]) < 0 < float(r["high"]) for r in apart.values())
+    assert all(r["n"] == "14" for r in (*rows, *apart.values()))
+
+
+# -- times on a GPU --------------------------------------------------------------------------------
+
+
+def times() -> dict[tuple[str, str], dict[str, float]]:
+    rows = rows_of("gpu", "times")
+    return {
+        (r["group"], r["job"]): {k: float(v) for k, v in r.items() if v and k not in ("group", "job")} for r in rows
+    }
+
+
+def test_the_table_of_times_is_that_of_the_run(pages):
+    with (HOME / "gpu" / "page-times.csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == pages["times_table"]()
+
+
+def test_what_the_page_says_of_times():
+    found, device = times(), {r["what"]: r["value"] for r in rows_of("gpu", "device")}
+    assert f"one {device['name']} with PyTorch {device['torch'][:4]}" in FLAT
+    one, ours = found["losses", "Dice of one target, eager"], found["losses", "new"]
+    alone, queued, replayed = (f"{ours[way] / one[way]:.2f}" for way in ("alone", "queued", "replayed"))
+    assert f"takes {replayed} of the time of a Dice loss with one target on the device" in FLAT
+    assert f"but {alone} of it as a single call and {queued} in a queue" in FLAT
+    moved = ours["bytes"]
+    assert f"move {moved / 1e6:.0f} MB, for which" in FLAT
+    assert f"needs {moved / 1e6 / float(device['GB/s']):.3f} ms" in FLAT
+    staple, energy = found["STAPLE", "new"]["alone"], found["energy", "new"]["alone"]
+    assert f"{found['STAPLE', 'CPU, batch']['alone'] / staple:.0f} times as fast as on 16 threads" in FLAT
+    assert f"{found['energy', 'CPU']['alone'] / energy:.0f} times as fast as on the CPU" in FLAT
+    assert f"and {found['energy', 'old']['alone'] / energy:.0f} times as fast as PyTorch's operations" in FLAT

@@ -323,7 +323,7 @@ def main() -> None:
         for error in (HEALTHY.error, 2 * HEALTHY.error):
             report_healthy(healthy, error, pool)
         report_changes(changed, pool)
-        report_tests(5 * healthy, pool)
+        report_tests(2 * healthy, pool)
 
 
 if __name__ == "__main__":

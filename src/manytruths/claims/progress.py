@@ -42,21 +42,22 @@ TESTED = (
 STEADY = "No rater changes: the order of the cases in time does not matter."
 DRIFT_SIZE = ClaimKind(
     "progress.drift_size", "difference", "A rater comes to draw larger, or smaller, beside the others.",
-    f"{TESTED}; the same trend, at 0.025, beside more than half of the others one by one, of those with half of the "
+    f"{TESTED}; the same trend, at 0.01, beside more than half of the others one by one, of those with half of the "
     "rater's subjects; and in the later half of the rater's readings as in the trend", STEADY,
 )  # fmt: skip
 DRIFT_DISTANCE = ClaimKind(
     "progress.drift_distance", "difference",
     "A rater comes to lie farther from the others than these lie from each other.",
-    f"{TESTED}; at 0.025 also the rater's own distance, and its ratio to that of the others, rise; the later half of "
+    f"{TESTED}; at 0.01 also the rater's own distance, and its ratio to that of the others, rise; the later half of "
     "the readings is farther", STEADY,
 )  # fmt: skip
 COPIES = ClaimKind(
     "progress.copies", "description",
     "Masks of two raters are nearly the same, far more often than those of other pairs.",
     "Three raters or more; three masks or more with the same label for more than 98% of the pixels where either gave "
-    "another label than the most frequent one, where the median of the other pairs is below 90%; more than chance "
-    "among the other pairs explains (binomial, 0.01 over all pairs); not known as edits",
+    "another label than the most frequent one, where the median of the other pairs is below 90%, or for all of them, "
+    "where no other pair is equal; more than chance among the other pairs explains (binomial, 0.01 over all pairs); "
+    "not known as edits",
 )  # fmt: skip
 LABELS = ClaimKind(
     "progress.labels", "description",

@@ -345,7 +345,7 @@ def evaluate(
         Learn how wide a band around predictions must be to hold the whole reference standard of a new subject with this
         probability (0.9), on the same subjects, and count how often it does on the others.
     like
-        Name the scores of a challenge, with what is odd about them: soft_dice of QUBIQ; curvas_crps and
+        Name the scores of a challenge, with what is odd about them: soft_dice of QUBIQ; curvas_dice, curvas_crps and
         curvas_calibration_error of CURVAS.
     surfaces
         Surfaces are elements between pixels, weighted by their area, or border pixels.

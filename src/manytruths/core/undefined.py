@@ -31,6 +31,7 @@ REASONS: dict[str, str] = {
     "nothing_marked": "nothing is marked",
     "nothing_detected": "nothing is detected",
     "nothing_predicted_nor_agreed": "nothing was predicted, and no item was marked by all",
+    "no_item_marked_by_all": "no item was marked by all raters",
     "no_item_marked_twice": "no item was marked by two raters",
     "nobody_marked_two_items": "nobody marked two items",
     "no_two_raters_marked": "no two raters marked anything",

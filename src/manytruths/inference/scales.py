@@ -27,7 +27,7 @@ Scale = Literal["share", "kappa", "positive", "plain"]
 _NAMES: dict[Scale, str] = {
     "share": """
         accuracy agreement auc average_precision balanced_accuracy bias_index brier brier_union confidence
-        continuous_dice curvas_calibration_error d_max dice edited_share expected_calibration_error
+        continuous_dice curvas_calibration_error curvas_dice d_max dice edited_share expected_calibration_error
         expected_calibration_error_union matched_iou observed_share
         rater_diversity sample_diversity soft_dice
         extended_dice f1 fnr fpr gordon_f heatmap_score iou jaccard mean negative_agreement npv nsd pbar_area

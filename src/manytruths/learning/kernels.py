@@ -3,9 +3,8 @@
 Triton comes with PyTorch for GPUs, and compiles a kernel when it is first used. Without it, or without a C compiler,
 all is done by PyTorch's own operations.
 
-STAPLE's kernel in :mod:`.batch_staple` was checked and measured on a GPU, and runs wherever it can. Those of
-:mod:`.fused` were compiled for GPUs and checked step by step in Python, by ``TRITON_INTERPRET=1``, and run only within
-:func:`use_fused_kernels`.
+All kernels are compared with PyTorch's operations and with loops on a GPU by ``benchmarks/gpu.py``; those of
+:mod:`.fused` also step by step in Python, by ``TRITON_INTERPRET=1``.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ except ImportError:
 
 __all__ = ["can_build", "can_fuse", "compiled", "interpreted", "next_power", "started_on", "tl", "use_fused_kernels"]
 
-_fused = False
+_fused = True
 """What :func:`use_fused_kernels` sets."""
 
 
 @contextmanager
 def use_fused_kernels(wanted: bool = True) -> Iterator[None]:
-    """Let the extended Dice loss, STAPLE and energy distances of tensors on a GPU run in the kernels of :mod:`.fused`.
+    """Whether the extended Dice loss, STAPLE and energy distances run in the kernels of :mod:`.fused` on a GPU.
 
-    Off by default until ``benchmarks/gpu.py`` was run on a device: it compares them there with what runs otherwise,
-    and times both. Nothing changes where the kernels cannot run: on a CPU, without Triton, in compiled code, and for
-    sizes and types that they do not take.
+    They do by default. ``use_fused_kernels(False)`` is for comparisons: ``benchmarks/gpu.py`` checks and times both
+    ways. Nothing changes where the kernels cannot run: on a CPU, without Triton, in compiled code, and for sizes and
+    types that they do not take.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ def use_fused_kernels(wanted: bool = True) -> Iterator[None]:
     --------
     >>> import torch
     >>> from manytruths.learning import ExtendedDiceLoss
-    >>> with use_fused_kernels():
+    >>> with use_fused_kernels(False):
     ...     ExtendedDiceLoss()(torch.zeros(1, 1, 1, 4), torch.tensor([[[[1, 1, 0, 0]], [[1, 0, 0, 0]]]]))
     tensor(0.5000)
     """

@@ -45,7 +45,7 @@ EVERYBODY = Column("all raters", "reference")
 STATISTICS = (
     *(s.__name__ for s in OVERLAPS), *DISTANCES, *LESIONS, *SOFT, "extended_dice", "inner_outer_ratio", *SIZES,
     "brier", "brier_union", "expected_calibration_error", "expected_calibration_error_union", "soft_dice",
-    "continuous_dice", "crps_volume", "curvas_crps", "curvas_calibration_error",
+    "continuous_dice", "crps_volume", "curvas_dice", "curvas_crps", "curvas_calibration_error",
     "energy_distance", "energy_distance_unbiased_samples",
     "energy_distance_unbiased", "matched_iou", "d_max", "sample_diversity", "rater_diversity", "diversity_difference",
 )  # fmt: skip
@@ -85,6 +85,7 @@ NAMES = {
     "soft_dice": "soft Dice",
     "continuous_dice": "continuous Dice",
     "crps_volume": "CRPS of the volume",
+    "curvas_dice": "CURVAS's Dice in areas of consensus",
     "curvas_crps": "CURVAS's score of the volume",
     "curvas_calibration_error": "CURVAS's calibration error",
     "energy_distance": "energy distance",

@@ -433,8 +433,9 @@ def evaluate(
         Learn how wide a band around predictions must be to hold the whole reference standard of a new subject with
         this probability, such as 0.9, on the same part of the subjects, and count how often it does on the others.
     like : {"qubiq", "curvas"}, optional
-        Name the scores of a challenge, with what is odd about them: QUBIQ's is ``soft_dice``; CURVAS's truncated score
-        of volumes and its calibration error are added as ``curvas_crps`` and ``curvas_calibration_error``.
+        Name the scores of a challenge, with what is odd about them: QUBIQ's is ``soft_dice``; CURVAS's Dice in areas of
+        consensus, its truncated score of volumes and its calibration error are added as ``curvas_dice``,
+        ``curvas_crps`` and ``curvas_calibration_error``.
     distances : bool
         Whether to measure Hausdorff and surface distances.
     surfaces : {"elements", "pixels"}

@@ -443,7 +443,9 @@ QUIRKS = {
     "volumes, so that a prediction just beyond scores as one far beyond, and it rewards no right spread; crps_volume "
     "beside it does. curvas_calibration_error is its calibration error, of the likeliest label of every pixel: most "
     "pixels are background that everybody leaves, so that it is small for any map that knows them; "
-    "expected_calibration_error_union is without them",
+    "expected_calibration_error_union is without them. curvas_dice is its Dice where all raters agree, which says "
+    "nothing of the borders on which they differ; dice and extended_dice do. The challenge's published program "
+    "averages Dice over rows of pixels instead",
 }
 
 

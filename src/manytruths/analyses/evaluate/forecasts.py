@@ -18,7 +18,8 @@ from ...core.labels import VOID, Labels
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...evaluation.probabilistic.binning import BinnedForecasts, ReliabilityDiagram
-from ...evaluation.probabilistic.calibration import brier, curvas_calibration_error, expected_calibration_error
+from ...evaluation.probabilistic.calibration import brier, expected_calibration_error
+from ...evaluation.probabilistic.curvas import curvas_calibration_error, curvas_dice
 from ...evaluation.probabilistic.forecasts import REGIONS, Region, as_responses
 from ...evaluation.probabilistic.held_out import compare_held_out
 from ...evaluation.probabilistic.samples import SampleDistances, energy_distance, sample_distances
@@ -45,7 +46,8 @@ SAMPLE_SCORES = (
     "energy_distance", "energy_distance_unbiased_samples", "energy_distance_unbiased", "matched_iou", "d_max",
     "sample_diversity", "rater_diversity",
 )  # fmt: skip
-VOLUME, CURVAS, CURVAS_ERROR = "crps_volume", "curvas_crps", "curvas_calibration_error"
+VOLUME, CURVAS = "crps_volume", "curvas_crps"
+CURVAS_ERROR, CURVAS_DICE = "curvas_calibration_error", "curvas_dice"
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,18 @@ def score_case_forecasts(whole: CaseMarks, counted: CountedMaps | None) -> CaseF
     if whole.plan.like != "curvas" or counted is None or on_disk(whole.reading).is_large:
         return found
     refused = {name for label in found.values() for name in label.refused}
-    errors = dict(_curvas_errors(whole.without_predictions(), refused))
-    if "" in found:
-        scores = dict(found[""].scores)
-        _add(scores, errors.items())
-        return {"": replace(found[""], scores=scores)}
-    together = whole.without_predictions().together.joint
-    return found | {"": LabelForecasts(together, errors, {}, {}, axes=len(whole.reading.grid.shape))}
+    by_label: dict[str, dict[Key, Values]] = {}
+    for name, key, values in _likeliest_scores(whole.without_predictions(), refused):
+        _add(by_label.setdefault(name, {}), [(key, values)])
+    for name, more in by_label.items():
+        if name in found:
+            scores = dict(found[name].scores)
+            _add(scores, more.items())
+            found[name] = replace(found[name], scores=scores)
+        else:
+            together = whole.without_predictions().together.joint
+            found[name] = LabelForecasts(together, more, {}, {}, axes=len(whole.reading.grid.shape))
+    return found
 
 
 def case_forecasts(whole: CaseMarks, counted: CountedMaps) -> dict[str, Mapping[Column, Responses]]:
@@ -305,11 +312,11 @@ def _curvas_scores(forecasts: Mapping[Column, ByRater]) -> Iterator[tuple[Key, V
         yield (column, EVERYBODY), {CURVAS: Undefined("not_rated") if volumes is None else curvas_crps(*volumes)}
 
 
-def _curvas_errors(whole: CaseMarks, refused: Collection[str]) -> Iterator[tuple[Key, Values]]:
-    """The challenge's calibration error of the likeliest label, of all labels at once."""
+def _likeliest_scores(whole: CaseMarks, refused: Collection[str]) -> Iterator[tuple[str, Key, Values]]:
+    """CURVAS's scores of the likeliest label: Dice by label, and the calibration error of all labels at once."""
     case, labels = whole.case, whole.table.labels
-    values = [labels.values[code] for code in labels.marks]
-    several = len(values) > 1 and not case.options.foreground
+    names = {labels.values[code]: labels.names[code] for code in labels.marks}
+    several = len(names) > 1 and not case.options.foreground
     for column, output in whole.reading.outputs.items():
         if column.name in refused or (several and output.by_label is None):
             continue
@@ -317,13 +324,19 @@ def _curvas_errors(whole: CaseMarks, refused: Collection[str]) -> Iterator[tuple
         maps = {1: scale_to_probability(output.response, case.options.limits)}
         masks = _raters_marks(whole.together, hidden)
         if several:
-            maps = dict(output.by_label or {})
-            each = {value: _raters_marks(LabelMarks(whole, value), hidden) for value in values}
-            masks = {r: np.ma.sum([each[v][r].astype(np.int64) * v for v in values], axis=0) for r in masks}
+            nowhere = np.zeros(whole.reading.grid.shape)
+            maps = dict.fromkeys(names, nowhere) | dict(output.by_label or {})
+            each = {value: _raters_marks(LabelMarks(whole, value), hidden) for value in names}
+            masks = {r: np.ma.sum([each[v][r].astype(np.int64) * v for v in names], axis=0) for r in masks}
         with about(f"case {case.name}, {column}"):
-            yield (column, EVERYBODY), {CURVAS_ERROR: curvas_calibration_error(maps, masks)}
+            yield "", (column, EVERYBODY), {CURVAS_ERROR: curvas_calibration_error(maps, masks)}
+            for value, dice in curvas_dice(maps, masks).items():
+                yield names[value] if several else "", (column, EVERYBODY), {CURVAS_DICE: dice}
     for column in case.missing:
-        yield (column, EVERYBODY), {CURVAS_ERROR: Undefined("no_prediction")}
+        none = Undefined("no_prediction")
+        yield "", (column, EVERYBODY), {CURVAS_ERROR: none}
+        for name in names.values() if several else ("",):
+            yield name, (column, EVERYBODY), {CURVAS_DICE: none}
 
 
 # -- what the raters reach -------------------------------------------------------------------------------

@@ -370,7 +370,7 @@ def _area_grid(probabilities: ProbabilityScores) -> Any:
 FORECASTS = {
     "brier": MEAN.name, "expected_calibration_error": SHARE.name, "soft_dice": SHARE.name,
     "energy_distance": EVERYBODY.name, "energy_distance_unbiased_samples": MEAN.name, "crps_volume": MEAN.name,
-    "curvas_crps": EVERYBODY.name, "curvas_calibration_error": EVERYBODY.name,
+    "curvas_dice": EVERYBODY.name, "curvas_crps": EVERYBODY.name, "curvas_calibration_error": EVERYBODY.name,
 }  # fmt: skip
 """What is shown of forecasts, and against whom."""
 BESIDE = {SHARE.name: " (vote share)", EVERYBODY.name: " (all raters)"}

@@ -242,7 +242,7 @@ def find_copies(panel: Panel, study: Study) -> tuple[tuple[CopyFound, ...], Tabl
     """Pairs of raters whose masks are nearly the same far more often than those of other pairs.
 
     A mask counts where both gave the same label to more than 98% of the pixels where either gave another label than the
-    most frequent one, and the other pairs of the case are not nearly as much alike.
+    most frequent one, and the other pairs of the case are not nearly as much alike; or to all, as no other pair.
     """
     table = Table("copies", ("rater_a", "rater_b"))
     raters = panel.raters
@@ -259,8 +259,11 @@ def find_copies(panel: Panel, study: Study) -> tuple[tuple[CopyFound, ...], Tabl
             others = np.delete(same[k], p)
             others = others[~np.isnan(others)]
             names = frozenset(raters[i] for i in pairs[p])
-            if not len(others) or median(others.tolist()) >= EASY or (panel.cases[k], names) in edited:
+            if not len(others) or (panel.cases[k], names) in edited:
                 alike[k, p] = False
+            elif median(others.tolist()) >= EASY:
+                # an easy case: only those that are equal in every pixel, as no others are
+                alike[k, p] = same[k, p] == 1 and others.max() < 1
     both = ~np.isnan(same)
     found = []
     for p, (i, j) in enumerate(pairs):

@@ -285,10 +285,10 @@ def bin_forecasts(
 
 def _places(
     values: NDArray[Any], index: NDArray[Any], hidden: NDArray[np.bool_] | None, edges: Values, patterns: int
-) -> Iterator[tuple[NDArray[Any], Values]]:
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """The place of every pixel in the table of patterns and bins, and its probability, piece by piece."""
     width = len(edges) - 1
-    wide = np.dtype(np.int32 if patterns * width < 1 << 31 else np.int64)
+    wide = np.dtype(next(kind for kind in (np.int16, np.int32, np.int64) if patterns * width <= np.iinfo(kind).max))
     kind = np.float32 if values.dtype in (np.float16, np.float32) else np.float64
     inner = _round_down(edges[1:-1], np.dtype(kind))
     for block in flat_blocks([values, index, *([] if hidden is None else [hidden])]):
@@ -305,7 +305,7 @@ def _places(
             if mask:
                 place[mask[0]] = patterns * width
                 p = np.where(mask[0], 0, p)
-            yield place, p.astype(np.float64)
+            yield place, p
 
 
 def _round_down(edges: Values, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -324,10 +324,11 @@ def _bin_numbers(values: NDArray[Any], inner: NDArray[Any]) -> NDArray[Any]:
     return number
 
 
-def _sum_runs(place: NDArray[Any], p: Values) -> Iterator[tuple[NDArray[Any], Values | None]]:
+def _sum_runs(place: NDArray[Any], p: NDArray[Any]) -> Iterator[tuple[NDArray[Any], Values | None]]:
     """Places, and what is added there: 1, p and p², of runs of one place where these are long."""
     starts = np.flatnonzero(place[1:] != place[:-1]) + 1
     if len(starts) * LONG_RUNS > len(place):
+        p = p.astype(np.float64)
         yield from ((place, None), (place, p), (place, p**2))
         return
     starts = np.concatenate([[0], starts])
@@ -336,7 +337,7 @@ def _sum_runs(place: NDArray[Any], p: Values) -> Iterator[tuple[NDArray[Any], Va
     # one pass for both sums
     both = np.empty(len(p), np.complex128)
     both.real = p
-    np.multiply(p, p, out=both.imag)
+    np.multiply(both.real, both.real, out=both.imag)
     sums = np.add.reduceat(both, starts)
     yield there, sums.real
     yield there, sums.imag

@@ -33,12 +33,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...core.columns import Column
-from ...core.errors import CallError, few
-from ...core.labels import VOID
-from ...core.mask_arrays import Masks
+from ...core.errors import CallError
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ..responses import IndexedMasks, Responses, index_masks
@@ -55,9 +53,6 @@ from .forecasts import (
     marked_labels,
     with_label,
 )
-
-CURVAS_BINS = 50
-"""Bins of the CURVAS challenge."""
 
 
 def brier(
@@ -177,64 +172,6 @@ def _mean_over_labels(score: Any, probability: Any, masks: Any, reference: Any, 
             values.append(score(probability=values_of, masks=table, label=one, **chosen))
     known = [v for v in values if not np.isnan(v)]
     return float(np.mean(known)) if known else Undefined("undefined_for_every_label")
-
-
-def curvas_calibration_error(
-    probabilities: Mapping[Any, ArrayLike], masks: Masks, *, bins: int = CURVAS_BINS, void: int | None = None
-) -> float:
-    """Calibration error of the likeliest label, in the mean over raters, as the CURVAS challenge scores it.
-
-    Every pixel counts by the probability of its likeliest label, background among them, and by whether a rater gave
-    that label. Most pixels are background that everybody leaves, so that it is small for any map that knows them.
-
-    Parameters
-    ----------
-    probabilities : dict
-        ``{label: map}`` with values of labels; without a map of 0, the background has what is left of 1.
-    masks : dict, sequence or numpy.ndarray of masks
-        The raters' masks.
-    bins : int
-        Number of bins. In the challenge's, unlike in those of :func:`expected_calibration_error`, a bin holds its lower
-        edge, and a probability of exactly 1 has a bin of its own.
-    void : int, optional
-        The value that means "not rated".
-
-    Returns
-    -------
-    float
-        From 0 to 1, the lower the better.
-
-    References
-    ----------
-    Riera-Marín M et al. 2025. doi:10.48550/arXiv.2505.08685
-
-    Examples
-    --------
-    >>> maps = {1: [0.9, 0.2, 0.0], 2: [0.1, 0.7, 0.0]}
-    >>> round(curvas_calibration_error(maps, {"A": [1, 2, 0], "B": [1, 1, 0]}), 4)
-    0.2
-    """
-    check_label_sums(probabilities)
-    if not all(isinstance(label, int | np.integer) or str(label).isdecimal() for label in probabilities):
-        raise CallError(
-            f"maps are named by the values of labels, background is 0; got {few(list(map(str, probabilities)))}"
-        )
-    maps = {int(label): np.asarray(values, np.float64) for label, values in probabilities.items()}
-    # what rounding leaves below 0 is no probability
-    left = np.clip(1 - sum(maps.values()), 0, 1)
-    ordered = {0: left, **maps}
-    stack = np.stack(list(ordered.values()))
-    likeliest = np.array(list(ordered), np.int64)[stack.argmax(axis=0)]
-    indexed = index_masks(masks, references={"likeliest": likeliest}, void=void)
-    edges = np.linspace(0, 1, bins + 1)
-    binned = bin_forecasts(stack.max(axis=0), indexed, bins=np.append(np.append(0, np.nextafter(edges[1:], 0)), 1))
-    patterns, own = indexed.tally.patterns, indexed.tally.position(indexed.tally.role("reference")[0])
-    errors = []
-    for i in indexed.tally.raters:
-        hits = np.where(patterns[:, i] == VOID, np.nan, patterns[:, i] == patterns[:, own])
-        if not np.isnan(hits).all():
-            errors.append(binned.against(hits).expected_calibration_error)
-    return float(np.mean(errors)) if errors else Undefined("not_rated")
 
 
 def float_or_reason(value: float) -> float:

@@ -27,8 +27,8 @@ PRESENT, MISSING, UNDEFINED, BOTH_EMPTY, NO_REFERENCE = 0, 1, 2, 3, 4
 
 Values = NDArray[np.float64]
 _SHARES = """
-    accuracy auc average_precision balanced_accuracy dice dsc extended_dice f1 f1_score gordon_f iou jaccard lesion_f1
-    lesion_pq lesion_precision lesion_rq lesion_sensitivity lesion_sq npv nsd
+    accuracy auc average_precision balanced_accuracy curvas_dice dice dsc extended_dice f1 f1_score gordon_f iou jaccard
+    lesion_f1 lesion_pq lesion_precision lesion_rq lesion_sensitivity lesion_sq npv nsd
     continuous_dice d_max matched_iou pbar_area ppv pr_area precision recall roc_area sensitivity soft_accuracy
     soft_dice soft_sensitivity soft_specificity specificity surface_dice tnr tpr
 """

@@ -1,1 +1,1 @@
-"""Kernels that run only within :func:`manytruths.learning.kernels.use_fused_kernels`."""
+"""Kernels of few launches for a GPU, unless :func:`manytruths.learning.kernels.use_fused_kernels` turns them off."""
