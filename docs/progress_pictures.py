@@ -60,16 +60,17 @@ def progress_screens(to: Path) -> None:
     with tempfile.TemporaryDirectory() as made, sync_playwright() as play:
         result = mt.progress(running_study(Path(made) / "study"), today=TODAY)
         pages = {
-            "progress": (mt.progress_page(result, to=made).path, CURATOR),
-            "progress-rater": (mt.progress_page(result, to=made, rater=LARGER).path, OWN),
+            # of pale grounds, and of thin coloured lines
+            "progress": (mt.progress_page(result, to=made).path, CURATOR, Image.Quantize.MEDIANCUT),
+            "progress-rater": (mt.progress_page(result, to=made, rater=LARGER).path, OWN, Image.Quantize.FASTOCTREE),
         }
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        for name, (page, size) in pages.items():
+        for name, (page, size, colours) in pages.items():
             tab = browser.new_page(viewport=size)
             tab.goto(page.as_uri())
             tab.screenshot(path=to / f"{name}.png")
             screen = Image.open(to / f"{name}.png").convert("RGB")
             picture = screen.resize((SHOWN, round(SHOWN * screen.height / screen.width)), Image.Resampling.LANCZOS)
-            picture = picture.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+            picture = picture.quantize(256, colours, dither=Image.Dither.NONE)
             picture.save(to / f"{name}.png", optimize=True)
         browser.close()
