@@ -60,6 +60,14 @@ def test_no_other_rater_is_named_anywhere(result, study, tmp_path, rater):
     assert not any(view["columns"][0]["session"] == "first" for view in views_of(page).values())
 
 
+@pytest.mark.parametrize("how", [{"dates": False}, {"labels": 2}, {"depth": 4}, {"raters": RATERS[:2]}, {"log": False}])
+def test_nor_where_little_is_known(tmp_path, how):
+    folder = write_running(tmp_path / "s", **({"cases": 12, "unread": {"Quirinus": 3}} | how))
+    page = page_of(mt.progress(folder, today=TODAY), tmp_path, "Quirinus")
+    assert not [name for name in RATERS if name != "Quirinus" and name.casefold() in page.casefold()]
+    assert str(folder) not in page
+
+
 def test_the_key_is_beside_the_page_and_keeps_codes(result, tmp_path):
     first = views_of(page_of(result, tmp_path, "Wilhelmina"))
     key = {row["name"]: row["code"] for row in table(tmp_path / "progress_key.csv")}
