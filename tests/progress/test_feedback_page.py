@@ -147,6 +147,18 @@ def test_where_nothing_differs_that_is_said(tmp_path):
     assert "What you do differently" not in told
 
 
+def test_the_same_masks_as_of_the_only_other_rater_are_called_the_same(tmp_path):
+    same = {f"p{k}": dict.fromkeys(("Ann", "Bob"), np.eye(9, k=k)) for k in range(3)}
+    told = text_of(page_of(mt.progress(mt.Study.from_arrays(same), today=TODAY), tmp_path, "Ann"))
+    assert "In all three shared cases, your masks are the same as those of the other rater." in told
+
+
+def test_no_examples_are_shown_where_none_are_wanted(result, tmp_path):
+    told = text_of(page_of(result, tmp_path / "new" / "folder", "Wilhelmina", examples=0))
+    assert "Cases to look at" not in told
+    assert "In none of" not in told
+
+
 def test_who_shares_no_case_is_told_so(tmp_path):
     masks = {"p1": {"Ann": np.eye(5)}, "p2": {"Bob": np.eye(5), "Cid": np.eye(5)}}
     told = text_of(page_of(mt.progress(mt.Study.from_arrays(masks), today=TODAY), tmp_path, "Ann"))

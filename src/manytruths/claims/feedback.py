@@ -59,8 +59,11 @@ def _consider_size(log: ClaimLog, comparison: TableIndex, rater: str, label: str
     log.consider(SIZE, compose(text, Cell(rater), of, comparison.quote(row)), about=about)
 
 
-def describe_none_farther(shared: int) -> Sentence:
+def describe_none_farther(shared: int, others: int) -> Sentence:
     """That in none of so many shared cases a rater lies farther from the others than these from each other."""
+    if others == 1:
+        cases = "the one shared case" if shared == 1 else f"all {spell_count(shared, 'shared case')}"
+        return (f"In {cases}, your masks are the same as those of the other rater.",)
     if shared == 1:
         return ("In the one shared case, your mask does not lie farther from the others' than these from each other.",)
     cases = spell_count(shared, "shared case")

@@ -71,6 +71,11 @@ class Feedback:
         """A case with the other raters under codes."""
         return next(iter(code_study(self.shown.result.study.with_cases([case]), self.codes)))
 
+    @property
+    def others(self) -> int:
+        """How many other raters there are."""
+        return len(self.shown.result.panel.raters) - 1
+
     @cached_property
     def charts(self) -> Mapping[str, str]:
         """The rater's own charts."""
@@ -135,7 +140,9 @@ def _summary(feedback: Feedback) -> Section:
     return Section("in-short", "In short", lead, tuple(blocks))
 
 
-def _examples(feedback: Feedback) -> Section:
+def _examples(feedback: Feedback) -> Section | None:
+    if not feedback.examples:
+        return None
     mine = feedback.shown.result.readings[feedback.rater]
     compared = sum(math.isfinite(value) for value in mine.dice)
     title = "Cases to look at"
@@ -143,16 +150,16 @@ def _examples(feedback: Feedback) -> Section:
         return Section("cases", title, ((NOTHING_SHARED,),))
     chosen = mine.farthest(feedback.examples)
     if not chosen:
-        return Section("cases", title, (describe_none_farther(compared),))
+        return Section("cases", title, (describe_none_farther(compared, feedback.others),))
     if not feedback.views:
         text = (
             "The cases in which you differ most cannot be shown here: they are too large, or known from tallies alone."
         )
         return Section("cases", title, ((text,),))
+    among = ", compared with how far these lie from each other" * (feedback.others > 1)
     lead: Sentence = (
         "Of the cases that you and others have read, these are the ones in which your masks lie farthest from the "
-        "others', compared with how far these lie from each other. To differ is not to be wrong: look whether you read "
-        "the task as the others do.",
+        f"others'{among}. To differ is not to be wrong: look whether you read the task as the others do.",
     )
     several = len(feedback.shown.result.panel.labels) > 1
     consensus = "the label that most of them gave" if several else "what half of them or more marked"
@@ -170,14 +177,15 @@ def _example_table(feedback: Feedback) -> PageTable:
     columns = [
         Column("Case", number=False),
         Column("Dice with the others", "Mean over the others: 1 means identical masks."),
-        Column("Dice of the others", "Of the others with each other."),
+        *([Column("Dice of the others", "Of the others with each other.")] if feedback.others > 1 else []),
         *(Column("Relative size" + f", {label}" * bool(label), "Size over the median of the others'.")
           for label in labels),
         *([Column("Shown", number=False)] if any(v.slice or v.label for v in feedback.views.values()) else []),
     ]  # fmt: skip
     rows = []
     for k, view in feedback.views.items():
-        cells = [case_cell(mine.cases[k]), _number(float(mine.dice[k])), _number(float(mine.among[k]))]
+        cells = [case_cell(mine.cases[k]), _number(float(mine.dice[k]))]
+        cells += [_number(float(mine.among[k]))] if feedback.others > 1 else []
         cells += [_number(float(mine.ratios[label][k])) for label in names]
         if len(columns) > len(cells):
             cells.append(text_cell(", ".join(filter(None, (view.label, f"slice {view.slice}" * bool(view.slice))))))
