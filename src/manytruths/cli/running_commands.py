@@ -123,11 +123,11 @@ def study_progress(
     examples
         Most cases on the page of a rater.
     show_images
-        Show the images beneath the outlines on the page of a rater; --no-show-images if they are confidential.
+        Show the images beneath the outlines; --no-show-images if they are confidential.
     title
         Title of the page.
     browse
-        Open the page in the browser.
+        Open the page in a browser.
     """
     import manytruths as mt
 
