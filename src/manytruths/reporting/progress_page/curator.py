@@ -23,7 +23,7 @@ from ..findings import assign_colours
 GENERAL = ("progress.coverage", "progress.pace", "progress.agreement", "progress.width")
 STATUS_COLUMNS = {
     "asked": ("Asked for", "Readings that the reading log or an assignment asks for, or that are there."),
-    "read": ("Read", "With a mask, or read and left without a mark."),
+    "read": ("Read", "With a mask, also an edit or one that is left out; left without a mark; or found not evaluable."),
     "open": ("Open", "Asked for and not read, or begun."),
     "late": ("Late", "Open, and overdue: by its day, by the rater's own order, or since others have read the case."),
     "empty": ("Nothing marked", "Read and left without a mark."),
