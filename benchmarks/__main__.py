@@ -15,6 +15,7 @@ from . import (
     learning,
     lesions,
     many,
+    next_reads,
     outlines,
     polygons,
     probabilistic,
@@ -48,6 +49,7 @@ JOBS = (
     | adjudication.JOBS
     | probabilistic.JOBS
     | progress.JOBS
+    | next_reads.JOBS
 )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from .measuring import Result, at_most, cost
@@ -31,19 +32,13 @@ def write_study(root: Path, cases: int, raters: int) -> list[Path]:
             for i in range(raters):
                 path = root / f"masks/r{i:02}/c{k:04}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # turned by some rows, since cases with the same masks are reported one by one
-                mask = drawn[k % 50][i]
-                Image.fromarray(_moved(mask, k // 50)).save(path)
+                # moved by some pixels, since cases with the same masks are reported one by one
+                by = k // 50 - 10
+                Image.fromarray(np.roll(drawn[k % 50][i], (by, 2 * by), (0, 1))).save(path)
                 when = begin + timedelta(days=300 * k / cases, hours=i)
                 rows.writerow((f"c{k:04}", f"r{i:02}", "done", when.isoformat(), 60 + i))
                 paths.append(path)
     return paths
-
-
-def _moved(mask, by):  # type: ignore[no-untyped-def]
-    import numpy as np
-
-    return np.roll(mask, (by - 10, 2 * (by - 10)), (0, 1))
 
 
 def after_new_readings() -> Iterator[Result]:
@@ -65,7 +60,7 @@ def after_new_readings() -> Iterator[Result]:
         for path, content in later.items():
             path.write_bytes(content)
         taken = cost([*command, f"{root}/out"])
-        yield at_most(f"{job}, {NEW} of them new", "", taken.wall, 10, unit="s", times=f"{taken.seconds:.1f} CPU s")
+        yield at_most(f"{job}, {NEW} of them new", "", taken.seconds, 10, unit="CPU s", times=f"{taken.wall:.1f} s")
         yield at_most("  its memory", "", taken.memory, 1000, unit="MB")
         cost([*command, f"{root}/anew"])
         names = [path.name for path in (root / "anew/progress").iterdir() if path.name != "run.json"]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date, datetime
 
 from ..core.columns import compose_name
 from ..io.tables import read_rows
+from .reading_dates import parse_started
 from .study import Study
 
 Place = tuple[str, str, str]
 """Case, rater and session, in one spelling."""
-WRITTEN = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y")
-"""How tools and people write dates besides ISO 8601; not 1/2/2026, which is two days."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ReadTime:
     status : str
         Its status, as written.
     started : datetime or None
-        When it began, in universal time where the log has a time zone; None where that is not known.
+        When it began, in UTC and without a time zone; None where that is not known.
     text : str
         The same as written.
     seconds : float or None
@@ -42,25 +41,14 @@ class ReadTime:
     seconds: float | None
 
 
-def parse_time(text: str) -> datetime | None:
-    """A date with or without a time; None where it is none.
+def read_day(text: str) -> date | None:
+    """The day of a date; None where it is none.
 
-    >>> parse_time("2026-03-02T10:15:00+01:00"), parse_time("2.3.2026"), parse_time("3/2/2026")
-    (datetime.datetime(2026, 3, 2, 9, 15), datetime.datetime(2026, 3, 2, 0, 0), None)
+    >>> read_day("2026-03-02T10:15:00+01:00"), read_day("2/3/2026")
+    (datetime.date(2026, 3, 2), None)
     """
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        for pattern in WRITTEN:
-            try:
-                return datetime.strptime(text, pattern)
-            except ValueError:
-                continue
-        return None
-    try:
-        return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
-    except OverflowError:  # the year 1 in a time zone to the east
-        return None
+    found = parse_started(text)
+    return None if found is None else found.date()
 
 
 def read_times(study: Study) -> Mapping[Place, ReadTime]:
@@ -72,8 +60,9 @@ def read_times(study: Study) -> Mapping[Place, ReadTime]:
     for line, row in read_rows(study.options.reads, ("case", "rater")):
         seconds, text = row.get("seconds", ""), row.get("started", "")
         place = name_place(names.get(compose_name(row["case"]), row["case"]), row["rater"], row.get("session", ""))
-        started = parse_time(text) if text else None
-        times[place] = ReadTime(line, row.get("status", ""), started, text, float(seconds) if seconds else None)
+        started = parse_started(text)
+        when = None if started is None else started.replace(tzinfo=None)
+        times[place] = ReadTime(line, row.get("status", ""), when, text, float(seconds) if seconds else None)
     return times
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
 
 from ...claims.sentences import counted
 from ...core.columns import Column
-from ...core.errors import CallError, few
+from ...core.errors import CallError
 from ...io.tables import read_rows
 from ...study import Study
-from ...study.read_times import Place, ReadTime, name_place, parse_time
+from ...study.read_times import Place, ReadTime, name_place, read_day
+from ...study.reading_dates import AHEAD, find_doubtful_dates
 from ..importing.layout import UPDATES
 
 Key = tuple[str, Column]
 """Case, and rater with session."""
 TAKEN = ("added", "replaced", "restored")
 """Changes of an update by which a reading is that of the update."""
-SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def parse_today(today: str | date | None) -> date:
         return datetime.now(UTC).date()
     if isinstance(today, date):
         return today.date() if isinstance(today, datetime) else today
-    found = parse_time(today)
+    found = read_day(today)
     if found is None:
         raise CallError(f"--today is a date such as 2026-03-31; got {today!r}")
-    return found.date()
+    return found
 
 
 def make_calendar(
@@ -99,10 +99,10 @@ def make_calendar(
     rows = {key: log.get(_place(key)) for key in made}
     seconds = {key: row.seconds for key, row in rows.items() if row is not None and row.seconds}
     dated = {key: row.started for key, row in rows.items() if row is not None and row.started is not None}
-    # whoever is ahead of universal time has tomorrow already
-    future = [key for key, when in dated.items() if when.date() > today + timedelta(days=1)]
-    dates = {key: when for key, when in dated.items() if key not in set(future)}
-    notes = list(_date_notes(rows, future, dated, today))
+    end = datetime.combine(today, time.max)
+    dates = {key: when for key, when in dated.items() if when <= end + AHEAD}
+    texts = ((key[0], str(key[1]), row.text) for key, row in rows.items() if row is not None)
+    notes = [f"{line}; not used until then" for line in find_doubtful_dates(texts, end.replace(tzinfo=UTC))]
     counted_dates = [key for key, counts in made.items() if counts and key in dates]
     if 2 * len(counted_dates) >= max(1, sum(made.values())):
         return _by_dates(dates, seconds, made, today, length, notes)
@@ -124,18 +124,6 @@ def make_calendar(
 
 def _place(key: Key) -> Place:
     return name_place(key[0], key[1].name, key[1].session)
-
-
-def _date_notes(
-    rows: Mapping[Key, ReadTime | None], future: list[Key], dated: Mapping[Key, datetime], today: date
-) -> Iterator[str]:
-    odd = [(key, row.text) for key, row in rows.items() if row is not None and row.text and row.started is None]
-    if odd:
-        shown = few([f"{text!r} ({key[1]}, {key[0]})" for key, text in odd], SHOWN)
-        yield f"not a date that can be read, and left out: {shown}; write 2026-03-31 or 2026-03-31T10:15:00"
-    if future:
-        shown = few([f"{dated[key].date()} ({key[1]}, {key[0]})" for key in future], SHOWN)
-        yield f"after today ({today}), and left out as a date: {shown}; is the clock of the tool wrong?"
 
 
 def _by_dates(

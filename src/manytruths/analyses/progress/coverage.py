@@ -14,7 +14,7 @@ from ...io.result_tables import PlainTable, Row, Table
 from ...io.tables import read_rows
 from ...ratings.planning.designs import SHARED
 from ...study import Case, Study
-from ...study.read_times import parse_time
+from ...study.read_times import read_day
 from .calendar import Calendar
 from .case import CaseProgress
 
@@ -128,7 +128,7 @@ def read_plan(path: str | Path, study: Study) -> tuple[Plan, tuple[str, ...]]:
         order, due = row.get("order", ""), row.get("due", "")
         if order and not order.isdecimal():
             raise FormatError(f"{path}, line {line}: order is {order!r}; it is a whole number")
-        day = parse_time(due) if due else None
+        day = read_day(due)
         if due and day is None:
             raise FormatError(f"{path}, line {line}: due is {due!r}; it is a date such as 2026-03-31")
         case, rater = (
@@ -138,7 +138,7 @@ def read_plan(path: str | Path, study: Study) -> tuple[Plan, tuple[str, ...]]:
             raise FormatError(f"{path}, line {line}: names no {'case' if not case else 'rater'}")
         if (case, rater) in plan:
             raise FormatError(f"{path}, line {line}: {rater} is asked for case {case} twice; remove one of the lines")
-        plan[case, rater] = Planned(int(order) if order else None, row.get("kind", ""), day.date() if day else None)
+        plan[case, rater] = Planned(int(order) if order else None, row.get("kind", ""), day)
     notes = []
     for what, known, named in (("case", cases, {c for c, _ in plan}), ("rater", raters, {r for _, r in plan})):
         new = sorted(named - set(known.values()), key=natural_key)
