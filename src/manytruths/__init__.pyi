@@ -237,6 +237,7 @@ from .ratings import (
 )
 from .ratings.tables import read_ratings
 from .reporting import Report, report
+from .reporting.progress_page import ProgressPage, progress_page
 from .shape import (
     BoundaryMatch,
     OutlineMask,
@@ -355,6 +356,7 @@ __all__ = [
     "Plan",
     "Plurality",
     "PooledBoundaryScores",
+    "ProgressPage",
     "RankResult",
     "Ranking",
     "Rasch",
@@ -531,6 +533,7 @@ __all__ = [
     "prevalence_index",
     "prevalence_range",
     "progress",
+    "progress_page",
     "rank",
     "rank_by_reference",
     "rank_scores",

@@ -42,7 +42,8 @@ def results(folder, out="out"):
 
 
 def written(folder, out="out"):
-    return {path.name: path.read_bytes() for path in (folder / out / "progress").iterdir() if path.name != "run.json"}
+    found = (path for path in (folder / out / "progress").rglob("*.*") if path.name != "run.json")
+    return {path.name: path.read_bytes() for path in found}
 
 
 def logs(folder):

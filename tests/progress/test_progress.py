@@ -11,7 +11,7 @@ import pytest
 import manytruths as mt
 from manytruths import CallError, FormatError
 from manytruths.cli import status
-from study_folders import disc, write_png
+from study_folders import disc, files, write_png
 
 TODAY = "2026-03-01"
 CASES = [f"c{k:02}" for k in range(14)]
@@ -375,9 +375,9 @@ def test_the_command_writes_what_the_function_returns(tmp_path, capsys):
     assert "41 of 42 readings are there; 1 of the others is late." in printed
     result = mt.progress(tmp_path, today=TODAY, calibration=["c00", "c02"])
     result.write(tmp_path / "other")
-    for path in (tmp_path / "other/progress").iterdir():
-        same = path.name == "run.json" or (tmp_path / "out/progress" / path.name).read_bytes() == path.read_bytes()
-        assert same, path.name
+    for path in files(tmp_path / "other/progress"):
+        same = tmp_path / "out" / path.relative_to(tmp_path / "other")
+        assert same.read_bytes() == path.read_bytes(), path.name
     with open(tmp_path / "out/progress/late.csv", newline="") as stream:
         assert next(iter(csv.DictReader(stream)))["case"] == "c01"
     assert status(["progress", str(tmp_path), "--today", "soon", "--out", str(tmp_path / "out")]) == 2
@@ -387,9 +387,8 @@ def test_the_number_of_processes_does_not_matter(tmp_path):
     write(tmp_path)
     for jobs in (1, 2):
         mt.progress(tmp_path, today=TODAY, jobs=jobs, out=tmp_path / f"out{jobs}")
-    for path in (tmp_path / "out1/progress").iterdir():
-        if path.name != "run.json":
-            assert (tmp_path / "out2/progress" / path.name).read_bytes() == path.read_bytes()
+    for path in files(tmp_path / "out1/progress"):
+        assert (tmp_path / "out2" / path.relative_to(tmp_path / "out1")).read_bytes() == path.read_bytes()
 
 
 def test_a_study_of_few_readings_is_told_without_claims():

@@ -48,6 +48,8 @@ from .coverage import (
     read_plan,
     statuses_table,
 )
+from .presentation import draw_charts
+from .readings import RaterReadings, rater_readings
 
 STORE = ".progress-kept"
 """Folder beside the results, in which what was found out about cases is kept from run to run."""
@@ -119,6 +121,16 @@ class StudyProgress(Result):
         consider_progress(log, {name: self.index(name) for name in LONG}, self.facts)
         consider_masks(log, self.suspicions, self.index("masks"), count_masks(self.study))
         return log.settle()
+
+    @cached_property
+    def readings(self) -> Mapping[str, RaterReadings]:
+        """The readings of every rater, in the order of time."""
+        return rater_readings(self.panel, self.calendar)
+
+    @cached_property
+    def charts(self) -> Mapping[str, str]:
+        """Who read what, agreement so far, and each rater's readings over time, as SVG."""
+        return draw_charts(self)
 
     @property
     def alarms(self) -> Claims:
