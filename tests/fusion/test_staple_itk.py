@@ -7,6 +7,7 @@ import importlib
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from test_staple_labels import layers
 
 import manytruths as mt
 from manytruths import CallError, staple
@@ -14,7 +15,6 @@ from manytruths.core.tally import Tally
 from manytruths.core.undefined import code_of
 from manytruths.fusion.em import Decisions
 from manytruths.fusion.staple_itk import LARGEST, SINGLE_RATES, Itk, _sum_in_single, parse_like
-from test_staple_labels import layers
 
 BALLS = {
     "000": 28546452, "001": 123198, "010": 312870, "011": 103743, "012": 1, "020": 2, "021": 18, "100": 759931,
@@ -48,7 +48,9 @@ def naive(masks: list[NDArray[np.uint8]], dtype: type, *, overflow: bool) -> tup
     rates /= np.where(rates.sum(axis=2, keepdims=True) > 0, rates.sum(axis=2, keepdims=True), 1)
     prior = np.bincount(flat.ravel(), minlength=labels).astype(dtype)
     prior /= prior.sum()
-    for step in range(10_000):
+    steps = 0
+    for _ in range(10_000):
+        steps += 1
         weight = np.tile(prior, (flat.shape[1], 1))
         for rater in range(raters):
             weight *= rates[rater, flat[rater]]
@@ -63,7 +65,7 @@ def naive(masks: list[NDArray[np.uint8]], dtype: type, *, overflow: bool) -> tup
         moved, rates = np.abs(new - rates).max(), new
         if moved < 1e-5:
             break
-    return rates[:, :labels].swapaxes(1, 2), step + 1
+    return rates[:, :labels].swapaxes(1, 2), steps
 
 
 @pytest.mark.parametrize("like", OF_SIMPLEITK)

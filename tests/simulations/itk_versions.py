@@ -1,4 +1,6 @@
-"""MultiLabelSTAPLE of the SimpleITK that is imported, on 33.5 million voxels; ``python -m tests.simulations.itk_versions``.
+"""MultiLabelSTAPLE of the SimpleITK that is imported, on 33.5 million voxels.
+
+Run ``python -m tests.simulations.itk_versions``.
 
 With another version on ``PYTHONPATH`` (``pip install --target FOLDER SimpleITK==2.5.6``), it shows what that makes of
 the same masks. ``tests/fusion/test_staple_itk.py`` holds the patterns and what 2.5.6 and 2.5.7 marked.

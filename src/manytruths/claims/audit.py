@@ -25,8 +25,8 @@ ALIKE = ClaimKind(
 )  # fmt: skip
 PRIOR = ClaimKind(
     "audit.prior", "description",
-    "As STAPLE of all raters, cut at one half, the consensus would need a fixed prior from so much to so much; with the "
-    "mean vote, so many pixels differ.",
+    "As STAPLE of all raters, cut at one half, the consensus would need a fixed prior from so much to so much; with "
+    "the mean vote, so many pixels differ.",
     "As audit.equals, with one label; some fixed prior makes the same masks, and the mean vote does not.",
 )  # fmt: skip
 NOT_USED = ClaimKind(
@@ -38,7 +38,7 @@ NOT_USED = ClaimKind(
 NEAREST = ClaimKind(
     "audit.nearest", "description",
     "None of the candidates is the consensus: the nearest differs in so many pixels, and is not what made it.",
-    "A pixel differs from every candidate; the consensus marks something, and two raters differ somewhere.",
+    "A pixel differs from every candidate.",
 )  # fmt: skip
 NEXT = ClaimKind(
     "audit.next", "description",
@@ -122,7 +122,7 @@ def consider_audit(log: ClaimLog, table: TableIndex, facts: AuditFacts) -> None:
     doubt, name = facts.doubt, facts.reference
     if not facts.exact:
         log.consider(EQUALS, (EQUALS.says,), about=name, why_not=doubt or Note("not_equal", "every candidate differs"))
-        log.consider(NEAREST, _nearest(table, facts), about=name, rests_on=_dice(table, facts, facts.best), why_not=doubt)
+        log.consider(NEAREST, _nearest(table, facts), about=name)
         return
     log.consider(EQUALS, _equals(table, facts), about=name, why_not=doubt)
     log.consider(NEAREST, (NEAREST.says,), about=name, why_not=doubt or Note("equal", "a candidate is the consensus"))
@@ -143,14 +143,18 @@ def consider_audit(log: ClaimLog, table: TableIndex, facts: AuditFacts) -> None:
 def _equals(table: TableIndex, facts: AuditFacts) -> Sentence:
     where = "" if facts.cases == 1 else f" of all {spell_count(facts.cases, 'case')}" * (facts.cases > 2)
     where = " of both cases" if facts.cases == 2 else where
-    gone = f" ({join_names(facts.outliers)} {'are' if len(facts.outliers) > 1 else 'is'} left out)" if facts.outliers else ""
+    gone = (
+        f" ({join_names(facts.outliers)} {'are' if len(facts.outliers) > 1 else 'is'} left out)"
+        if facts.outliers
+        else ""
+    )
     name = facts.called if facts.called == facts.reference else "The reference"
     return compose("{} equals {}{} in every {}{}.", name, facts.best[1], gone, facts.item, where)
 
 
 def _alike(facts: AuditFacts) -> Sentence:
     # the first of each family says more than many of one
-    first = {family: name for family, name in reversed([*zip(facts.families[1:], facts.same, strict=True)])}
+    first = dict(reversed([*zip(facts.families[1:], facts.same, strict=True)]))
     order = sorted(facts.same, key=lambda name: name not in first.values())[:NAMED]
     shown = [name for name in facts.same if name in order]
     rest = len(facts.same) - len(shown)
@@ -198,13 +202,15 @@ def _prior_cell(table: TableIndex, statistic: str, reference: str, place: int, *
 
 def _consider_unused(log: ClaimLog, table: TableIndex, facts: AuditFacts) -> None:
     if not facts.left_out:
-        every = Note("all_used", "a candidate that takes all raters, or a rule that leaves raters out, is the consensus")
+        every = Note(
+            "all_used", "a candidate that takes all raters, or a rule that leaves raters out, is the consensus"
+        )
         log.consider(NOT_USED, (NOT_USED.says,), about=facts.reference, why_not=facts.doubt or every)
         return
     who = f"rater{'s' if len(facts.left_out) > 1 else ''} {join_names(facts.left_out)}"
     sentence = compose(
-        "No candidate that takes all raters is it (the nearest, {}, differs in {}): as far as the candidates tell, it was "
-        "made without {}.", facts.everybody[1], _different(table, facts, facts.everybody), who,
+        "No candidate that takes all raters is it (the nearest, {}, differs in {}): as far as the candidates tell, it "
+        "was made without {}.", facts.everybody[1], _different(table, facts, facts.everybody), who,
     )  # fmt: skip
     log.consider(NOT_USED, sentence, about=facts.reference, why_not=facts.doubt)
 
@@ -212,10 +218,12 @@ def _consider_unused(log: ClaimLog, table: TableIndex, facts: AuditFacts) -> Non
 def _nearest(table: TableIndex, facts: AuditFacts) -> Sentence:
     dice = _dice(table, facts, facts.best)[0]
     equal = table.cell("cases_equal", "pooled", facts.reference, *facts.best, digits=0)
-    cases: Sentence = () if facts.cases == 1 else compose(", and none in {} of {} cases", equal, str(facts.cases))
+    cases: Sentence = (
+        () if facts.cases == 1 else compose("; in {} of {} cases nothing differs", equal, str(facts.cases))
+    )
     return compose(
-        "None of {count} candidates equals {name}: the nearest, {best}, differs in {pixels} of {items} (Dice {dice}){cases}. "
-        "As it stands, it is not what made it.",
+        "None of {count} candidates equals {name}: the nearest, {best}, differs in {pixels} of {items} (Dice {dice})"
+        "{cases}. As it stands, it is not what made it.",
         count=f"{facts.candidates:,}", name=facts.called, best=facts.best[1],
         pixels=_count(table, facts, facts.best),
         items=f"{facts.items:,} {facts.item}s", dice=dice, cases=cases,

@@ -95,7 +95,7 @@ def compare(codes: Codes, given: Counts, marks: tuple[int, ...]) -> Compared:
         np.rint(cells.sum(axis=2)[:, own[0]]).astype(np.int64),
         given.sum(axis=0)[own[0]],
         int(given.sum()),
-        [blake2b(np.ascontiguousarray(row), digest_size=16).digest() for row in codes],
+        [blake2b(row.tobytes(), digest_size=16).digest() for row in codes],
     )
 
 

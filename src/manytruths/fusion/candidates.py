@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,13 @@ from ..core.labels import VOID, Labels
 from ..core.tally import Counts, Tally, find_rows
 from .result import unrated_code, with_mark
 from .simple import simple
-from .staple import TIE, staple
+from .staple import TIE, Prior, staple
 from .vote import find_outliers, plurality, vote_by_label
 
 Codes = NDArray[np.uint8]
 
-SHARES = (0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.9)
-"""Shares of the raters who rated an item, for votes where not everybody did."""
+SHARES = (0.5, 0.25, 1 / 3, 2 / 3, 0.75, 0.9)
+"""The usual first: shares of the raters who rated an item, for votes where not everybody did."""
 CUTS = (0.1, 0.25, 0.75, 0.9, 0.95, 0.99, 0.999)
 """Thresholds on STAPLE's probability besides one half."""
 PRIORS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
@@ -249,7 +249,7 @@ REGION_NAMES = {
 class Staples(Rule):
     """STAPLE with a prior, over a region, cut at several probabilities or, of several labels, at the most likely."""
 
-    prior: str | float = "prevalence"
+    prior: Prior | Literal["uniform"] = "prevalence"
     """As :func:`manytruths.staple` takes it, or ``uniform``: the same for all labels."""
     region: str = "whole"
     """``whole``, ``union``, ``modified_background``, or ``box`` and the margin."""
@@ -284,7 +284,7 @@ class Staples(Rule):
         cut = [(chance >= limit - TIE) & inside & (table.rated > 0) for limit in self.cuts]
         return panel.spread(np.stack([hard, *cut]))
 
-    def _starting_prior(self, table: Tally) -> str | float | tuple[float, ...]:
+    def _starting_prior(self, table: Tally) -> Prior:
         """The mean vote where the share marked by anybody is 1, which is no prior, or where no label is background."""
         if self.prior == "uniform":
             return (1 / len(table.labels),) * len(table.labels)
@@ -430,7 +430,9 @@ def used_raters(table: Tally, given: NDArray[np.int64]) -> frozenset[str]:
     found = set()
     for place, name in enumerate(table.rater_names):
         others = np.delete(rows, place, axis=1)
-        _, group = np.unique(others, axis=0, return_inverse=True) if others.shape[1] else (None, np.zeros(len(rows), int))
+        _, group = (
+            np.unique(others, axis=0, return_inverse=True) if others.shape[1] else (None, np.zeros(len(rows), int))
+        )
         order = np.argsort(group.ravel(), kind="stable")
         same = group.ravel()[order][1:] == group.ravel()[order][:-1]
         if (same & (said[order][1:] != said[order][:-1])).any():

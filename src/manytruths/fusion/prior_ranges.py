@@ -111,7 +111,15 @@ def intersect(ranges: Sequence[Sequence[Range]]) -> list[Range]:
     """
     common: list[Range] = list(ranges[0]) if ranges else []
     for others in ranges[1:]:
-        common = [
-            (max(a, c), min(b, d)) for a, b in common for c, d in others if max(a, c) <= min(b, d)
-        ]
+        common = [(max(a, c), min(b, d)) for a, b in common for c, d in others if max(a, c) <= min(b, d)]
     return common
+
+
+def shortest(low: float, high: float) -> float:
+    """The number of fewest decimals in an interval.
+
+    >>> shortest(0.2831, 0.2979), shortest(0.05446, 0.1643)
+    (0.29, 0.1)
+    """
+    middle = (low + high) / 2
+    return next((x for digits in range(1, 12) if low <= (x := round(middle, digits)) <= high), middle)

@@ -63,8 +63,8 @@ def parse_like(like: object) -> Itk | None:
     version = tuple(int(part or 0) for part in found.groups()) if found else None
     if version is None or version > DOUBLE:
         raise CallError(
-            "like is 'itk' (SimpleITK 2.5.7), 'itk@VERSION' of an earlier SimpleITK, such as 'itk@2.5.6', or 'itk@main' "
-            f"(ITK since July 2026); got {like!r}"
+            "like is 'itk' (SimpleITK 2.5.7), 'itk@VERSION' of an earlier SimpleITK, such as 'itk@2.5.6', or "
+            f"'itk@main' (ITK since July 2026); got {like!r}"
         )
     return Itk(single=version < DOUBLE)
 

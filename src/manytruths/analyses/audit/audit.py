@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from ...claims.numbers import TableIndex
 from ...claims.sentences import counted, number
 from ...core.errors import CallError, StudyError
 from ...fusion.candidates import Plan
-from ...fusion.prior_ranges import Range, intersect
+from ...fusion.prior_ranges import Range, intersect, shortest
 from ...io.result_tables import DataTable, PlainTable, Row, Table
 from ...raters.broken_masks import pixel_name
 from ...study import Progress, Study
@@ -132,12 +132,14 @@ class Audit(Result):
 def _grid(audit: ReferenceAudit, items: str) -> Any:
     """The nearest groups, for the terminal."""
     of = len(audit.cases)
-    rows = [
-        (group.name, f"{group.different:,}", number(group.dice, 4), *([f"{sum(group.equal)} of {of}"] if of > 1 else []),
-         f"{len(group.candidates) - 1:,}")
-        for group in audit.groups[:SHOWN]
-    ]  # fmt: skip
-    header = ("candidate", f"{items} that differ", "Dice", *(["equal cases"] if of > 1 else []), "others like it")
+    header, rows = ["candidate", f"{items} that differ", "Dice", "others like it"], []
+    for group in audit.groups[:SHOWN]:
+        others = f"{len(group.candidates) - 1:,}"
+        rows.append([group.name, f"{group.different:,}", number(group.dice, 4), others])
+        if of > 1:
+            rows[-1].insert(3, f"{sum(group.equal)} of {of}")
+    if of > 1:
+        header.insert(3, "equal cases")
     return grid(f"{audit.name}: the nearest of {len(audit.candidates):,} candidates", header, rows)
 
 
@@ -231,7 +233,7 @@ def _audit(study: Study, settings: AuditSettings, jobs: int, progress: Progress 
         ]  # fmt: skip
     facts = {one.name: _facts(one, found, plan, searches.get(one.name)) for one in references}
     tables: Tables[DataTable] = Tables((_table(references, facts), _candidates(references)))
-    notes = tuple(_notes(study, found, plan, settings, references, searches))
+    notes = (*_notes(study, found, plan, settings, references, searches), *_doubts(facts.values()))
     return Audit(study, settings, plan, tuple(references), searches, facts, tables, notes)
 
 
@@ -244,22 +246,23 @@ def _gather(name: str, found: Mapping[str, CaseAudit], plan: Plan) -> ReferenceA
 def _search(audit: ReferenceAudit, found: Mapping[str, CaseAudit], plan: Plan, settings: AuditSettings) -> Search:
     """What to try of one reference beyond the plan."""
     cases = [found[case] for case in audit.cases]
-    if plan.several or not all(one.pixels for one in cases):
+    if plan.several:
         return Search()
     used = frozenset[str]().union(*(one.used.get(audit.name, frozenset()) for one in cases))
     unused = tuple(name for name in plan.raters if name not in used)
-    new = 2 < len(unused) < len(plan.raters) and used
+    ranges = intersect([one.ranges.get(audit.name, []) for one in cases])
+    pixels = all(one.pixels for one in cases)
+    within, around = (list(contained(audit, within=within)) if pixels else [] for within in (True, False))
     return Search(
-        grown=tuple(group.place for group in list(contained(audit, within=True))[:MOST_CHANGED]),
-        shrunk=tuple(group.place for group in list(contained(audit, within=False))[:MOST_CHANGED]),
-        left_out=unused if new else (), level_sets=settings.level_sets and len(plan.raters) > 1,
-        axes=cases[0].axes,
+        grown=tuple(group.place for group in within[:MOST_CHANGED]),
+        shrunk=tuple(group.place for group in around[:MOST_CHANGED]),
+        # one or two are left out in the plan
+        left_out=unused if 2 < len(unused) < len(plan.raters) else (), prior=shortest(*ranges[0]) if ranges else None,
+        level_sets=pixels and settings.level_sets and len(plan.raters) > 1, axes=cases[0].axes,
     )  # fmt: skip
 
 
-def _facts(
-    audit: ReferenceAudit, found: Mapping[str, CaseAudit], plan: Plan, search: Search | None
-) -> AuditFacts:
+def _facts(audit: ReferenceAudit, found: Mapping[str, CaseAudit], plan: Plan, search: Search | None) -> AuditFacts:
     cases = [found[case] for case in audit.cases]
     ranges: list[Range] = intersect([one.ranges.get(audit.name, []) for one in cases])
     used = frozenset[str]().union(*(one.used.get(audit.name, frozenset()) for one in cases))
@@ -269,7 +272,8 @@ def _facts(
     mean_vote = next((g for g in audit.groups if any(c.name == MEAN_VOTE for c in g.candidates)), None)
     return AuditFacts(
         reference=audit.name, best=_key(best), exact=best.exact, same=tuple(c.name for c in best.candidates[1:]),
-        families=tuple(c.family for c in best.candidates), next=_key(audit.groups[1]) if len(audit.groups) > 1 else None,
+        families=tuple(c.family for c in best.candidates),
+        next=_key(audit.groups[1]) if len(audit.groups) > 1 else None,
         candidates=len(audit.candidates), items=audit.items, cases=len(audit.cases), ranges=tuple(ranges),
         mean_vote=None if mean_vote is None else _key(mean_vote),
         left_out=() if uses_all(best) else _not_used(best),
@@ -356,7 +360,17 @@ def _notes(
     elif open_ones and not settings.level_sets:
         yield "no level sets were fitted (--no-level-sets)"
     if any(len(getattr(search, side)) == MOST_CHANGED for search in searches.values() for side in ("grown", "shrunk")):
-        yield f"of the masks that lie within a consensus, and of those that hold it, the nearest {MOST_CHANGED} were changed"
+        yield (
+            f"of the masks that lie within a consensus, and of those that hold it, the nearest {MOST_CHANGED} were "
+            "dilated, filled or eroded"
+        )
+
+
+def _doubts(facts: Iterable[AuditFacts]) -> Iterator[str]:
+    """Why nothing is said of a consensus that many candidates equal."""
+    for one in facts:
+        if one.exact and one.doubt is not None:
+            yield f"nothing can be told of {one.called}, since {one.doubt}"
 
 
 def _draw(result: Audit, folder: Path, jobs: int = 1, progress: Progress | None = None) -> list[Path]:

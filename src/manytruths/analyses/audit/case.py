@@ -115,8 +115,8 @@ class Scene:
             if (self.several and more) or (not self.several and len(held) > 1):
                 raise LabelError(
                     f"case {case.name}: the reference {column} holds {few(list(map(str, sorted(held))))}, the masks "
-                    f"{few([str(v) for v in self._table.labels.values if v])}: it has other labels than the raters; give "
-                    "the consensus of these labels, or unite all of them with --foreground any"
+                    f"{few([str(v) for v in self._table.labels.values if v])}: it has other labels than the raters; "
+                    "give the consensus of these labels, or unite all of them with --foreground any"
                 )
 
     @cached_property
@@ -125,10 +125,11 @@ class Scene:
         options, labels = self.reading.case.options, self.table.labels
         both = Labels((*labels.values, self.undecided), zero_is_background=labels.background is not None)
         masks = {**self.raters, **dict.fromkeys(c for c in self.table.columns if c not in self.raters)}
+        void = options.void if self.several else None
         with about(f"case {self.reading.case.name}"):
             return tally(
                 masks, raters="exchangeable" if options.exchangeable else None, references=self.references,
-                labels=both, region=self.region, counts=self.reading.counts, void=options.void if self.several else None,
+                labels=both, region=self.region, counts=self.reading.counts, void=void,
             )  # fmt: skip
 
     def given(self, reference: Column) -> Counts:

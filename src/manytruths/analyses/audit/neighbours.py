@@ -1,7 +1,9 @@
-"""Candidates that look at neighbours, tried where nothing by pattern is the consensus: changed masks and level sets.
+"""What is tried where no candidate of the plan is the consensus: what the data suggest, changed masks and level sets.
 
-A mask that was dilated or filled lies within its result, and one that was eroded holds it. So of thousands of masks only
-those are changed that lie within the consensus, or hold it, in every case.
+Votes are tried of the raters on whom the consensus depends, and STAPLE with a fixed prior that makes it.
+
+A mask that was dilated or filled lies within its result, and one that was eroded holds it. So of thousands of masks
+only those are changed that lie within the consensus, or hold it, in every case.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import ManytruthsError
 from ...core.painting import paint
-from ...evaluation.consensus_audit import Codes, Compared
-from ...fusion.candidates import Candidate, Panel, Plan, Votes
+from ...core.tally import Tally
+from ...evaluation.consensus_audit import Codes, Compared, compare
+from ...fusion.candidates import Candidate, Panel, Plan, Rule, Staples, Votes
 from ...fusion.registry import options_of
 from ...study import Case
 from ...study.consensus import FirstReadings
@@ -54,8 +57,8 @@ class Change:
         """Whether the result holds the mask; otherwise it lies within it."""
         return self.kind in ("dilated", "filled")
 
-    def apply(self, mask: Flags, edge: bool) -> Flags:
-        """The changed mask; beyond the ``edge`` of an image nothing is eroded."""
+    def apply(self, mask: Flags) -> Flags:
+        """The changed mask; beyond the edge of an image is background."""
         from scipy import ndimage
 
         shape = ndimage.generate_binary_structure(mask.ndim, mask.ndim if self.corners else 1)
@@ -68,7 +71,7 @@ class Change:
             return np.asarray((pieces == sizes.argmax()) & mask)
         if self.kind == "dilated":
             return np.asarray(ndimage.binary_dilation(mask, shape, self.steps))
-        return np.asarray(ndimage.binary_erosion(mask, shape, self.steps, border_value=int(edge)))
+        return np.asarray(ndimage.binary_erosion(mask, shape, self.steps))
 
 
 CHANGES = (
@@ -89,6 +92,8 @@ class Search:
         Places in the plan of the masks that are dilated and filled, and of those that are eroded.
     left_out : tuple of str
         Raters on whom nothing in the reference depends: votes of the others are tried.
+    prior : float, optional
+        A fixed prior with which STAPLE makes the reference.
     level_sets : bool
         Whether level sets are fitted.
     axes : int
@@ -98,12 +103,24 @@ class Search:
     grown: tuple[int, ...] = ()
     shrunk: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
+    prior: float | None = None
     level_sets: bool = False
     axes: int = 2
 
-    def votes(self, plan: Plan) -> list[Candidate]:
-        """Votes of the raters who are used."""
-        return Votes().candidates(plan.raters, self.left_out) if self.left_out else []
+    @property
+    def rules(self) -> list[tuple[tuple[str, ...], Rule]]:
+        """What decides by pattern, with the raters who are left out."""
+        votes: list[tuple[tuple[str, ...], Rule]] = [(self.left_out, Votes())] if self.left_out else []
+        return votes + ([] if self.prior is None else [((), Staples(self.prior))])
+
+    def by_pattern(self, plan: Plan) -> list[Candidate]:
+        """The candidates of these rules."""
+        return [found for left, rule in self.rules for found in rule.candidates(plan.raters, left)]
+
+    def decide(self, table: Tally) -> Codes:
+        """(candidates, patterns) codes of the same."""
+        none = np.zeros((0, len(table.counts)), np.uint8)
+        return np.concatenate([none, *(rule.decide(Panel(table, left)) for left, rule in self.rules)])
 
     def changes(self) -> list[tuple[int, Change]]:
         """The masks that are changed, and how."""
@@ -117,39 +134,36 @@ class Search:
             for place, change in self.changes()
         ]
         fitted = [Candidate(f"{method.upper()}, length penalty 2", "level set") for method in self._methods]
-        return [*self.votes(plan), *changed, *fitted]
+        return [*self.by_pattern(plan), *changed, *fitted]
 
     @property
     def _methods(self) -> tuple[str, ...]:
         return LEVEL_SETS if self.level_sets else ()
 
-    def maps(self, scene: Scene, plan: Plan, chosen: int | None = None) -> Iterator[Flags]:
-        """What each marks, or one of them alone."""
-        at = 0
-
-        def wanted() -> bool:
-            nonlocal at
-            at += 1
-            return chosen is None or chosen == at - 1
-
-        codes: Codes = np.zeros((0, 0), np.uint8)
-        for place in range(len(self.votes(plan))):
-            codes = codes if codes.size else Votes().decide(Panel(scene.table, self.left_out))
-            if wanted():
-                yield paint_codes(scene, codes[place])
-        bases: dict[int, Flags] = {}
-        shape, own = scene.reading.grid.shape, (*self.grown, *self.shrunk)
-        part = grow_box(scene.box, MARGIN, shape)
-        edge = part == tuple(slice(0, n) for n in shape)
+    def changed_maps(self, scene: Scene, plan: Plan) -> Iterator[Flags]:
+        """What each candidate marks that looks at neighbours."""
+        bases = dict(decided_maps(scene, plan, (*self.grown, *self.shrunk)))
         for place, change in self.changes():
-            if wanted():
-                bases = bases or dict(decided_maps(scene, plan, own))
-                result = np.zeros(shape, bool)
-                result[part] = change.apply(bases[place][part], edge)
-                yield result
+            yield _changed(scene, bases[place], change)
         for method in self._methods:
-            if wanted():
-                yield _level_set(scene, method)
+            yield _level_set(scene, method)
+
+    def map_of(self, scene: Scene, plan: Plan, place: int) -> Flags:
+        """What one candidate marks, by its place among these."""
+        rules, changes = len(self.by_pattern(plan)), self.changes()
+        if place < rules:
+            return np.asarray(paint_codes(scene, self.decide(scene.table)[place]))
+        if place >= rules + len(changes):
+            return _level_set(scene, self._methods[place - rules - len(changes)])
+        base, change = changes[place - rules]
+        return _changed(scene, next(iter(decided_maps(scene, plan, (base,))))[1], change)
+
+
+def _changed(scene: Scene, mask: Flags, change: Change) -> Flags:
+    """A changed mask; only the part around all marks is looked at."""
+    part, result = grow_box(scene.box, MARGIN, mask.shape), np.zeros(mask.shape, bool)
+    result[part] = change.apply(mask[part])
+    return result
 
 
 def _level_set(scene: Scene, method: str) -> Flags:
@@ -187,17 +201,19 @@ def reference_map(scene: Scene, name: str) -> tuple[Array, Flags]:
 
 
 def search_case(case: Case, plan: Plan, searches: Mapping[str, Search]) -> dict[str, Compared]:
-    """Compare what looks at neighbours with the references of a case that ask for it."""
-    scene = Scene(case.read(), plan.several)
-    found = {}
+    """Compare with the references of a case what is searched for each of them."""
+    scene, found = Scene(case.read(by_tile=True), plan.several), {}
     for column in scene.references:
         search = searches.get(column.name)
         if search is None:
             continue
-        given, known = reference_map(scene, column.name)
-        parts = [_compare(mask, given, known) for mask in search.maps(scene, plan)]
-        if parts:
-            found[column.name] = Compared.joined(parts)
+        parts = []
+        if search.rules:
+            parts.append(compare(search.decide(scene.table), scene.given(column), scene.table.labels.marks))
+        if search.grown or search.shrunk or search.level_sets:
+            given, known = reference_map(scene, column.name)
+            parts += [_compare(mask, given, known) for mask in search.changed_maps(scene, plan)]
+        found[column.name] = Compared.joined(parts)
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...fusion.candidates import Plan
 from ...io import safe_name, write_picture
+from ...raters.broken_masks import pixel_name
 from ...study import Case
 from .case import Array, Scene
 from .neighbours import Search, decided_maps, reference_map
@@ -31,12 +32,13 @@ def draw_differences(
             differing = {"differs": (_values(scene, mask) != given) & known}
         else:
             more, less = mask & ~given & known, given & ~mask & known
-            differing = {"consensus alone": less, "nearest candidate alone": more}
+            differing = {"consensus alone": less, "candidate alone": more}
         number = int(sum(np.count_nonzero(each) for each in differing.values()))
+        word = pixel_name(len(scene.reading.grid.shape))
         path = folder / "pictures" / safe_name(name) / f"{safe_name(case.name)}.png"
         picture = contour_slices(
             scene.reading.picture[0], differing, spacing=scene.reading.grid.spacing, title=f"{case.name}, {name}",
-            subtitle=f"{number:,} differ from {candidate}",
+            subtitle=f"{number:,} {word}{'' if number == 1 else 's'} differ from {candidate}",
         )  # fmt: skip
         write_picture(path, picture)
         paths.append(path)
@@ -48,7 +50,7 @@ def candidate_map(scene: Scene, plan: Plan, search: Search | None, place: int) -
     if place < len(plan.candidates):
         return next(iter(decided_maps(scene, plan, (place,))))[1]
     assert search is not None
-    return next(iter(search.maps(scene, plan, place - len(plan.candidates))))
+    return search.map_of(scene, plan, place - len(plan.candidates))
 
 
 def _values(scene: Scene, codes: Array) -> Array:
