@@ -6,6 +6,7 @@ import sys
 
 from . import (
     adjudication,
+    audit,
     boundaries,
     consensus,
     engine,
@@ -45,6 +46,7 @@ JOBS = (
     | scaling.JOBS
     | outlines.JOBS
     | adjudication.JOBS
+    | audit.JOBS
     | probabilistic.JOBS
 )
 

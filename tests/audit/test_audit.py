@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from panels_of_raters import Masks, hard, layered, panel, study_of
+from study_folders import write_npy
 from PIL import Image
 from scipy import ndimage
 
 import manytruths as mt
 from data_folder import data
 from manytruths.analyses.audit.audit import CANDIDATES, LISTED
+from manytruths.io import files
 
 Make = Callable[[Masks], NDArray[np.generic]]
 
@@ -323,6 +325,39 @@ def test_many_raters_are_not_left_out() -> None:
     result = mt.audit(study_of(many, votes(9)), level_sets=False)
     assert result.references[0].best.name == "votes >= 9 of 24"
     assert any("of 24 raters none is left out" in note for note in result.notes)
+
+
+def test_large_images_and_tally_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By pattern all is the same; what asks where pixels lie is left out, and said to be."""
+    made = hard("staple")
+    small = mt.audit(study_of(cases(), made))
+    for name, masks in cases().items():
+        for rater, mask in masks.items():
+            write_npy(tmp_path / "masks" / rater / f"{name}.npy", mask)
+        write_npy(tmp_path / "published" / f"{name}.npy", made(masks))
+    mt.share_tallies(study_of(cases(), made), tmp_path / "all.tally", names=True)
+    tallied = mt.audit(tmp_path / "all.tally")
+    monkeypatch.setattr(files, "LARGE", 1000)
+    template = f"{tmp_path}/masks/{{rater}}/{{case}}.npy"
+    large = mt.audit(mt.Study.open(template, reference=f"{tmp_path}/published/{{case}}.npy"))
+    for result in (tallied, large):
+        own = {group.name: group.different for group in result.references[0].groups}
+        assert (
+            own.items()
+            <= {
+                candidate.name: group.different
+                for group in small.references[0].groups
+                for candidate in group.candidates
+            }.items()
+        )
+        assert not any("bounding box" in candidate.name for candidate in result.references[0].candidates)
+        assert any("nothing was cropped to a bounding box" in note for note in result.notes)
+    dilated = MADE["votes >= 5 of 7, dilated by 2 (4 neighbours)"]
+    mt.share_tallies(study_of(cases(), dilated), tmp_path / "dilated.tally", names=True)
+    changed_one = mt.audit(tmp_path / "dilated.tally", out=tmp_path / "out")
+    assert not changed_one.references[0].best.exact
+    assert any("are not changed, and no level sets" in note for note in changed_one.notes)
+    assert not (tmp_path / "out" / "audit" / "pictures").exists()
 
 
 # -- fissure: what was published ---------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -61,6 +61,13 @@ class Compared:
     size: Counts
     items: int
     digests: list[bytes]
+
+    def chosen(self, places: Sequence[int]) -> Compared:
+        """Some of the candidates."""
+        own, digests = list(places), [self.digests[place] for place in places]
+        return replace(
+            self, different=self.different[own], both=self.both[own], marked=self.marked[own], digests=digests
+        )
 
     @classmethod
     def joined(cls, parts: Iterable[Compared]) -> Compared:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -218,6 +218,8 @@ def _audit(study: Study, settings: AuditSettings, jobs: int, progress: Progress 
     )  # fmt: skip
     work = partial(audit_case, plan=plan)
     found = {case.name: one for case, one in study.map(work, jobs=jobs, progress=progress) if one is not None}
+    if plan.boxes and not all(one.pixels for one in found.values()):
+        found, plan = _without_boxes(found, plan)
     references = [_gather(name, found, plan) for name in present_references(found.values())]
     searches = {one.name: _search(one, found, plan, settings) for one in references if not one.best.exact}
     searches = {name: search for name, search in searches.items() if search.candidates(plan)}
@@ -235,6 +237,18 @@ def _audit(study: Study, settings: AuditSettings, jobs: int, progress: Progress 
     tables: Tables[DataTable] = Tables((_table(references, facts), _candidates(references)))
     notes = (*_notes(study, found, plan, settings, references, searches), *_doubts(facts.values()))
     return Audit(study, settings, plan, tuple(references), searches, facts, tables, notes)
+
+
+def _without_boxes(found: Mapping[str, CaseAudit], plan: Plan) -> tuple[dict[str, CaseAudit], Plan]:
+    """Without what asks where marks are, which is not looked up in large images."""
+    fewer = replace(plan, boxes=False)
+    kept, known = {candidate.name for candidate in fewer.candidates}, plan.candidates
+    places = [place for place, candidate in enumerate(known) if candidate.name in kept]
+    chosen = {
+        case: replace(one, compared={name: compared.chosen(places) for name, compared in one.compared.items()})
+        for case, one in found.items()
+    }
+    return chosen, fewer
 
 
 def _gather(name: str, found: Mapping[str, CaseAudit], plan: Plan) -> ReferenceAudit:
@@ -353,6 +367,8 @@ def _notes(
         yield "raters are exchangeable: none is taken alone or left out"
     elif len({left for left, _ in plan.rules}) == 1 and len(plan.raters) > 2:
         yield f"of {len(plan.raters)} raters none is left out: that is tried of up to 20"
+    if not plan.boxes:
+        yield "nothing was cropped to a bounding box: masks are read by tile or from tally files"
     if open_ones and plan.several:
         yield "of several labels, neither changed masks nor level sets are tried"
     elif open_ones and not all(one.pixels for one in found.values()):
