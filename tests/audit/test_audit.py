@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from panels_of_raters import Masks, hard, layered, panel, study_of
-from study_folders import write_npy
 from PIL import Image
 from scipy import ndimage
 
@@ -20,6 +19,7 @@ import manytruths as mt
 from data_folder import data
 from manytruths.analyses.audit.audit import CANDIDATES, LISTED
 from manytruths.io import files
+from study_folders import write_npy
 
 Make = Callable[[Masks], NDArray[np.generic]]
 

@@ -26,7 +26,7 @@ FUNCTIONS = {
     "reliability": mt.reliability, "mrmc": mt.compare_modalities, "plan": mt.plan, "report": mt.report,
     "import": mt.import_study, "tally": mt.share_tallies,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
-    "adjudicate": mt.adjudicate, "assign": mt.assign, "next": mt.next_reads,
+    "adjudicate": mt.adjudicate, "assign": mt.assign, "next": mt.next_reads, "audit": mt.audit,
 }  # fmt: skip
 FIRST = {"study", "scores", "data", "tool", "paths", "cases"}
 """Parameters that commands take without a name."""

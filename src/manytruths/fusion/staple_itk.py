@@ -81,10 +81,9 @@ def most_votes(tally: Tally) -> int:
 
 def single_notes(tally: Tally, itk: Itk | None) -> list[Note]:
     """What to say where the counts of several labels are too large for SimpleITK before 2.5.7."""
-    votes = most_votes(tally)
-    if itk is None or len(tally.labels) < 3 or votes <= LARGEST:
+    if itk is None or len(tally.labels) < 3 or most_votes(tally) <= LARGEST:
         return []
-    what = f"a label has {votes:,} votes, and SimpleITK before 2.5.7 counts in 32-bit floats, which stay at {LARGEST:,}"
+    what = f"a label has more than {LARGEST:,} votes, at which the counts of SimpleITK before 2.5.7 stay"
     ending = "its wrong rates are copied here" if itk.single else "its consensus may be another one (like='itk@2.5.6')"
     return [Note(SINGLE_RATES, f"{what}: {ending}")]
 
