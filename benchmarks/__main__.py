@@ -16,6 +16,7 @@ from . import (
     learning,
     lesions,
     many,
+    next_reads,
     outlines,
     polygons,
     probabilistic,
@@ -48,6 +49,7 @@ JOBS = (
     | adjudication.JOBS
     | audit.JOBS
     | probabilistic.JOBS
+    | next_reads.JOBS
 )
 
 

@@ -448,6 +448,7 @@ def test_no_pictures_of_what_does_not_differ(tmp_path: Path) -> None:
     assert not (tmp_path / "audit" / "pictures").exists()
 
 
+@pytest.mark.slow
 def test_workers_do_not_matter() -> None:
     study = study_of(cases(), MADE["votes >= 5 of 7, dilated by 2 (4 neighbours)"])
     one, two = mt.audit(study), mt.audit(study, jobs=2)
