@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import sys
 from pathlib import Path
@@ -50,6 +49,6 @@ def _output(output: Any) -> str:
         if kind in data:
             shown = data[kind]
             if kind == "image/png":
-                shown = f'<img alt="picture" src="data:image/png;base64,{base64.b64encode(base64.b64decode(shown)).decode()}">'
+                shown = f'<img alt="picture" src="data:image/png;base64,{"".join(shown.split())}">'
             return f'````{{raw}} html\n<div class="notebook-output">{shown}</div>\n````'
     return f"```text\n{data['text/plain']}\n```"

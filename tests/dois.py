@@ -64,4 +64,6 @@ def find_dois() -> Iterator[Place]:
             continue
         text = path.read_text(encoding="utf-8")
         for found in DOI.finditer(text):
-            yield Place(trim(found[0]), path, text[max(0, found.start() - 700) : found.start()], text[found.end() :][:200])
+            yield Place(
+                trim(found[0]), path, text[max(0, found.start() - 700) : found.start()], text[found.end() :][:200]
+            )

@@ -111,7 +111,20 @@ def try_lowest(wheel: Path, work: Path) -> Iterator[str]:
     kappa = try_demo(programs, home)
     yield f"lowest: {installed(programs, 'numpy', 'scipy', 'pillow')}; the demo's Fleiss' kappa is {kappa}"
     run(uv, "pip", "install", *target, "pytest>=8", "hypothesis", "pytest-xdist", "--constraint", chosen)
-    run(programs / "python", "-m", "pytest", "-q", "-n", "auto", "-m", "not slow", "-p", "no:cacheprovider", *TESTS, cwd=ROOT)
+    run(
+        programs / "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "auto",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        *TESTS,
+        cwd=ROOT,
+    )
     yield "lowest: the tests pass"
 
 

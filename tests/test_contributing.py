@@ -14,9 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-SECTIONS = {
-    title: body for title, body in re.findall(r"^## (Add [^\n]+)\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
-}
+SECTIONS = dict(re.findall(r"^## (Add [^\n]+)\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE))
 STEP = re.compile(
     r"(?:(?P<same>In the same file)|(?:In|A new file,)\s+`(?P<path>[^`]+)`)"
     r"(?:, (?P<end>at the end)|, below `(?P<anchor>[^`]+)`)?:\n\n```\w+\n(?P<code>.*?)```",
@@ -113,4 +111,6 @@ def test_without_its_steps_the_commands_of_an_example_fail(copy):
     assert others
     apply(registry, copy)
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", registry.path]
-    assert subprocess.run(call, cwd=copy, env=environment, capture_output=True, check=False).returncode == 2  # the name is not there when tests are collected
+    assert (
+        subprocess.run(call, cwd=copy, env=environment, capture_output=True, check=False).returncode == 2
+    )  # the name is not there when tests are collected

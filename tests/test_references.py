@@ -1,4 +1,4 @@
-"""Every DOI in code and documentation is well formed, stands for one work, and is in the list with whether it was checked."""
+"""Every DOI in code and documentation is well formed, stands for one work, and is in the list of them."""
 
 from __future__ import annotations
 

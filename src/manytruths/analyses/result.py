@@ -159,7 +159,7 @@ class Result(ABC):
         return f"<{type(self).__name__}: {self.describe()}; tables: {tables}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a line, what is said, the notes, the charts, the first of them open, and the tables."""
+        """What a notebook shows: a line, what is said, notes, the charts, the first of them open, and the tables."""
         head = f"<p><b>{escape(type(self).__name__)}</b>: {escape(self.describe())}</p>"
         said = self.claims._repr_html_() if self.claims.made else ""
         notes = "".join(f"<li>{escape(str(note))}</li>" for note in self.notes)

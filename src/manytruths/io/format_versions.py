@@ -36,8 +36,7 @@ def check_format_version(
     1
     >>> check_format_version("a.tally", 3, newest=2)
     Traceback (most recent call last):
-    manytruths.core.errors.FormatError: a.tally: was written by a newer version of manytruths (version 3 of the format, \
-and this one reads up to 2); update manytruths
+    manytruths.core.errors.FormatError: a.tally: was written by a newer version of manytruths ...
     """
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise error(f"{shown}: does not say of which version it is; get the file again from whoever wrote it")
