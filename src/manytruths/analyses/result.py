@@ -27,6 +27,8 @@ from .paper_tables.wide import paper_tables, settings_of
 
 OUT = Path("manytruths-out")
 """Where commands write by default."""
+SAID = 6
+"""Sentences that a notebook shows unfolded."""
 
 
 T = TypeVar("T", bound=DataTable)
@@ -161,10 +163,17 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         """What a notebook shows: a line, what is said, notes, the charts, the first of them open, and the tables."""
         head = f"<p><b>{escape(type(self).__name__)}</b>: {escape(self.describe())}</p>"
-        said = self.claims._repr_html_() if self.claims.made else ""
+        said = show_claims(self.claims.made)
         notes = "".join(f"<li>{escape(str(note))}</li>" for note in self.notes)
         folded = f"<details><summary>notes ({len(self.notes)})</summary><ul>{notes}</ul></details>" if notes else ""
         return f"<div>{head}{said}{folded}{show_charts(self.charts)}{show_tables(self.tables)}</div>"
+
+
+def show_claims(made: Claims) -> str:
+    """What is said as HTML, the later sentences folded."""
+    first, more = Claims(made[:SAID]), Claims(made[SAID:])
+    folded = f"<details><summary>{len(more)} more sentences</summary>{more._repr_html_()}</details>" if more else ""
+    return (first._repr_html_() if first else "") + folded
 
 
 def show_tables(tables: Mapping[str, DataTable]) -> str:
