@@ -15,6 +15,7 @@ from . import (
     learning,
     lesions,
     many,
+    next_reads,
     outlines,
     polygons,
     probabilistic,
@@ -46,6 +47,7 @@ JOBS = (
     | outlines.JOBS
     | adjudication.JOBS
     | probabilistic.JOBS
+    | next_reads.JOBS
 )
 
 
