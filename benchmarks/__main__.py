@@ -6,6 +6,7 @@ import sys
 
 from . import (
     adjudication,
+    audit,
     boundaries,
     consensus,
     engine,
@@ -47,6 +48,7 @@ JOBS = (
     | scaling.JOBS
     | outlines.JOBS
     | adjudication.JOBS
+    | audit.JOBS
     | probabilistic.JOBS
     | progress.JOBS
     | next_reads.JOBS

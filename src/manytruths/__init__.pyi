@@ -45,6 +45,7 @@ from .agreement import (
 from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
 from .analyses.assigning.assign import Assignment, assign
+from .analyses.audit.audit import Audit, audit
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
 from .analyses.export.export import export
@@ -281,6 +282,7 @@ __all__ = [
     "Agreement",
     "AgreementCurve",
     "Assignment",
+    "Audit",
     "BinnedForecasts",
     "BlandAltman",
     "BoundaryMatch",
@@ -418,6 +420,7 @@ __all__ = [
     "agree",
     "agreement_curve",
     "assign",
+    "audit",
     "balanced_accuracy",
     "bias_index",
     "bin_forecasts",

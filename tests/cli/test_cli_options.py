@@ -27,6 +27,7 @@ FUNCTIONS = {
     "import": mt.import_study, "tally": mt.share_tallies,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
     "adjudicate": mt.adjudicate, "assign": mt.assign, "next": mt.next_reads, "progress": mt.progress,
+    "audit": mt.audit,
 }  # fmt: skip
 FIRST = {"study", "scores", "data", "tool", "paths", "cases"}
 """Parameters that commands take without a name."""

@@ -11,7 +11,7 @@ from .learning_commands import predict, train
 from .options import ARGUMENTS, COMMON
 from .running_commands import assign, next_reads, study_progress
 from .simulation_commands import demo, phantom
-from .study_commands import agree, check, evaluate, fuse, report, tally
+from .study_commands import agree, audit, check, evaluate, fuse, report, tally
 from .table_commands import mrmc, plan, rank, reliability
 
 app = App(
@@ -28,7 +28,7 @@ app = App(
 )
 PANELS = {
     "Start": "demo check report",
-    "Analyse": "agree fuse evaluate rank reliability mrmc plan",
+    "Analyse": "agree fuse audit evaluate rank reliability mrmc plan",
     "Run": "assign next progress",
     "Settle": "adjudicate",
     "Exchange": "import export tally",
@@ -41,6 +41,7 @@ for _command in (
     report,
     agree,
     fuse,
+    audit,
     evaluate,
     rank,
     reliability,

@@ -55,11 +55,9 @@ Files = dict[str, tuple[str, Signature | None]]
 
 @cache
 def code_version() -> str:
-    """The version of this package; of one under development, with a digest of its code."""
+    """The version of this package with a digest of its code, which is edited between releases."""
     from .. import __version__
 
-    if "dev" not in __version__:
-        return __version__
     digest, root = hashlib.blake2b(digest_size=8), Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
