@@ -367,13 +367,13 @@ def _drift_sentence(one: DriftFound, measure: str, table: TableIndex) -> Sentenc
     of = f", of {label_words(one.label)}" if one.label else ""
     if measure == "size":
         text = (
-            "Rater {} has come to draw {} beside the others{}: their marks were {} times as large as the others' in "
+            "Rater {} has come to draw {}{} beside the others: their marks were {} times as large as the others' in "
             "the earlier half of their readings, and {} times from {} on (first seen by {})."
         )
         words: tuple[str | Cell, ...] = (
             Cell(one.rater),
             "larger" if one.sign > 0 else "smaller",
-            of,
+            f" marks{of}" if of else "",
             early,
             late,
             one.split,
