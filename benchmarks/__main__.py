@@ -20,6 +20,7 @@ from . import (
     outlines,
     polygons,
     probabilistic,
+    progress,
     ranking,
     reliability,
     report,
@@ -49,6 +50,7 @@ JOBS = (
     | adjudication.JOBS
     | audit.JOBS
     | probabilistic.JOBS
+    | progress.JOBS
     | next_reads.JOBS
 )
 

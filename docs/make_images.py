@@ -9,6 +9,7 @@ from pathlib import Path
 import adjudication_pictures
 import learning_pages
 import numpy as np
+import progress_pictures
 from PIL import Image
 
 import manytruths as mt
@@ -122,6 +123,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     learning(folder)
     adjudication_pictures.adjudication_screens(folder)
+    progress_pictures.progress_screens(folder)
     picture = overview()
     picture.save(folder / "overview.png", optimize=True)
     with tempfile.TemporaryDirectory() as made:

@@ -56,6 +56,7 @@ from .analyses.importing.imported import ImportedStudy
 from .analyses.modalities import ModalityComparison, compare_modalities
 from .analyses.next_reads.next_reads import NextReads, next_reads
 from .analyses.plan.plan import Plan, plan
+from .analyses.progress.progress import StudyProgress, progress
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
@@ -237,6 +238,7 @@ from .ratings import (
 )
 from .ratings.tables import read_ratings
 from .reporting import Report, report
+from .reporting.progress_page import ProgressPage, progress_page
 from .shape import (
     BoundaryMatch,
     OutlineMask,
@@ -356,6 +358,7 @@ __all__ = [
     "Plan",
     "Plurality",
     "PooledBoundaryScores",
+    "ProgressPage",
     "RankResult",
     "Ranking",
     "Rasch",
@@ -394,6 +397,7 @@ __all__ = [
     "Staple",
     "Study",
     "StudyError",
+    "StudyProgress",
     "Surface",
     "SurfaceDistances",
     "Tallies",
@@ -531,6 +535,8 @@ __all__ = [
     "prevalence",
     "prevalence_index",
     "prevalence_range",
+    "progress",
+    "progress_page",
     "rank",
     "rank_by_reference",
     "rank_scores",
