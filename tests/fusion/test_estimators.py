@@ -274,6 +274,8 @@ def test_the_door_knows_who_is_there() -> None:
     ):
         consensus(table, "stable")
     with pytest.raises(CallError, match="nothing after a colon"):
+        consensus(table, "plurality:0.5")
+    with pytest.raises(CallError, match=r"staple:0\.5: after the colon stands 'itk'"):
         consensus(table, "staple:0.5")
     with pytest.raises(CallError, match="neighbours"):
         consensus(table, "staple_map")

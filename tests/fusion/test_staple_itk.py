@@ -159,7 +159,7 @@ def test_versions() -> None:
     for wrong in ("itk@", "itk@3.0.0", "itk@2.5.8", "plastimatch", "itk@new", 5):
         with pytest.raises(CallError, match="like is 'itk'"):
             parse_like(wrong)
-    with pytest.raises(CallError, match=r"staple:itk@9.0: like is"):
+    with pytest.raises(CallError, match=r"staple:itk@9.0: after the colon stands 'itk'"):
         mt.consensus(mt.tally([[0, 1], [0, 1]]), "staple:itk@9.0")
 
 

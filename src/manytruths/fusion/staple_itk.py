@@ -70,8 +70,11 @@ def parse_like(like: object) -> Itk | None:
 
 
 def check_like(like: object) -> None:
-    """Refuse what names no version."""
-    parse_like(like)
+    """Refuse what names no version, in ``staple:itk``."""
+    try:
+        parse_like(like)
+    except CallError as error:
+        raise CallError(str(error).replace("like is", "after the colon stands", 1)) from None
 
 
 def most_votes(tally: Tally) -> int:
