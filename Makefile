@@ -5,7 +5,7 @@ BIN := .venv/bin
 # modules that are compiled are kept: each process of the tests would compile them again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all bench claims coverage masks docs lint clean
+.PHONY: demo test test-all bench bench-page claims coverage masks evidence docs lint clean
 
 demo: .venv/installed
 	$(BIN)/manytruths demo
@@ -57,6 +57,10 @@ coverage: .venv/tested
 # how many broken masks check finds, and false alarms, written to docs/masks.md; takes some minutes
 masks: .venv/tested
 	$(BIN)/python -m tests.simulations.masks
+
+# published numbers beside ours, written to docs/evidence.md; needs the data sets (MANYTRUTHS_DATA)
+evidence: .venv/tested
+	$(BIN)/python -m tests.evidence
 
 docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
