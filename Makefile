@@ -46,6 +46,11 @@ lint: .venv/tested
 bench: .venv/tested
 	$(BIN)/python -m benchmarks
 
+# the same, kept in docs/benchmarks.json, and written to docs/benchmarks.md; wants a quiet machine
+bench-page: .venv/tested
+	$(BIN)/python -m benchmarks --json docs/benchmarks.json
+	$(BIN)/python -m benchmarks.page
+
 # how often each claim is made where it is false: writes the tables of docs/claims.md, in some 20 minutes
 claims: .venv/tested
 	$(BIN)/python -m tests.simulations.claims
