@@ -13,11 +13,12 @@ DOCS = Path(__file__).parents[1] / "docs"
 KEPT, PAGE = DOCS / "benchmarks.json", DOCS / "benchmarks.md"
 HEAD = """# Benchmarks
 
-`make bench-page` runs every job (`python -m benchmarks --json docs/benchmarks.json`) and writes this page from what the
-run kept (`python -m benchmarks.page`). A job fails if its answer is not that of its peer. Most figures are ratios to a
-peer that was measured in the same run. Rows that missed what was wanted are shown as missed. The load is the mean number
-of busy processes over a minute, before and after the job: above the number of cores, other programs ran beside it, and
-times are longer than on a quiet machine. Kernels for a GPU have times of their own, on the page {doc}`learning`.
+`make bench-page` runs every job (`python -m benchmarks --json docs/benchmarks.json`) and writes this page from what
+the run kept (`python -m benchmarks.page`). A job fails if its answer is not that of its peer. Most figures are ratios
+to a peer that was measured in the same run. Rows that missed what was wanted are shown as missed. The load is the
+mean number of busy processes over a minute, before and after the job: above the number of cores, other programs ran
+beside it, and times are longer than on a quiet machine. Kernels for a GPU have times of their own, on the page
+{doc}`learning`.
 """
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import adjudication_pictures
 import learning_pages
 import numpy as np
+import paper_pages
 from PIL import Image
 
 import manytruths as mt
@@ -121,6 +122,7 @@ def main() -> None:
     folder = Path(__file__).parent / "images"
     folder.mkdir(exist_ok=True)
     learning(folder)
+    paper_pages.main([])
     adjudication_pictures.adjudication_screens(folder)
     picture = overview()
     picture.save(folder / "overview.png", optimize=True)

@@ -76,7 +76,7 @@ def run_page(page: str, folder: Path) -> None:
                 with contextlib.redirect_stdout(io.StringIO()) as out:
                     exec(compile(text, f"{page}.md", "exec"), {})
                 printed = out.getvalue()
-            for line in text.splitlines() if kind == "console" else ():
+            for line in text.replace("\\\n", "").splitlines() if kind == "console" else ():
                 words = shlex.split(line.removeprefix("$ "))
                 if words[0] != "manytruths" or status([*words[1:], "--quiet"]):
                     raise RuntimeError(f"{page}: {line} failed")

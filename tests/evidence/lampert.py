@@ -355,11 +355,11 @@ def tables() -> Iterator[Table]:
         'np.asarray(Image.open("training/2D-GWLC/fissure.png")).shape',
         {
             "X, pixels": (
-                "Indices that start at 0 end at 1425 and 905: X would be the last index. The files have 1426 columns."
+                "The files have 1426 columns: indices that start at 0 end at 1425."
             ),
-            "Y, pixels": "The files have 907 rows.",
-            "training area, longer side": "As above: the largest index, if indices start at 0.",
-            "training area, shorter side": "As above.",
+            "Y, pixels": "The files have 907 rows: indices end at 906.",
+            "training area, longer side": "570 columns are marked: as above, one less was printed.",
+            "training area, shorter side": "363 rows are marked: as above.",
         },
     )
     yield Table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from . import cabitza, gordon, lampert, measurements, textbooks, vandyke, yang, zeng
@@ -37,8 +38,10 @@ def head(tables: Sequence[Table]) -> str:
     lines.append("\n## What does not come out\n")
     lines.append("| | what | printed | why, or what was tried |\n|---|---|---|---|")
     for table in tables:
-        for name, reason in table.tried.items():
-            lines.append(f"| {table.source} | {name} | {minus(table.printed[name])} | {reason} |")
+        for reason, names in groupby(table.tried, table.tried.__getitem__):
+            cells = [(name, minus(table.printed[name])) for name in names]
+            what, printed = ("; ".join(texts) for texts in zip(*cells, strict=True))
+            lines.append(f"| {table.source} | {what} | {printed} | {reason} |")
     return "\n".join(lines) + "\n"
 
 
