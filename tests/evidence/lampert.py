@@ -354,9 +354,7 @@ def tables() -> Iterator[Table]:
         extent,
         'np.asarray(Image.open("training/2D-GWLC/fissure.png")).shape',
         {
-            "X, pixels": (
-                "The files have 1426 columns: indices that start at 0 end at 1425."
-            ),
+            "X, pixels": ("The files have 1426 columns: indices that start at 0 end at 1425."),
             "Y, pixels": "The files have 907 rows: indices end at 906.",
             "training area, longer side": "570 columns are marked: as above, one less was printed.",
             "training area, shorter side": "363 rows are marked: as above.",

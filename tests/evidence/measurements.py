@@ -41,7 +41,7 @@ X = [7, 8.3, 10.5, 9, 5.1, 8.2, 10.2, 10.3, 7.1, 5.9]
 Y = [7.9, 8.2, 9.6, 9, 6.5, 7.3, 10.2, 10.6, 6.3, 5.2]
 """The example of NCSS's manual of Deming regression, with error variances 4 to 1."""
 
-STATA = {
+PRINTED_ENDS = {
     "1": "-0.1329323 0.7225601", "k": "-0.8844422 0.9124154",
     "A,1": "0.0187865 0.7610844", "C,1": "0.3424648 0.9458583",
     "A,k": "0.0711368 0.9272320", "C,k": "0.6756747 0.9858917",
@@ -58,7 +58,7 @@ def correlations() -> dict[str, float]:
 
 def intervals() -> dict[str, float]:
     """By McGraw and Wong's formulas."""
-    found = {KINDS[kind]: mt.icc(SHROUT, kind) for kind in STATA}
+    found = {KINDS[kind]: mt.icc(SHROUT, kind) for kind in PRINTED_ENDS}
     return {f"{end} of {n}": v for n, r in found.items() for end, v in zip(ENDS, (r.low, r.high), strict=True)}
 
 
@@ -150,11 +150,11 @@ def tables() -> Iterator[Table]:
         basis="typed",
     )
     yield Table(
-        "Stata",
-        "The same example: intervals of McGraw and Wong, as Stata and R's DescToolsX print them",
+        "DescToolsX",
+        "The same example: intervals of McGraw and Wong, as R's DescToolsX prints them",
         {
             f"{end} of {KINDS[kind]}": text
-            for kind, texts in STATA.items()
+            for kind, texts in PRINTED_ENDS.items()
             for end, text in zip(ENDS, texts.split(), strict=True)
         },
         intervals,

@@ -42,13 +42,13 @@ SOURCES = {
     ),
     "Landis 1977": f"Landis JR, Koch GG. Biometrics 1977;33:159–174. {_doi('10.2307/2529310')}",
     "Shrout 1979": f"Shrout PE, Fleiss JL. Psychol Bull 1979;86:420–428. {_doi('10.1037/0033-2909.86.2.420')}",
-    "Stata": "the overview of `icc` in Stata's manual, and R's DescToolsX.",
+    "DescToolsX": "R's DescToolsX, on `icc`; ICC(1,1) and ICC(1,4) are in the overview of `icc` in Stata, too.",
     "Bland 1986": (
         f"Bland JM, Altman DG. Lancet 1986;327:307–310. "
         f"{_doi('10.1016/S0140-6736(86)90837-8', '10.1016/S0140-6736%2886%2990837-8')}"
     ),
     "Bland 1999": f"Bland JM, Altman DG. Stat Methods Med Res 1999;8:135–160. {_doi('10.1177/096228029900800204')}",
-    "Bland 2007": "Bland JM, Altman DG. J Biopharm Stat 2007;17:571–582.",
+    "Bland 2007": f"Bland JM, Altman DG. J Biopharm Stat 2007;17:571–582. {_doi('10.1080/10543400701329422')}",
     "NCSS": "the chapter on Deming regression in NCSS's manual.",
     "NIST 7.2.6.3": "NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.6.3.",
     "MRMCaov": "Smith BJ, Hillis SL. MRMCaov User Guide, MRMC Analysis: the data of Van Dyke (1993).",
