@@ -23,9 +23,9 @@ demo: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC panoptica==2.1.7 ome-zarr==0.18.0 ngff-zarr==0.50.0 nnunetv2 batchgenerators acvl-utils batchgeneratorsv2 dynamic-network-architectures
 	touch $@
 
-# what takes minutes (fuzzing, attacks, simulations) is left to test-all
+# what takes minutes (fuzzing, attacks, simulations) is left to test-all; a file is one process's, which makes its fixtures once
 test: .venv/tested
-	$(BIN)/python -m pytest -q -n auto -m "not slow" $(TESTS)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" $(TESTS)
 
 # kernels for a GPU run in Triton's interpreter, which stands apart, so that PyTorch does not see it in the other tests
 .venv/triton: .venv/tested
@@ -33,7 +33,7 @@ test: .venv/tested
 	touch $@
 
 test-all: .venv/tested .venv/triton
-	$(BIN)/python -m pytest -q -n auto $(TESTS)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile $(TESTS)
 	TRITON_INTERPRET=1 PYTHONPATH=.venv/triton $(BIN)/python -m pytest -q tests/learning/test_fused_kernels.py
 
 lint: .venv/tested

@@ -1,6 +1,7 @@
 """Rules for all tests: each runs in a folder of its own, and together they leave the checkout as it was.
 
 Hypothesis has no deadlines, which fail on a busy machine; CI repeats the same examples, developers get new ones.
+Without the slow tests it tries fewer examples where a test does not say how many.
 """
 
 from __future__ import annotations
@@ -21,12 +22,21 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 ROOT = Path(__file__).parent
+FEWER = 40
+"""Examples of Hypothesis without the slow tests; otherwise it tries 100."""
 CACHES = {
     ".git", ".venv", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache",
     "__pycache__", "_build",
 }  # fmt: skip
 """Folders that tools write to."""
 FILES = pytest.StashKey[set[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("markexpr") == "not slow":
+        chosen = settings.get_profile(settings.get_current_profile_name())
+        settings.register_profile("fewer", chosen, max_examples=FEWER)
+        settings.load_profile("fewer")
 
 
 @pytest.fixture(autouse=True)

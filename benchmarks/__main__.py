@@ -20,6 +20,7 @@ from . import (
     learning,
     lesions,
     many,
+    next_reads,
     outlines,
     polygons,
     probabilistic,
@@ -52,6 +53,7 @@ JOBS = (
     | outlines.JOBS
     | adjudication.JOBS
     | probabilistic.JOBS
+    | next_reads.JOBS
 )
 
 

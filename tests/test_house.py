@@ -33,6 +33,7 @@ def test_public_names_are_sorted_and_there():
         _ = mt.nothing_like_it
 
 
+@pytest.mark.slow
 def test_public_names_stay_what_they_are_whatever_was_imported():
     """A room of the name of a public function would take its place as soon as it is imported."""
     code = """
@@ -83,6 +84,7 @@ def test_the_computing_rooms_do_not_import_scipy_or_pillow_at_once():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
+@pytest.mark.slow
 def test_what_a_user_types_first(tmp_path):
     """The first lines of the documentation, on a study written by the demo's own parts."""
     from manytruths.demo import demo

@@ -168,6 +168,7 @@ def crowd():
     return dict(masks)
 
 
+@pytest.mark.slow
 def test_crowd(crowd):
     assert len(crowd) == 47
     assert {len(m) for m in crowd.values()} == {41, 42, 43, 44, 47}

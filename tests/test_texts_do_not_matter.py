@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Collection
 from pathlib import Path
 from string import ascii_letters
 
@@ -41,6 +42,9 @@ CALLS = {
         "--no-viewer",
     ),
 }
+SEEN = {"both_empty", "one_empty", "too_few_subjects"}
+MORE = SEEN | {"one_label_by_both", "no_prediction", "nobody_marked"}
+"""Reasons that the tables hold, of two commands and of all."""
 PROSE = ("reason", "note", "why_not")
 """Columns for people."""
 PAGE = re.compile(r'<(?:li|tr|p|table|h\d)\b|(?:value|data-v|data-at|data-low|data-high|data-name|data-case)="[^"]*"')
@@ -76,11 +80,11 @@ def write_study(folder: Path) -> None:
     (folder / "ratings.csv").write_text("\n".join(["case,rater,label,confidence,truth", *said, ""]))
 
 
-def results(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[object]]:
+def results(folder: Path, capsys: pytest.CaptureFixture[str], calls: Collection[str]) -> dict[str, list[object]]:
     """All that every command writes, without prose."""
     write_study(folder)
-    for name, call in CALLS.items():
-        out = folder / "out" / name
+    for name in calls:
+        call, out = CALLS[name], folder / "out" / name
         target = ("--to", out / "report.html") if name == "report" else ("--out", out)
         done = run(
             capsys,
@@ -104,26 +108,21 @@ def letters(seed: str) -> str:
     return "".join(random.Random(seed).choices(ascii_letters, k=24))
 
 
-def test_texts_do_not_matter(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("calls", "codes"), [(("agree", "ratings"), SEEN), pytest.param(tuple(CALLS), MORE, marks=pytest.mark.slow)]
+)
+def test_texts_do_not_matter(tmp_path, monkeypatch, capsys, calls, codes):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     monkeypatch.chdir(tmp_path / "a")
-    plain = results(tmp_path / "a", capsys)
-    codes = {row["code"] for rows in plain.values() for row in rows if isinstance(row, dict) and row.get("code")}
-    assert {
-        "both_empty",
-        "one_empty",
-        "one_label_by_both",
-        "no_prediction",
-        "too_few_subjects",
-        "nobody_marked",
-    } <= codes
+    plain = results(tmp_path / "a", capsys, calls)
+    assert codes <= {row.get("code") for rows in plain.values() for row in rows if isinstance(row, dict)}
     for code in undefined.REASONS:
         monkeypatch.setitem(undefined.REASONS, code, letters(code))
     made = Note.__new__
     monkeypatch.setattr(Note, "__new__", lambda cls, code, text: made(cls, code, letters(text)))
     monkeypatch.chdir(tmp_path / "b")
-    other = results(tmp_path / "b", capsys)
+    other = results(tmp_path / "b", capsys, calls)
     assert plain.keys() == other.keys()
     for name, rows in plain.items():
         assert rows == other[name], name

@@ -173,6 +173,7 @@ def test_sentences(many):
     assert result.summary()["logs"][0]["digest"] in text
 
 
+@pytest.mark.slow
 def test_the_report_has_a_section(many, tmp_path):
     study, result, _ = many
     report = mt.report(study, to=tmp_path / "report.html", consensus="adjudicated,vote:0.5")

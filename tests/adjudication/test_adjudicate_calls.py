@@ -84,6 +84,7 @@ def test_a_study_without_images_is_served_and_says_so(folder, study):
         assert server.decide(id, "union")[0] == 200
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_names_it(folder, study):
     code = "import sys; sys.modules['uvicorn'] = None; from manytruths.cli import main; main()"
     done = subprocess.run(
@@ -103,6 +104,7 @@ def test_a_port_in_use(folder, study, capsys):
     assert failed(capsys, *study, "--port", 70000)[0] == 2
 
 
+@pytest.mark.slow
 def test_a_second_server_at_the_port_of_the_study_says_where_the_first_runs(folder, study, capsys):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -128,6 +130,7 @@ def test_a_log_of_another_study(folder, study, capsys):
     assert (code, "another study" in error) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_log_of_a_newer_version(folder, study, capsys):
     with Server(folder, study, *PLAIN) as server:
         server.decide(server.open_items()[0], "union")
@@ -139,6 +142,7 @@ def test_a_log_of_a_newer_version(folder, study, capsys):
     assert (code, "newer version" in error) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_log_is_begun_with_one_seed(folder, study, capsys):
     with Server(folder, study, *PLAIN, "--seed", "3") as server:
         server.decide(server.open_items()[0], "union")
@@ -196,6 +200,7 @@ def test_an_adjudicator_who_is_a_rater_is_warned(folder, study):
     assert log.entries[0].payload["is_rater"] is True
 
 
+@pytest.mark.slow
 def test_filters_choose_disputes(folder, study):
     with Server(folder, study, *PLAIN, "--only-kind", "border") as server:
         assert len(server.open_items()) == 3
@@ -211,6 +216,7 @@ def test_the_table_counts_what_the_filters_let_through(study, folder, capsys):
     assert (missed, border, settled, disputes) == (0, 3, 8, 3)
 
 
+@pytest.mark.slow
 def test_specks_are_pointed_out_and_can_be_left_to_the_rule(folder, capsys):
     mask = np.zeros((60, 60), np.uint8)
     mask[10:30, 10:30] = 1
@@ -256,6 +262,7 @@ def test_where_nobody_marked_anything_no_lesion_is_spoken_of(folder, capsys):
     assert "there are no disputes: nobody marked anything" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_nothing_is_lost(folder, study):
     """Files may not grow further, as on a full disk: the decision is not saved, and later it is."""
     with Server(folder, study, *PLAIN) as server:
@@ -273,6 +280,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(folder, study):
     read_logs([folder / "manytruths-adjudication"])
 
 
+@pytest.mark.slow
 def test_a_locked_log_is_said(folder, study):
     with Server(folder, study, *PLAIN, "--no-first-look") as server:
         id = server.open_items()[0]
@@ -286,6 +294,7 @@ def test_a_locked_log_is_said(folder, study):
         assert server.post(f"items/{id}/decide", choice="union")[0] == 200
 
 
+@pytest.mark.slow
 def test_a_decision_is_stale_where_its_own_lesion_was_changed(tmp_path):
     study = write_disputed(tmp_path / "study")
     with Server(tmp_path, study, *PLAIN, "--no-first-look", "--names") as server:
@@ -311,6 +320,7 @@ def test_a_decision_is_stale_where_its_own_lesion_was_changed(tmp_path):
         assert server.open_items() == []
 
 
+@pytest.mark.slow
 def test_a_case_that_cannot_be_read_is_left_out_and_named(tmp_path):
     study = write_disputed(tmp_path / "study")
     (tmp_path / "study/masks/B/p2.png").write_bytes(b"\x89PNG\r\n\x1a\nno")

@@ -118,6 +118,7 @@ def test_the_same_uuid_gives_the_same_answer_and_nothing_is_doubled(tmp_path, st
     assert [entry.action for entry in entries(tmp_path)].count("decide") == 1
 
 
+@pytest.mark.slow
 def test_the_next_start_goes_on_at_the_same_place(tmp_path, study):
     options = ("--seed", "7", "--practice", "0")
     with Server(tmp_path, study, *options) as server:
@@ -296,6 +297,7 @@ def test_requests_that_mean_nothing_are_refused_and_leave_nothing(shared, body, 
     assert shared.get(f"items/{id}")["status"] == "open"
 
 
+@pytest.mark.slow
 def test_grey_values_of_algorithms_are_no_outlines(tmp_path, study):
     grey = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE)).astype(np.uint8)
     for number in range(1, 5):

@@ -234,6 +234,7 @@ def whole(runs, item) -> np.ndarray:
     return mask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["volume", "tiles"])
 def test_fuse_writes_volumes_and_tiles_as_they_were_chosen_and_drawn(tmp_path, kind):
     """The same where the page shows a part of a volume, whose axes run in other ways, and where it shows tiles."""

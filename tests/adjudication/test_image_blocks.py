@@ -263,6 +263,7 @@ def volumes(tmp_path_factory):
     return folder, image
 
 
+@pytest.mark.slow
 def test_a_volume_is_shown_as_in_the_report_with_its_prior(volumes, tmp_path):
     folder, image = volumes
     with Server(tmp_path, [str(folder)], *PLAIN, "--no-first-look", "--min-dice", "0.95") as server:
@@ -315,6 +316,7 @@ def slide(tmp_path_factory):
     return [f"{folder}/masks/{{rater}}/{{case}}.tif", "--images", f"{folder}/images/{{case}}.tif"], values
 
 
+@pytest.mark.slow
 def test_a_slide_is_seen_whole_by_tiles(slide, tmp_path):
     study, values = slide
     with Server(tmp_path, study, *PLAIN) as server:
@@ -364,6 +366,7 @@ def test_the_page_shows_a_slide_around_its_block(slide, tmp_path, browser):
     assert decided.payload["choice"] == "drawn"
 
 
+@pytest.mark.slow
 def test_tiles_of_a_structure_without_lesions(tmp_path):
     rows, columns = np.mgrid[:200, :200]
     for shift, rater in enumerate("AB"):

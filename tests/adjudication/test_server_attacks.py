@@ -109,6 +109,7 @@ def test_what_is_no_object_is_refused(server, item, body):
     assert (status, json.loads(data)["code"]) == (400, "json")
 
 
+@pytest.mark.slow
 def test_a_polygon_of_a_million_points_is_refused(server, item):
     points = [[n, n] for n in range(1_000_000)]
     body = json.dumps({"uuid": str(uuid.uuid4()), "choice": "drawn", "runs": points}).encode()
@@ -169,6 +170,7 @@ def test_it_listens_on_the_loopback_address_alone(server):
         socket.create_connection((own, server.port), timeout=2).close()
 
 
+@pytest.mark.slow
 def test_names_that_are_scripts_are_text_everywhere(tmp_path):
     """Names of raters, cases and the adjudicator; in answers they are JSON, which is not shown as a page."""
     evil = "<script>alert(1)<"

@@ -363,6 +363,7 @@ def test_two_adjudicators_and_a_third_who_settles_where_they_differ(study, tmp_p
         server.decide(server.open_items()[0], "majority")
 
 
+@pytest.mark.slow
 def test_a_second_adjudicator_gets_their_share_and_what_was_marked_for_them(study, tmp_path):
     common = (*PLAIN, "--double", "0", "--no-first-look")
     with Server(tmp_path, study, *common, who="Ada") as server:
@@ -374,6 +375,7 @@ def test_a_second_adjudicator_gets_their_share_and_what_was_marked_for_them(stud
         assert server.get(f"items/{only}")["box"] == box
 
 
+@pytest.mark.slow
 def test_nobody_is_their_own_second_adjudicator(study, tmp_path):
     common = (*PLAIN, "--double", "1", "--no-first-look")
     with Server(tmp_path, study, *common, who="Ada") as server:

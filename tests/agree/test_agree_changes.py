@@ -414,6 +414,7 @@ def test_a_case_that_is_not_evaluable_was_read(read):
     assert "read" not in design.text
 
 
+@pytest.mark.slow
 def test_the_report_names_readings_that_are_not_evaluable(tmp_path, capsys):
     some = bars(20, 14, value=1)
     masks = {r: {f"p{k}": some for k in range(4) if (r, k) != ("C", 2)} for r in "ABC"}

@@ -256,6 +256,7 @@ def test_the_report_says_what_is_left_out_and_keeps_codes(tmp_path, capsys):
     assert not {row["rater"] for row in edits} & {"model", *"ABCDE"}
 
 
+@pytest.mark.slow
 def test_fuse_evaluate_and_reliability_take_the_study_as_it_is(tmp_path, capsys):
     folder = write_chain(tmp_path)
     (folder / "masks/C/p1.png").unlink()
@@ -290,6 +291,7 @@ def test_a_case_that_all_left_empty_can_be_fused(tmp_path, capsys):
 # -- without a register ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pairs_that_are_nearly_the_same_are_flagged_and_the_way_to_say_so_is_named(tmp_path, capsys):
     template = write_study(tmp_path, "ABCD", CASES)
     for case in CASES:

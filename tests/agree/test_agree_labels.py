@@ -175,6 +175,7 @@ def page_text(path) -> str:
     return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)))
 
 
+@pytest.mark.slow
 def test_terminal_report_and_claims_say_the_same_of_two_tissues(tissue, tmp_path, capsys):
     tissue.print()
     printed = re.sub(r"\s+", " ", capsys.readouterr().out)
@@ -191,7 +192,7 @@ def test_terminal_report_and_claims_say_the_same_of_two_tissues(tissue, tmp_path
     assert "there are enough" not in text
 
 
-@pytest.mark.parametrize(("cases", "size"), [(1, 600), (12, 60)])
+@pytest.mark.parametrize(("cases", "size"), [(1, 600), pytest.param(12, 60, marks=pytest.mark.slow)])
 def test_the_report_of_two_tissues_without_background_says_nothing_of_them_united(cases, size, tmp_path):
     """Labels 1 and 2 fill the image: as one foreground, raters and algorithm would be the same everywhere."""
     maps = tissue_maps(cases, size, ground=False)

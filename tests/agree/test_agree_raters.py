@@ -242,6 +242,7 @@ def test_without_a_case_that_all_read_no_outlier_is_named():
 # -- shared errors ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_effective_number_of_raters_takes_a_given_reference():
     rng = np.random.default_rng(0)
     cases, known = {}, {}

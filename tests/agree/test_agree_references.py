@@ -170,6 +170,7 @@ def test_a_vote_but_for_one_pixel_is_no_vote() -> None:
     assert claims.of("reference.raters_scored").made
 
 
+@pytest.mark.slow
 def test_raters_are_not_said_to_be_worth_so_many_against_one_of_them() -> None:
     """The errors of the others are counted against one rater's own."""
     result = mt.agree(make_study(gold=masks_of(1), other=masks_of(7)), pictures=False)

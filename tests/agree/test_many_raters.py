@@ -49,6 +49,7 @@ def same(a: float, b: float) -> bool:
     return a == pytest.approx(b, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_pairs_hold_what_they_would_hold_in_full(request):
     full = agree()
     request.getfixturevalue("cut")

@@ -28,6 +28,7 @@ def found(study):
     return Counter((s.kind, s.names) for s in mt.check(study).suspicions)
 
 
+@pytest.mark.slow
 def test_the_demo_has_no_broken_mask():
     assert mt.check(demo()).suspicions == ()
 

@@ -71,6 +71,7 @@ def follow(folder: Path) -> set[str]:
     return followed
 
 
+@pytest.mark.slow
 def test_the_claims_of_the_demo(of_demo):
     page, out = of_demo
     assert follow(out) == set(COMMANDS)
@@ -81,6 +82,7 @@ def test_the_claims_of_several_labels(of_labels):
     assert follow(of_labels) >= {"agree", "evaluate", "plan"}
 
 
+@pytest.mark.slow
 def test_orders_name_the_scores_that_they_go_by(of_demo):
     """Before, the claim had no numbers."""
     _, out = of_demo
@@ -91,6 +93,7 @@ def test_orders_name_the_scores_that_they_go_by(of_demo):
     assert len(numbers) == len(ranked) > 0
 
 
+@pytest.mark.slow
 def test_every_command_that_claims_something_lists_it(of_demo):
     _, out = of_demo
     for command in COMMANDS:

@@ -58,6 +58,7 @@ def test_an_algorithm_that_is_too_sure_is_called_so_and_a_right_one_is_not() -> 
     assert made(claims, "spread")["net"].startswith("The samples of net differ less from each other than the raters do")
 
 
+@pytest.mark.slow
 def test_one_that_is_not_sure_enough_is_underconfident_and_draws_too_differently() -> None:
     claims = claims_of(30, 5, 0.4)
     assert "net is underconfident" in made(claims, "confidence")["net"]
@@ -85,6 +86,7 @@ def test_few_subjects_and_few_raters_give_no_verdict(cases: int, raters: int, co
         assert why_not(claims, kind) == {code}
 
 
+@pytest.mark.slow
 def test_shares_of_samples_are_told_of_as_such_and_not_judged() -> None:
     """Few samples, drawn as raters draw, look overconfident by chance."""
     rng = np.random.default_rng(0)

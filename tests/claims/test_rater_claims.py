@@ -309,6 +309,7 @@ def test_a_rater_who_draws_smaller_in_whole_masks_too_does_so():
     assert smaller.startswith("Rater E draws smaller than all the other raters")
 
 
+@pytest.mark.slow
 def test_a_broken_mask_is_not_the_reason_where_the_test_shows_nothing():
     cases = discs(dict.fromkeys("ABCDE", 900), 16)
     cases["p00"]["E"] = 1 - disc(900)

@@ -23,6 +23,7 @@ def study():
     return mt.Study.from_arrays(masks, predictions={case: {"net": disc(40, radius=8)} for case in masks})
 
 
+@pytest.mark.slow
 def test_every_command_names_the_session_and_its_gaps(study):
     results = (
         mt.agree(study, pictures=False), mt.fuse(study),

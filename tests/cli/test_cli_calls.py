@@ -101,6 +101,7 @@ def test_a_folder_stands_where_a_table_goes(tmp_path, capsys):
     assert not untidy(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_the_template_is_relative_to_where_one_stands(tmp_path):
     write_study(tmp_path)
     assert command("agree", "masks/{rater}/{case}.png", "--quiet", cwd=tmp_path).status == 0
@@ -181,6 +182,7 @@ def test_names_that_are_too_long(template, tmp_path, capsys, monkeypatch):
     assert not untidy(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_many_raters(tmp_path, capsys):
     raters = [f"R{i}" for i in range(40)]
     done = run(capsys, "agree", write_study(tmp_path, raters, ["p1"]), "--out", tmp_path / "out", "--jobs", 1)

@@ -54,7 +54,7 @@ def write_everything(folder):
 def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contract")
     write_everything(folder)
-    for jobs in (1, 2, 4):
+    for jobs in (1, 3):
         for verb, options in (("check", ()), ("agree", ("--exclude-group", "b"))):
             done = command(verb, folder, "--out", folder / f"out{jobs}", "--jobs", jobs, "--quiet", *options)
             assert (done.status, done.err) == (0, "")
@@ -151,15 +151,15 @@ def test_heatmaps_are_exact(everything):
     assert len(files(everything / "out1/agree/heatmaps")) == 2 * len(CASES)
 
 
-@pytest.mark.parametrize("jobs", [2, 4])
-def test_the_number_of_jobs_does_not_matter(everything, jobs):
-    first, other = everything / "out1", everything / f"out{jobs}"
+def test_the_number_of_jobs_does_not_matter(everything):
+    first, other = everything / "out1", everything / "out3"
     assert [p.relative_to(first) for p in files(first)] == [p.relative_to(other) for p in files(other)]
     for path in files(first):
         again = other / path.relative_to(first)
         assert path.read_bytes() == again.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_a_second_run_gives_the_same_files(everything):
     before = {path: path.read_bytes() for path in files(everything / "out1")}
     for verb, options in (("check", ()), ("agree", ("--exclude-group", "b"))):

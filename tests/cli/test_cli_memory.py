@@ -38,7 +38,7 @@ def large(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_it_takes_and_what_to_do(jobs, large, tmp_path):
     given = f"{large}/pair/{{rater}}/{{case}}.png' --images '{large}/images/{{case}}.png' --jobs {jobs}"
     line = "ulimit -v 600000; {m} agree '" + f"{given} --out {tmp_path}/out"
@@ -75,6 +75,7 @@ def helpers(process):
     return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
+@pytest.mark.slow
 def test_a_process_that_the_system_kills(tmp_path):
     """Another takes its place."""
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(80)]), tmp_path / "out"
@@ -88,6 +89,7 @@ def test_a_process_that_the_system_kills(tmp_path):
     assert all(p.read_bytes() == (tmp_path / "again" / p.relative_to(out)).read_bytes() for p in files(out))
 
 
+@pytest.mark.slow
 def test_processes_that_the_system_kills_whenever_they_start(tmp_path):
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
     process = started("agree", template, "--out", out, "--jobs", 2)
@@ -112,7 +114,13 @@ def test_processes_that_cannot_be_started(tmp_path):
     assert (done.status, done.err) == (0, "")
 
 
-@pytest.mark.parametrize("limit", range(20_000, 320_000, 25_000))
+@pytest.mark.parametrize(
+    "limit",
+    [
+        limit if limit % 75_000 == 20_000 else pytest.param(limit, marks=pytest.mark.slow)
+        for limit in range(20_000, 320_000, 25_000)
+    ],
+)
 def test_hardly_any_memory(limit, tmp_path):
     """Also where libraries fit, but not what they allocate when they are loaded."""
     done = shell(f"ulimit -v {limit}; " + "{m} agree '" + write_study(tmp_path) + f"' --jobs 2 --out {tmp_path}/out")

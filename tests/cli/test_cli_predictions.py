@@ -16,6 +16,7 @@ def study(tmp_path):
     return template
 
 
+@pytest.mark.slow
 def test_they_have_no_say(study, tmp_path, capsys):
     toml = 'masks = "raters/{rater}/{case}.png"\npredictions = "{algorithm}/{case}.png"\n'
     (tmp_path / "study.toml").write_text(toml)

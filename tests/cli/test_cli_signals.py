@@ -42,6 +42,7 @@ def test_half_way(sent, to, jobs, tmp_path):
     assert nobody_left(process.pid)
 
 
+@pytest.mark.slow
 def test_many_at_once(tmp_path):
     """Who leans on Ctrl-C does not keep files from being cleared away."""
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
@@ -73,6 +74,7 @@ def test_at_random_moments(seed, tmp_path):
         assert nobody_left(process.pid)
 
 
+@pytest.mark.slow
 def test_those_that_are_ignored_stay_ignored(tmp_path):
     """nohup."""
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(20)]), tmp_path / "out"

@@ -14,6 +14,7 @@ class Shy(Exception):
         raise ValueError
 
 
+@pytest.mark.slow
 def test_pytorch_without_memory(capsys, monkeypatch, tmp_path):
     """As it really says it."""
     torch = pytest.importorskip("torch")

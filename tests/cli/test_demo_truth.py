@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import re
 
+import pytest
 from rich.console import Console
 
 from manytruths.demo import demo
 
 
+@pytest.mark.slow
 def test_consensus_and_raters_are_compared_by_their_means_over_patients(tmp_path):
     """Before, Dice was pooled without saying so, and another rater came first."""
     result = demo(tmp_path / "demo", cases=10, size=64)

@@ -79,6 +79,7 @@ def test_groups_of_the_demo(demo) -> None:
     assert agree.count("CIN3") > agree.count("Negative")
 
 
+@pytest.mark.slow
 def test_every_nodule_of_lidc() -> None:
     tables = {
         name: mt.tally(masks, raters="exchangeable")

@@ -110,6 +110,7 @@ def test_any_tiling_and_chunking_gives_the_same_bytes(panel, data, tile, block):
         np.testing.assert_array_equal(out[...], painted)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(panel=panels(missing=False), data=st.data(), tile=st.sampled_from([1, 16, 1 << 24]))
 def test_regions_predictions_and_learnt_labels(panel, data, tile):

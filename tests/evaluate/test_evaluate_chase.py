@@ -83,6 +83,7 @@ def test_only_the_field_of_view_counts(tables):
     assert all(0 < int(r["n"]) < 960 * 999 for r in rows)
 
 
+@pytest.mark.slow
 def test_distances(tmp_path):
     """Of a few cases: a copy of rater 2 is as far from rater 1 as rater 2 is."""
     home = data("chasedb1")

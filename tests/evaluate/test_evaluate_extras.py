@@ -51,6 +51,7 @@ def rows(path):
         return list(csv.DictReader(lines))
 
 
+@pytest.mark.slow
 def test_a_sheet_is_graded_and_read_again(study, tmp_path, capsys):
     assert call(study, tmp_path, "--grading-sheet", "--grading-repeats", 0.2, "--no-distances") == 0
     assert "grading" in capsys.readouterr().out.splitlines()[-1]
@@ -147,6 +148,7 @@ def test_a_second_look_lists_what_nobody_marked(study, tmp_path):
     assert summary["tables"]["second_look"][0]["case"] == "f03"
 
 
+@pytest.mark.slow
 def test_a_raters_own_masks_are_said_to_be_neither_better_nor_among_raters(study, tmp_path, capsys):
     """The raters' own masks as predictions: no table and no line gives a place among the raters."""
     masks = f"{study}/masks"

@@ -61,6 +61,7 @@ def test_excluded_cases_are_no_failures(tmp_path: Any) -> None:
     assert claim.text.startswith("In 2 of 19 cases, 11% (1%–33%), net does not overlap vote:0.5: ")
 
 
+@pytest.mark.slow
 def test_a_given_reference_comes_first_and_the_report_says_it(tmp_path: Any) -> None:
     study = write_study(tmp_path, missing=0, reference=True)
     found = evaluate(study)

@@ -9,6 +9,8 @@ import pytest
 from data_folder import data
 from study_folders import table, value
 
+pytestmark = pytest.mark.slow
+
 METHODS = "vote:any,vote:0.5,vote:0.75,excl:0.5,staple,simple,lsml"
 DETECTORS = ("2D-GWLC", "Gauss", "C-S", "Top-Hat")
 NAMES = {

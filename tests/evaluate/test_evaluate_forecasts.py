@@ -418,6 +418,7 @@ def test_samples_are_found_by_their_template(capsys: Any, tmp_path: Path) -> Non
     assert {r["algorithm"] for r in rows if r["statistic"] == "energy_distance"} == {"net"}
 
 
+@pytest.mark.slow
 def test_maps_of_labels_may_be_files_of_their_own(capsys: Any, tmp_path: Path) -> None:
     for r in RATERS:
         for case in NAMES[:2]:

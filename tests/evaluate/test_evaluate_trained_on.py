@@ -101,6 +101,7 @@ def test_no_winner_was_trained_on_the_cases() -> None:
         mt.rank(scores, trained_on={"u-net": "staple"})
 
 
+@pytest.mark.slow
 def test_the_command_line_the_study_file_and_the_report_say_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     masks, predictions = write_study(tmp_path), str(tmp_path / "p/{algorithm}/{case}.png")
     call = ["evaluate", masks, "--predictions", predictions, "--no-pictures", "--out", str(tmp_path / "out")]

@@ -88,6 +88,7 @@ def stored(draw):
     return every, chunks, hidden, spacing
 
 
+@pytest.mark.slow
 @given(stored())
 @settings(max_examples=60, deadline=None)
 def test_places_do_not_depend_on_chunks_nor_on_how_the_deepest_pixel_is_found(made):

@@ -127,6 +127,7 @@ def test_a_step_of_nothing_is_not_believed(made, tmp_path):
     refused(tmp_path / "a.dcm", "a stack of|cannot|damaged")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut_short(made, tmp_path):
     made.save_as(tmp_path / "whole.dcm")
     data = (tmp_path / "whole.dcm").read_bytes()
@@ -193,6 +194,7 @@ def deflated(made, path, bomb=0):
     return path
 
 
+@pytest.mark.slow
 def test_a_deflated_file_is_read_and_a_bomb_is_not(made, tmp_path):
     (read,) = read_dicom_seg(deflated(made, tmp_path / "a.dcm"))
     np.testing.assert_array_equal(read.structures()["tumour"], masks()[3:9, ..., 0].astype(bool).transpose(2, 1, 0))

@@ -308,6 +308,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path):
     assert not isinstance(caught.value, NoPicture)
 
 
+@pytest.mark.slow
 def test_damaged_images_are_none_or_a_picture(tmp_path):
     """Two hundred times another slice is broken at another place."""
     folder = series_folder(tmp_path / "ct")
@@ -322,6 +323,7 @@ def test_damaged_images_are_none_or_a_picture(tmp_path):
         path.write_bytes(whole[path])
 
 
+@pytest.mark.slow
 def test_a_stack_is_never_whole_in_memory(tmp_path):
     sides = {"Rows": 256, "Columns": 256}
     plane = np.random.default_rng(0).integers(0, 4096, (256, 256)).astype("<u2").tobytes()

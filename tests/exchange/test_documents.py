@@ -138,6 +138,7 @@ def test_which_files(tmp_path):
         find_sources([], [".xml"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [200, 70_000])  # more than 65,535 are described by another record
 def test_archives_with_too_long_a_list(count, tmp_path, monkeypatch):
     path = tmp_path / "many.zip"

@@ -96,6 +96,7 @@ def test_floats_between_labels_are_refused(tmp_path: Path) -> None:
     assert "holds the label 70000" in refused(seg_nrrd(tmp_path / "p.seg.nrrd", huge, segment(0, "a", 1, 0)))
 
 
+@pytest.mark.slow
 def test_a_bomb_and_an_endless_header_take_little_memory(tmp_path: Path) -> None:
     lie = seg_nrrd(tmp_path / "lie.seg.nrrd", np.ones((2, 2, 2), np.uint8), segment(0, "a", 1, 0))
     head = lie.read_bytes().partition(b"\n\n")[0]

@@ -131,6 +131,7 @@ def test_subjects_are_never_in_two_parts_of_a_split(capsys, tmp_path):
     assert all(name in splits[fold[name]]["val"] for name in fold)
 
 
+@pytest.mark.slow
 def test_the_same_files_whatever_the_number_of_jobs_and_runs(capsys, tmp_path):
     write_volumes(tmp_path, cases=4)
     written = []

@@ -69,6 +69,7 @@ def beside_a_careless_rater(tmp_path_factory):
     return everything_said(tmp_path_factory.mktemp("careless"), five_raters(CASES), poor_algorithm(CASES))
 
 
+@pytest.mark.slow
 def test_a_careless_rater_makes_no_place_for_an_algorithm(beside_a_careless_rater):
     """Printed before: "among the raters", by every measure but one without a doubt."""
     masks, net = five_raters(CASES), poor_algorithm(CASES)
@@ -79,6 +80,7 @@ def test_a_careless_rater_makes_no_place_for_an_algorithm(beside_a_careless_rate
     assert not PLACES.search(beside_a_careless_rater)
 
 
+@pytest.mark.slow
 def test_the_distance_to_the_raters_is_beside_that_between_them(beside_a_careless_rater):
     """Printed now: γ with its interval, and the smallest margin, and γ without the careless rater."""
     masks, net = five_raters(CASES), poor_algorithm(CASES)
@@ -94,6 +96,7 @@ def test_the_distance_to_the_raters_is_beside_that_between_them(beside_a_careles
     assert "without E" in beside_a_careless_rater
 
 
+@pytest.mark.slow
 def test_two_cases_make_nothing_better(tmp_path):
     """Printed before: "better than every rater (too few for intervals)"."""
     assert not PLACES.search(everything_said(tmp_path, scattered_raters(2), perfect_algorithm(2)))

@@ -32,6 +32,7 @@ def study(tmp_path_factory):
     return folder, write_masks(folder / "masks", masks), given, 5 / (1 + 4 * correlation)
 
 
+@pytest.mark.slow
 def test_a_consensus_gives_no_effective_number(study):
     """Printed before: five raters "weigh about as much as 3.9 independent ones", where 2.0 is true."""
     folder, template, *_ = study

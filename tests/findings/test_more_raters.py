@@ -70,6 +70,7 @@ def test_the_range_of_the_plan_holds_what_the_panel_says(panel, planned, raters)
     assert float(row["low"]) < decided_as_most(panel, raters) < float(row["high"])
 
 
+@pytest.mark.slow
 def test_the_range_of_the_report_holds_what_the_panel_says(panel, tmp_path):
     """Printed before: "in 79% (95% CI 77% to 80%) of the pixels", where 83% is true."""
     low, high = share_of(page(write_masks(tmp_path / "masks", first(panel, 5)), tmp_path))

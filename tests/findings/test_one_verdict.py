@@ -34,6 +34,7 @@ def study(tmp_path_factory):
     return folder, write_masks(folder / "masks", cases)
 
 
+@pytest.mark.slow
 def test_terminal_and_report_agree_on_krippendorffs_rule(study):
     """Before, ``agree`` said "tentative conclusions only" of pooled alpha, the report "not reliable" of the mean."""
     folder, template = study

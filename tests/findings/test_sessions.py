@@ -46,6 +46,7 @@ def test_the_session_that_counts_is_named(one_reading_short):
         assert "agreement and consensus take session again" in text
 
 
+@pytest.mark.slow
 def test_identical_sessions_are_flagged(tmp_path):
     """Printed before: an intra-rater Dice of 1.00, and no more."""
     cases = readings()

@@ -121,6 +121,7 @@ def test_labels_that_are_numbered_otherwise(tmp_path):
     assert "numbered otherwise" in text
 
 
+@pytest.mark.slow
 def test_a_rater_of_filled_masks_does_not_draw_larger(tmp_path):
     """Printed before: "rater B draws larger, 11.16 times the area of the others", and nothing of the masks."""
     filled = {case: {**masks, "B": np.ones(SHAPE, np.uint8)} for case, masks in lesions(count=12).items()}

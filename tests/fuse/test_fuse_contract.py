@@ -50,7 +50,7 @@ def fuse(folder, out, jobs, *options):
 def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contract")
     write_everything(folder)
-    for jobs in (1, 2, 4):
+    for jobs in (1, 3):
         assert fuse(folder, folder / f"out{jobs}", jobs, "--quiet").out == ""
     return folder
 
@@ -165,23 +165,24 @@ def test_votes_are_counted(everything):
     assert ((pixels(everything / "out1/fuse/consensus/vote-0.5/p1.png") > 0) == (sum(masks) >= 2)).all()
 
 
-@pytest.mark.parametrize("jobs", [2, 4])
-def test_the_number_of_jobs_does_not_matter(everything, jobs):
-    first, other = everything / "out1", everything / f"out{jobs}"
+def test_the_number_of_jobs_does_not_matter(everything):
+    first, other = everything / "out1", everything / "out3"
     assert [p.relative_to(first) for p in files(first)] == [p.relative_to(other) for p in files(other)]
     for path in files(first):
         again = other / path.relative_to(first)
         assert path.read_bytes() == again.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_a_second_run_gives_the_same_files(everything):
-    before = {path: path.read_bytes() for path in files(everything / "out2")}
-    printed = fuse(everything, everything / "out2", 2).out
-    assert {path: path.read_bytes() for path in files(everything / "out2")} == before
-    again = fuse(everything, everything / "out4", 4).out
+    before = {path: path.read_bytes() for path in files(everything / "out3")}
+    printed = fuse(everything, everything / "out3", 3).out
+    assert {path: path.read_bytes() for path in files(everything / "out3")} == before
+    again = fuse(everything, everything / "out1", 1).out
     assert printed.splitlines()[:-1] == again.splitlines()[:-1]
 
 
+@pytest.mark.slow
 def test_one_method_less_and_its_files_go(capsys, tmp_path):
     write_everything(tmp_path)
     for names in ("vote:0.5,staple", "staple"):

@@ -61,6 +61,7 @@ def test_probability_and_nothing_else(fused):
     assert not [p for p in files(fused) if p.parent.name in ("pictures", "charts")]
 
 
+@pytest.mark.slow
 def test_alpha_is_the_number_in_the_name(capsys, tmp_path):
     """``simple:9`` drops nobody, whatever --simple-alpha says; ``simple`` follows --simple-alpha."""
     template = data("fissure") / "raters/{rater}/{case}.png"

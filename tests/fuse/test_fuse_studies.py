@@ -243,6 +243,7 @@ def test_smoothing(capsys, tmp_path):
     assert (pixels(out / "probability/staple_map/p1.tif") == wanted.probability.astype(np.float32)).all()
 
 
+@pytest.mark.slow
 def test_real_retinas(capsys, tmp_path):
     root = data("chasedb1")
     for rater in ("1stHO", "2ndHO"):
@@ -258,6 +259,7 @@ def test_real_retinas(capsys, tmp_path):
         assert ((pixels(out / f"consensus/vote-all/{case}.png") > 0) == (one & two & inside)).all()
 
 
+@pytest.mark.slow
 def test_a_real_volume(capsys, tmp_path):
     import nibabel
 

@@ -37,6 +37,7 @@ def ragged(seed: int, raters: int = 5, size: int = 120, ndim: int = 2) -> tuple[
     return distance < 0, masks
 
 
+@pytest.mark.slow
 def test_the_authors_file() -> None:
     folder = data("fissure")
     masks = {p.name: np.asarray(Image.open(p / "fissure.png")) > 0 for p in sorted((folder / "raters").iterdir())}

@@ -185,6 +185,7 @@ def test_each_of_tables_without_anything_to_fit() -> None:
     assert staple_each([]) == {}
 
 
+@pytest.mark.slow
 def test_lidc_nodules_are_those_of_simpleitk() -> None:
     sitk = importlib.import_module("SimpleITK")
     with np.load(data("lidc", "lidc_4reader_masks.npz")) as file:

@@ -29,6 +29,7 @@ TRICKY = [
 names = st.one_of(st.sampled_from(TRICKY), st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8))
 
 
+@pytest.mark.slow
 @example("background", "b", "p", "q", "x", "y", True)
 @example("background", "b", "p", "q", "x", "background", False)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -81,6 +82,7 @@ def test_pipes_among_the_exports(tmp_path, capsys):
     assert (done.status, f"{tmp_path}/anna.json: is not a regular file" in done.line) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_closed_folder_among_those_to_read(tmp_path):
     (tmp_path / "in/ben").mkdir(parents=True)
     for rater in ("anna", "ben"):

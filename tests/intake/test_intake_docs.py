@@ -22,7 +22,7 @@ def exports(folder, ending):
         write_cvat(folder / f"{rater}{ending}", reads)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/intake.md"])
+@pytest.mark.parametrize("page", ["README.md", pytest.param("docs/intake.md", marks=pytest.mark.slow)])
 def test_the_two_lines(page, tmp_path, monkeypatch, capsys):
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = re.findall(r"^\$ manytruths (import cvat .*clara.*|report study/.*)$", text, re.MULTILINE)[:2]

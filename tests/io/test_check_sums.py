@@ -57,9 +57,9 @@ def outcome(path, wanted):
 
 
 def flipped(path, seed, first=0, last=None):
-    """The file with one bit changed, 400 times, and what it was read as."""
+    """The file with one bit changed, 150 times, and what it was read as."""
     data, wanted = path.read_bytes(), np.array(read_mask(path).array)
-    for bit in random.Random(seed).sample(range(8 * first, 8 * (last or len(data))), 400):
+    for bit in random.Random(seed).sample(range(8 * first, 8 * (last or len(data))), 150):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)

@@ -357,6 +357,7 @@ def test_many_threads_read_at_once(tmp_path):
     assert before == Image.MAX_IMAGE_PIXELS
 
 
+@pytest.mark.slow
 def test_more_pixels_than_pillow_likes(tmp_path):
     # 20,000 × 20,000 is beyond Pillow's own limit and within ours.
     Image.new("1", (20_000, 20_000)).save(tmp_path / "m.png")

@@ -112,6 +112,7 @@ def kill_at(step: int, folder: Path) -> None:
     write(folder, "new", ours=("unlisted",))
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_of_changing_places(tmp_path):
     """Whichever step is the last one: old or new, never both; and the next run has nothing left to tidy up."""
     ends = []
@@ -139,6 +140,7 @@ def test_killed_at_every_step_of_changing_places(tmp_path):
     assert {"old", "beside", "new"} <= set(ends)
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_finished_by_the_next_one_even_if_that_fails(tmp_path):
     """What was complete is put into place first, whatever becomes of the run that does it."""
     for step in range(1, 200):
@@ -172,6 +174,7 @@ class InterruptedAt:
         return self
 
 
+@pytest.mark.slow
 def test_interrupted_at_every_line(tmp_path, monkeypatch):
     """Whichever line is the last one: old or new, and no file is left behind.
 
@@ -370,6 +373,7 @@ def test_a_file_taken_over_keeps_its_time_and_is_no_link(tmp_path):
     assert (tmp_path / "b/c").stat().st_mtime == 1
 
 
+@pytest.mark.slow
 def test_a_folder_without_the_right_to_write(tmp_path):
     line = (
         "plan",
@@ -394,6 +398,7 @@ def test_a_folder_without_the_right_to_write(tmp_path):
     assert not hidden(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_many_at_once_leave_one_of_them(tmp_path):
     """Eight processes: each is refused or complete, and what is left is one of them."""
     children = []

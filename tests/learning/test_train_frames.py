@@ -41,6 +41,7 @@ def test_images_are_bytes_and_annotations_codes_as_they_stand_in_the_files(tmp_p
     assert std[0] == pytest.approx(every.std(), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_other_pixels_labels_names_or_subjects_are_other_data(tmp_path):
     folder = write_training(tmp_path, subjects=3, frames=1, size=16)
     first = read_frames(folder.open(), None)[0]

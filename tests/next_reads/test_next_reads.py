@@ -249,7 +249,33 @@ def test_a_complete_study(tmp_path):
     masks = {f"p{k}": {r: np.eye(5, dtype=np.uint8) for r in "AB"} for k in range(2)}
     result = mt.next_reads(mt.Study.from_arrays(masks))
     assert result.readings == ()
-    assert "nothing is left to ask for: every rater has read every case" in result.notes
+    assert result.describe() == "no reading is open: all 4 are done"
+    assert result.states == {"done": 4}
+    assert mt.next_reads(mt.Study.from_arrays(masks), ask=["B"]).describe() == "no reading by B is open: all 2 are done"
+
+
+def test_what_became_of_readings_where_none_is_open(tmp_path, capsys):
+    folder = running(tmp_path)
+    text = (folder / "reads.csv").read_text(encoding="utf-8")
+    text = text.replace("p05,anna,,unread", "p05,anna,,unfinished").replace("unread", "not_evaluable")
+    (folder / "reads.csv").write_text(text, encoding="utf-8")
+    assert status(["next", str(folder), "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "no reading is open: of 18, 9 are done, 2 are unfinished and 7 are not evaluable" in printed
+    assert "readings to ask for" not in printed
+    assert "0 readings" not in printed
+    with (tmp_path / "out" / "next" / "next.csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.DictReader(file)) == []
+
+
+def test_a_case_that_one_rater_found_not_evaluable_is_open_to_others(tmp_path):
+    folder = running(tmp_path)
+    lines = (folder / "reads.csv").read_text(encoding="utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith("p05")] + ["p05,anna,,not_evaluable,,,,,"]
+    (folder / "reads.csv").write_text("\n".join(lines), encoding="utf-8")
+    result = mt.next_reads(folder, budget=100)
+    assert {rater for name, rater in asked(result) if name == "p05"} == {"ben", "clara"}
+    assert result.states == {"done": 9, "open": 7, "unfinished": 1, "not_evaluable": 1}
 
 
 def test_nobody_read_the_same_case():

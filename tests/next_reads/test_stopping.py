@@ -54,6 +54,24 @@ def test_what_is_said():
     assert 0 < share.low < share.high < 1
     most = math.floor(share.high * found.n_items) + 1
     assert f"in fewer than {most:,} of {found.n_items:,}." in claim.text
+    assert claim.text.endswith(
+        "The range is made to hold in 95% of studies whose raters are a random sample of all such raters."
+    )
+
+
+def test_the_range_is_said_to_allow_for_what_it_allows_for():
+    """Slots are no people, and one case is no sample of cases."""
+    many, one = ({**discs(cases, "ABCD", 1)} for cases in (8, 1))
+    for masks, raters, words, allowance in (
+        (one, None, "is made to hold in 95% of studies whose raters are a random sample", ("raters",)),
+        (many, "exchangeable", "allows, at 95%, for other cases alone, and takes the raters of a case", ("subjects",)),
+        (one, "exchangeable", "is of these masks alone, and takes the raters of a case", ()),
+    ):
+        result = mt.next_reads(mt.Study.from_arrays(masks, raters=raters), budget=1)
+        (claim,) = result.claims.of("plan.change")
+        assert result.changes[0].allowance == allowance
+        assert claim.made
+        assert f"The range {words}" in claim.text
 
 
 def test_raters_who_agree_change_less():
@@ -89,11 +107,13 @@ def test_nothing_is_said_of_doubtful_masks():
     assert "some masks look like copies" in str(claim.why_not)
 
 
-def test_of_several_labels_the_one_that_changes_most():
+def test_of_several_labels_the_one_that_may_change_most():
     inner, outer = discs(8, "ABC", 0.2), discs(8, "ABC", 2, seed=1)
     masks = {
         case: {r: np.where(inner[case][r] > 0, 1, 2 * outer[case][r]).astype(np.uint8) for r in "ABC"} for case in inner
     }
     result = mt.next_reads(mt.Study.from_arrays(masks, labels={1: "core", 2: "rim"}), budget=1)
     assert [found.label for found in result.changes] == ["core", "rim"]
-    assert "For rim, which changes most: if two more raters" in result.claims.made[0].text
+    core, rim = result.changes
+    assert core.share.high < rim.share.high
+    assert "For rim, whose range ends highest: if two more raters" in result.claims.made[0].text

@@ -66,5 +66,5 @@ def test_tasks_that_were_done_come_back(tmp_path):
 
 
 def test_another_tool():
-    with pytest.raises(mt.CallError, match="--tasks is one of labelstudio; got 'cvat'"):
-        mt.assign(["p1"], ["anna"], tasks="cvat")
+    with pytest.raises(mt.CallError, match="--tasks is one of cvat, labelstudio; got 'via'"):
+        mt.assign(["p1"], ["anna"], tasks="via")

@@ -183,6 +183,7 @@ def test_one_image_is_called_so():
     assert "in this image" not in claim(planned(discs(3)), "plan.more_raters").text
 
 
+@pytest.mark.slow
 def test_equal_ranges_are_told_by_the_gain():
     masks = discs(20, "ABCDEFGHIJKLM", seed=2)
     result = planned(masks)

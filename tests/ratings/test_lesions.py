@@ -87,6 +87,7 @@ def test_lesions_are_those_of_a_flood_fill(panel, draw):
     assert np.array_equal(found.tally.items, len(found))
 
 
+@pytest.mark.slow
 @given(panels(raters=(2, 4), labels=(2, 2)), st.randoms())
 def test_raters_in_another_order_say_the_same(panel, random):
     names = list(panel.masks)

@@ -186,6 +186,7 @@ def test_confidence_never_raises_sigma(panel, draw):
 # -- many tables at once ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(panels(raters=(2, 5), absent=True), st.integers(0, 10**6))
 def test_many_tables_at_once_are_the_tables_one_by_one(panel, seed):
     masks = {n: m for n, m in panel.masks.items() if m is not None}

@@ -60,6 +60,7 @@ def test_items_and_lesions_of_a_study(masks, tmp_path, capsys):
     assert summary["of"] == "masks"
 
 
+@pytest.mark.slow
 def test_confidence_of_each_rater_lowers_sigma(masks, tmp_path):
     for name, more in (("sure", ()), ("unsure", ("--confidence", "A=0.9,B=0.9,C=0.9,D=0.5,E=0.9"))):
         assert status(["reliability", masks, "--out", str(tmp_path / name), "--quiet", *more]) == 0

@@ -43,6 +43,7 @@ def test_ranges_hold_what_larger_panels_reach():
         assert found.panels[k - 1].accuracy.value == pytest.approx(found.panels[k - 1].observed, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_ranges_hold_the_truth_in_most_pilots():
     """Of 30 pilots at least 95 % should: fewer than 24 would be a chance of 1 in 1,000."""
     expected, met, correlated = majority_accuracy(7, 0.8, correlation=0.25), 0, 0
@@ -301,6 +302,7 @@ def test_van_dyke():
         assert panel.accuracy.value == pytest.approx(panel.observed, abs=0.005)
 
 
+@pytest.mark.slow
 def test_ten_thousand_cases_and_thirteen_raters():
     import time
 

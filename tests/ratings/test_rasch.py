@@ -223,6 +223,7 @@ def test_difficulties_are_recovered():
     assert found.spread == pytest.approx(2.43, rel=0.04)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
 def test_order_does_not_matter_and_wrong_is_right_turned(seed, random):
     right, _ = simulated([0.3, 1, 1.2, 1.6], 1.3, 60, seed, missing=0.15)
@@ -297,6 +298,7 @@ def test_where_cases_do_not_differ():
     assert found.log_likelihood == found.equal_log_likelihood
 
 
+@pytest.mark.slow
 def test_the_likelihood_ratio_keeps_its_level():
     found = [rasch(ratings_of(simulated([0.0, 0.5, 1, 1.5], 0, 300, seed)[0])) for seed in range(200)]
     p = np.array([f.equal_p for f in found])

@@ -493,6 +493,7 @@ def test_unequal_subjects_weigh_by_their_cases():
     assert found.n == 13
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     """95% intervals of σ hold its value in a large sample nearly always."""
     rng, hit = np.random.default_rng(5), 0

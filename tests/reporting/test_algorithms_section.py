@@ -266,6 +266,7 @@ def fissure() -> Findings:
     return findings(study, ("vote:any", "vote:0.5", "vote:0.75", "staple"), skew=(0.1, 0.5))
 
 
+@pytest.mark.slow
 def test_grey_predictions(fissure: Findings, tmp_path: Path) -> None:
     section = section_of(fissure)
     published = json.loads(data("fissure", "published.json").read_text())
@@ -289,6 +290,7 @@ def test_grey_predictions(fissure: Findings, tmp_path: Path) -> None:
     assert_sound(section, fissure, tmp_path)
 
 
+@pytest.mark.slow
 def test_grey_predictions_in_short(fissure: Findings) -> None:
     """Every area is a range over the standards, in the order that most of them give."""
     assert fissure.evaluation is not None

@@ -110,6 +110,7 @@ def test_every_rater_has_a_chart_up_to_eight(partly: Findings) -> None:
     assert not any(isinstance(block, Paragraphs) for block in section.blocks)
 
 
+@pytest.mark.slow
 def test_who_is_left_out_of_the_charts_is_named() -> None:
     section = given_reference.section(findings(study(who="ABCDEFGHIJ")))
     assert section is not None

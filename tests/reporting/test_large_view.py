@@ -82,6 +82,7 @@ def unpack(map, shape):
     return np.bitwise_xor.accumulate(items, axis=0)
 
 
+@pytest.mark.slow
 def test_the_report_has_the_tables_of_the_commands(study, large, tmp_path):
     large()
     opened_study = open_large(study)
@@ -150,7 +151,7 @@ def test_windows_hold_what_is_disputed_most_first():
     assert disputed_windows(Blocks((300, 200), 10), 10, (300, 200)) == []
 
 
-@pytest.mark.parametrize("method", ["vote:0.5,staple", "plurality,lesions:0.5"])
+@pytest.mark.parametrize("method", ["vote:0.5,staple", pytest.param("plurality,lesions:0.5", marks=pytest.mark.slow)])
 def test_numbers_do_not_depend_on_how_masks_are_read(study, large, tmp_path, method):
     png = mt.Study.open(
         str(study / "png/{rater}/{case}.png"), predictions=str(study / "pred-png/{algorithm}/{case}.png"),

@@ -224,6 +224,7 @@ def test_empty_masks_and_cases_without_a_common_place():
     assert said in steps(findings(alone))
 
 
+@pytest.mark.slow
 def test_absent_raters_are_named():
     own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
     table = tables(summary.section(findings(own)))["coverage"]
@@ -329,6 +330,7 @@ def test_patients_are_those_who_are_named():
     assert "kappa-histogram" in str(agreement.section(found))
 
 
+@pytest.mark.slow
 def test_nearly_independent_errors_are_not_told_at_the_top():
     rng = np.random.default_rng(0)
     truth = {case: rng.random((40, 40)) < 0.3 for case in discs()}

@@ -161,6 +161,7 @@ def test_marks_that_resampling_loses_are_counted():
     assert found.done.detail.endswith("; 1 of 4 voxels that are not 0 lie outside and are lost")
 
 
+@pytest.mark.slow
 def test_resampling_holds_little_at_a_time():
     array, affine = np.ones((60, 300, 300), np.uint8), matrix((1, 1, 1), (0, 0, 0), np.eye(3))
     onto = grid_of(array.shape, matrix((1, 1, 1), (0.2, 0.1, 0.3), OBLIQUE))

@@ -474,6 +474,7 @@ def test_files_can_be_joined(tmp_path):
 # -- reports and the command line -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_from_tally_files_says_what_is_left_out(tmp_path, capsys):
     write_centres(tmp_path, cases=3)
     for centre in CENTRES:

@@ -43,6 +43,7 @@ def test_number_of_lesions() -> None:
     assert counts == {"Negative": {0, 1}, "CIN1": {1, 2, 3}, "CIN2": {1, 2, 3}, "CIN3": {1, 2, 3}}
 
 
+@pytest.mark.slow
 def test_worse_lesions_stand_out_more() -> None:
     def contrast(group: str) -> float:
         cases = [phantom(seed, group=group, lesions=1) for seed in range(8)]
@@ -99,6 +100,7 @@ def test_jitter_is_the_standard_deviation_of_the_outline() -> None:
     assert 1 - masks[:, (depth > 1.3) & (depth < 1.7)].mean() == pytest.approx(0.067, abs=0.03)
 
 
+@pytest.mark.slow
 def test_missing_and_false_alarms() -> None:
     faint, clear = phantom(1, group="CIN1", lesions=1), phantom(1, group="CIN3", lesions=1)
     assert not SimulatedRater("X", miss=1).mark(faint, seed=0).mask.any()

@@ -55,6 +55,7 @@ def test_panels_that_the_method_was_not_chosen_on():
         assert raters < 3 or max(line.widest for line in of_size) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", OTHER_WORLDS)
 def test_ranges_hold_the_truth_of_other_worlds(world):
     """Of 30 pilots with 95% or more each; fewer than 25 would be a chance of 1 in 500."""

@@ -66,6 +66,7 @@ class Counting(ThreadPoolExecutor):
         self.flying -= 1
 
 
+@pytest.mark.slow
 def test_batches_hold_half_a_second_of_work():
     """And no more than four for each worker are on their way."""
     with Counting(2) as pool:
@@ -270,6 +271,7 @@ def test_the_next_run_goes_on_where_a_scheduler_ended(template, tmp_path, monkey
     assert same_files(tmp_path / "out", tmp_path / "whole") > 10
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there(template, monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 1)
     with (

@@ -148,7 +148,7 @@ def test_goes_on_where_it_stopped(study, loaded, command):
     assert not list(study.rglob("*.log"))
 
 
-@pytest.mark.parametrize("command", [agree, report])
+@pytest.mark.parametrize("command", [agree, pytest.param(report, marks=pytest.mark.slow)])
 def test_interrupted_again_and_again_by_several_processes(study, command):
     command(study, study / "whole")
     for count in (1, 3, 4):
@@ -478,6 +478,7 @@ def kill_often(command, folder, times, seed):
     return killed
 
 
+@pytest.mark.slow
 def test_killed_and_started_again(tmp_path):
     kill_often("agree", write(tmp_path, [f"p{i:02}" for i in range(30)]), 1, seed=1)
 

@@ -66,7 +66,7 @@ def opened(root, kind, **options):
     return mt.Study.open(str(root / kind / f"{{rater}}/{{case}}.{kind}"), **options)
 
 
-@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("labels", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("options", [{}, {"region": "union"}, {"void": 3}, {"roi": True}, {"foreground": "any"}])
 def test_agree_and_fuse_by_tile_equal_those_in_memory(tmp_path, small_tiles, labels, options):
     root = write(tmp_path, {f"p{case}": masks_of(case, labels=labels) for case in range(2)})
@@ -204,6 +204,7 @@ def test_small_volumes_are_fused(tmp_path):
     np.testing.assert_array_equal(written, mt.paint(mt.vote(mt.tally(masks), 0.5).values, masks))
 
 
+@pytest.mark.slow
 def test_a_damaged_chunk_ends_the_command_in_one_line(tmp_path):
     root = write(tmp_path, {"p0": masks_of(0)})
     (root / "zarr/B/p0.zarr/c/1/2").write_bytes(b"no zstd")

@@ -87,6 +87,7 @@ def test_scores_of_masks_equal_those_in_memory(tmp_path, small_tiles, labels, op
         )
 
 
+@pytest.mark.slow
 def test_regions_and_training_areas_are_read_by_tile_too(tmp_path, small_tiles):  # noqa: F811
     root = study_files(tmp_path)
     inside, learnt = (
@@ -127,7 +128,12 @@ def probability_files(root, dtype, many=False):
 
 @pytest.mark.parametrize(
     ("dtype", "many", "threshold", "kind"),
-    [("u1", False, None, "tif"), ("f4", False, 0.5, "zarr"), ("f4", True, None, "zarr"), ("u1", False, 127, "zarr")],
+    [
+        ("u1", False, None, "tif"),
+        ("f4", True, None, "zarr"),
+        pytest.param("f4", False, 0.5, "zarr", marks=pytest.mark.slow),
+        pytest.param("u1", False, 127, "zarr", marks=pytest.mark.slow),
+    ],
 )
 def test_probability_maps_are_counted_by_tile(tmp_path, small_tiles, monkeypatch, dtype, many, threshold, kind):  # noqa: F811
     root = write(tmp_path, {case: masks_of(i) for i, case in enumerate(CASES)})
@@ -267,7 +273,7 @@ def test_scores_against_references_in_agree_and_fuse(tmp_path, small_tiles):  # 
 @pytest.mark.parametrize(
     ("labels", "options", "kind"),
     [
-        (3, {"void": 3}, "zarr"),
+        pytest.param(3, {"void": 3}, "zarr", marks=pytest.mark.slow),
         (1, {"region": "union"}, "tif"),
         pytest.param(3, {"roi": True}, "zarr", marks=pytest.mark.slow),
         pytest.param(2, {"instances": True}, "zarr", marks=pytest.mark.slow),
@@ -299,7 +305,7 @@ def test_the_vote_on_lesions_is_that_in_memory(tmp_path, small_tiles, labels, op
     same_rows(mt.evaluate(study, **methods), scored)
 
 
-@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("labels", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_heatmaps_of_agree_equal_those_in_memory(tmp_path, small_tiles, labels):  # noqa: F811
     root = study_files(tmp_path, labels)
     (root / "images").mkdir()

@@ -262,7 +262,11 @@ STUDIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("shape", "options"), STUDIES, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [study if k % 3 == 1 else pytest.param(*study, marks=pytest.mark.slow) for k, study in enumerate(STUDIES)],
+    ids=str,
+)
 def test_agree_and_fuse_have_the_numbers_of_one_piece(tmp_path, shape, options, monkeypatch):
     monkeypatch.setattr(tiles, "TILE_BYTES", 300)
     rng = np.random.default_rng(STUDIES.index((shape, options)))
@@ -336,6 +340,7 @@ def test_references_and_images_of_large_cases(tmp_path, labels, instances, monke
         assert math.isclose(again.features[name].r, own.r, rel_tol=0, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_needs_more_runs_than_memory_is_left_out_of_that_case(tmp_path, monkeypatch):
     """Everything else is as it is without the limit; the other case has all."""
     rng = np.random.default_rng(0)
@@ -436,6 +441,7 @@ def test_broken_masks_of_large_cases_are_found(tmp_path, kind, monkeypatch):
     assert wanted.tables["masks"].rows
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_lesions_as_ratings(data):

@@ -89,7 +89,7 @@ def opened(root, kind, **options):
     return mt.Study.open(f"{root}/{kind}/{{rater}}/{{case}}.{kind}", images=f"{root}/images/{{case}}.png", **options)
 
 
-@pytest.mark.parametrize("kind", ["geojson", "xml"])
+@pytest.mark.parametrize("kind", ["geojson", pytest.param("xml", marks=pytest.mark.slow)])
 def test_small_images_are_drawn_and_analysed_as_any_others(tmp_path, kind):
     root = write(tmp_path, drawings())
     found, wanted = mt.agree(opened(root, kind)), mt.agree(opened(root, "png"))
@@ -98,7 +98,7 @@ def test_small_images_are_drawn_and_analysed_as_any_others(tmp_path, kind):
         assert text(found, table) == text(wanted, table), table
 
 
-@pytest.mark.parametrize("kind", ["geojson", "xml"])
+@pytest.mark.parametrize("kind", ["geojson", pytest.param("xml", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", [{}, {"region": "union"}, {"foreground": "any"}, {"roi": True}])
 def test_large_images_have_the_tables_and_maps_of_their_pixels(tmp_path, small_tiles, kind, options):  # noqa: F811
     root = write(tmp_path, drawings())
@@ -303,6 +303,7 @@ def test_instances_need_numbers(tmp_path):
         opened(root, "geojson", instances=True)
 
 
+@pytest.mark.slow
 def test_processes_read_outlines_of_their_own(tmp_path, small_tiles):  # noqa: F811
     root = write(tmp_path, drawings())
     small_tiles()

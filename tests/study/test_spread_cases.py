@@ -139,8 +139,17 @@ def test_memory_that_is_left_is_known():
 # -- whole commands ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["zarr", "tif"])
-@pytest.mark.parametrize("options", [{}, {"region": "union"}, {"foreground": "any"}])
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"foreground": "any"}, "zarr"),
+        ({"region": "union"}, "tif"),
+        pytest.param({}, "zarr", marks=pytest.mark.slow),
+        pytest.param({}, "tif", marks=pytest.mark.slow),
+        pytest.param({"region": "union"}, "zarr", marks=pytest.mark.slow),
+        pytest.param({"foreground": "any"}, "tif", marks=pytest.mark.slow),
+    ],
+)
 def test_commands_give_the_same_bytes(tmp_path, large, kind, options):
     root = write(tmp_path, "p1", masks_of(0, labels=2))
     for jobs in (1, 3):

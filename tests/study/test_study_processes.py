@@ -61,7 +61,7 @@ def squares(items, jobs=2, **options):
     return list(map_in_order(partial(doing, **options), items, jobs, None))
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 3, 50])
+@pytest.mark.parametrize("jobs", [1, 2, 3, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
 def test_in_order(count, jobs):
     shown = []
@@ -145,6 +145,7 @@ def test_the_first_error_in_order():
             squares([1, 2, ValueError("first"), *range(30), ValueError("second")])
 
 
+@pytest.mark.slow
 def test_who_stops_asking_leaves_nobody_behind(tmp_path):
     found = map_in_order(partial(doing, folder=tmp_path), [2, *["wait"] * 8], 3, None)
     assert next(found) == 4

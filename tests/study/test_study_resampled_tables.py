@@ -139,6 +139,7 @@ def test_every_table_is_marked_where_a_mask_was_resampled_and_nowhere_else(tmp_p
         assert "resampled" not in path.read_text(encoding="utf-8").replace("resampled_rank", ""), path
 
 
+@pytest.mark.slow
 def test_a_ranking_of_marked_scores_is_marked(tmp_path, capsys):
     for name, off in (("off", 0.2), ("on", 0.0)):
         study_of(tmp_path / name, off)
@@ -218,6 +219,7 @@ def test_nothing_is_noted_where_nothing_was_moved(tmp_path, capsys):
     assert "other grids" not in (tmp_path / "out/agree/summary.json").read_text()
 
 
+@pytest.mark.slow
 def test_the_report_tells_it_once(tmp_path):
     study = saved_otherwise(tmp_path)
     (tmp_path / "nets/net/p1.nii.gz").unlink()

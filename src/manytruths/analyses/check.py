@@ -26,6 +26,7 @@ from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
 from ..study.mask_values import find_other_values, other_classes
 from ..study.problems import Checked, Problem, check_case, find_unknown_cases, has_file
+from ..study.reading_dates import find_doubtful_dates, read_dates
 from ..study.reading_log import name_reading
 from ..study.suspicions import Suspicion, find_suspicions
 from .printing import grid
@@ -331,6 +332,8 @@ def read_problems(study: Study, cases: Mapping[str, Checked]) -> Iterator[Proble
                 message = f"rater {column} {what} in case {case.name}, but is {status} in {study.options.reads}"
                 yield Problem("warning", "reads", message, case.name, str(column))
     yield from _changed_masks(study)
+    for line in find_doubtful_dates(read_dates(study.options.reads)) if study.options.reads else ():
+        yield Problem("warning", "reads", line)
     for name, why in study.left_out.items():
         yield Problem("warning", "reads", f"case {name} is left out: {why}", name)
 

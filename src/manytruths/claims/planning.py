@@ -107,7 +107,7 @@ CHANGES = ("raters", "more", "items")
 def consider_changes(
     log: ClaimLog, table: TableIndex, changes: Sequence[ConsensusChange], *, item: str, doubt: Note | None
 ) -> None:
-    """Consider in how many pixels the consensus would change by more raters, for the label that changes most."""
+    """Consider in how many pixels the consensus would change by more raters, for the label that may change most."""
     if not changes:
         why = "no three raters have read the same case, or nobody marked anything"
         sentence: Sentence = ("If two more raters read, the consensus would change in an unknown share of the pixels.",)
@@ -120,7 +120,7 @@ def consider_changes(
     )
     assert share is not None
     assert items is not None
-    which = f"For {label_words(worst.label)}, which changes most: if" if len(changes) > 1 else "If"
+    which = f"For {label_words(worst.label)}, whose range ends highest: if" if len(changes) > 1 else "If"
     sentence = compose(
         "{which} {more} more raters read the {cases} that {raters} have read, the consensus by vote would change in "
         "{share} of the {item}s {marked}, in fewer than {most} of {all}. {caveat}",
@@ -128,12 +128,18 @@ def consider_changes(
         raters=spell_count(worst.n_raters, "rater"), share=range_cell(table.file, share, digits=1), item=item,
         marked="to which any of them gave it" if len(changes) > 1 else "that any of them marked",
         most=_cell(table.file, items, f"{math.floor(float(items.high or 0)) + 1:,}"), all=f"{worst.n_items:,}",
-        caveat=CHANGE_CAVEAT,
+        caveat=_say_allowance(worst),
     )  # fmt: skip
     log.consider(MORE_READINGS, sentence, about=worst.label, why_not=doubt)
 
 
-CHANGE_CAVEAT = "This takes the raters for a random sample of all such raters."
+def _say_allowance(change: ConsensusChange) -> str:
+    """What the range is made for, and what it takes for granted."""
+    level, sample = f"{change.share.level:.0%}", "a random sample of all such raters"
+    if "raters" in change.allowance:
+        return f"The range is made to hold in {level} of studies whose raters are {sample}."
+    alone = f"allows, at {level}, for other cases alone" if change.allowance else "is of these masks alone"
+    return f"The range {alone}, and takes the raters of a case for {sample}."
 
 
 def doubt_masks(suspicions: Iterable[Suspicion], tallies: Tallies) -> Note | None:

@@ -7,15 +7,18 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from .options import RESULTS, Out, OutputOptions, Quiet, Seed, StudyOptions, Template, in_method
-from .parsing import parse_names
+from .parsing import parse_labels, parse_names
 from .terminal import present, progress
 
 Ask = Annotated[
     str, Parameter(help="Names of the raters to ask: anna,ben,clara. For next, by default all of the study.")
 ]
 TaskList = Annotated[
-    Literal["labelstudio"] | None,
-    Parameter(help="Also write a list of tasks for this tool; the column asked of a task says whom it is for."),
+    Literal["cvat", "labelstudio"] | None,
+    Parameter(
+        help="Also write tasks for this tool: for CVAT a task backup for each rater, with the images; for Label Studio "
+        "a list, whose column asked says whom a task is for."
+    ),
 ]
 
 
@@ -66,6 +69,7 @@ def assign(
     per_case: int | None = None,
     shared: int = 0,
     tasks: TaskList = None,
+    labels: str | None = None,
     out: Out = RESULTS,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -83,11 +87,16 @@ def assign(
         Number of raters who read a case; by default all.
     shared
         Number of cases that all raters read, spread evenly over each rater's cases, to calibrate raters and see drift.
+    labels
+        Names of the labels of CVAT tasks: 1=tumour,2=oedema.
     seed
         Seed of the order of cases, and of who gets which.
     """
     import manytruths as mt
 
-    result = mt.assign(cases, parse_names(ask) or (), per_case=per_case, shared=shared, tasks=tasks, out=out, seed=seed)
+    result = mt.assign(
+        cases, parse_names(ask) or (), per_case=per_case, shared=shared, tasks=tasks, labels=parse_labels(labels),
+        out=out, seed=seed,
+    )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0

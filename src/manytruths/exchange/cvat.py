@@ -1,4 +1,5 @@
-"""Exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images.
+"""Exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images; and
+backups of tasks, which do not say who was assigned.
 
 **Raters.** CVAT does not say who drew a shape, only whom the work was assigned to. A file is one rater's: the assignee
 of the job, else of the task; in a project's export each image is its task's assignee's, else the project's. A job
@@ -29,6 +30,7 @@ import re
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import escape, quoteattr
@@ -39,9 +41,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError, FormatError, InputError, LabelError
 from ..io import atomic, safe_name
-from ..io.documents import Element, error_context, open_archive_or_file, read_elements
+from ..io.documents import Element, error_context, open_archive, open_archive_or_file, read_elements
 from ..shape.grid import Grid
 from ..shape.polygons import check_point_count
+from .cvat_backups import is_backup, name_backup, read_backup
 from .documents import Source, find_sources, image_grid
 from .outlines import Bitmap, Ellipse, Line, Polygon, box, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored, Window, parse_rank
@@ -60,7 +63,7 @@ AREAS = ("polygon", "box", "ellipse", "mask")
 
 
 def read_cvat(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
-    """Read exports of CVAT (*CVAT for images 1.1*): one reading for every image of a file.
+    """Read exports of CVAT (*CVAT for images 1.1*) or backups of tasks: one reading for every image of a file.
 
     Parameters
     ----------
@@ -173,10 +176,10 @@ def _replicated(export: _Export, exports: Sequence[_Export]) -> str:
 
 
 def _read_export(source: Source, options: ImportOptions) -> _Export:
-    header, reads, places = _Header(), list[Reading](), list[tuple[str, str]]()
-    with error_context(source.path), open_archive_or_file(source.path, NAME) as (stream, archive):
-        pictures, cost = _Pictures(source.path, archive), 0
-        for element in read_elements(stream, {"version", "meta", "image", "track"}, "annotations"):
+    reads, places = list[Reading](), list[tuple[str, str]]()
+    with error_context(source.path), _open(source.path) as (elements, pictures, header):
+        cost = 0
+        for element in elements:
             if element.name == "image":
                 reads.append(_read(element, len(reads), source, options, pictures))
                 places.append((element.get("task_id", ""), element.get("subset", "")))
@@ -193,6 +196,20 @@ def _read_export(source: Source, options: ImportOptions) -> _Export:
         if not reads:
             raise FormatError("holds no image; export the job or the task again")
     return _Export(source, header, tuple(replace(read, started=header.created) for read in reads), tuple(places))
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[Iterator[Element], _Pictures, _Header]]:
+    """What stands in a file, an archive with one, or the backup of a task, and the images that came with it."""
+    if zipfile.is_zipfile(path):
+        with open_archive(path) as archive:
+            if is_backup(archive):
+                header = _Header("task", assignee=name_backup(path, archive))
+                yield read_backup(path, archive), _Pictures(path, archive, PurePosixPath("data")), header
+                return
+    with open_archive_or_file(path, NAME) as (stream, packed):
+        elements = read_elements(stream, {"version", "meta", "image", "track"}, "annotations")
+        yield elements, _Pictures(path, packed), _Header()
 
 
 def _read(image: Element, number: int, source: Source, options: ImportOptions, pictures: _Pictures) -> Reading:
@@ -243,12 +260,12 @@ def _tool(shapes: Iterable[Element]) -> str:
 class _Pictures:
     """The images that came with a file: in its archive, or in its folder and nowhere else."""
 
-    def __init__(self, path: Path, archive: ZipFile | None) -> None:
+    def __init__(self, path: Path, archive: ZipFile | None, inside: PurePosixPath | None = None) -> None:
         self.path, self.folder = path, path.parent.resolve()
         names = archive.namelist() if archive is not None else []
         self.members = set(names) if archive is not None else None
-        inside = next((PurePosixPath(name).parent for name in names if PurePosixPath(name).name == NAME), None)
-        self.inside = inside or PurePosixPath()
+        here = (PurePosixPath(name).parent for name in names if PurePosixPath(name).name == NAME)
+        self.inside = inside or next(here, PurePosixPath())
 
     def find(self, name: str, subset: str) -> Stored | None:
         places = (*((f"images/{subset}/{name}",) if subset else ()), f"images/{name}", name)
@@ -566,7 +583,7 @@ def _labels(reads: Sequence[Reading], rank: str) -> dict[str, dict[str, None]]:
 def _label_lines(name: str, number: int, attributes: Iterable[str], rank: str) -> Iterator[str]:
     yield "        <label>"
     yield _element("name", name, 10)
-    yield _element("color", _colour(number), 10)
+    yield _element("color", label_colour(number), 10)
     yield _element("type", "any", 10)
     yield "          <attributes>"
     for attribute in attributes:
@@ -579,7 +596,7 @@ def _label_lines(name: str, number: int, attributes: Iterable[str], rank: str) -
     yield "          </attributes>\n        </label>"
 
 
-def _colour(number: int) -> str:
+def label_colour(number: int) -> str:
     """Hues by the golden ratio: however many there are, neighbours differ."""
     parts = colorsys.hsv_to_rgb(number * 0.618034 % 1, 0.65, 0.95)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

@@ -68,7 +68,10 @@ def image_grid(width: Any, height: Any, *, drawn: bool = True) -> Grid:
 
 ALIKE = re.compile(r"_?annotations(\.coco)?|results?|instances_\w+|export|default|train|valid?|test", re.IGNORECASE)
 """What exports, and the folders in them, are called whoever they are of."""
-CVAT = re.compile(r"(?:task|project|job)_(?P<own>.+?)_(?:annotations|dataset)_\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_.*")
+CVAT = re.compile(
+    r"(?:task|project|job)_(?P<own>.+?)_(?:annotations|dataset|backup(?:-lightweight)?)"
+    r"_\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d(?:_.*|\.zip)"
+)
 """As CVAT calls what it exports."""
 
 

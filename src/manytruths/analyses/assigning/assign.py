@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -12,13 +12,15 @@ from typing import Any, ClassVar
 from ...claims.sentences import counted
 from ...core.columns import natural_key
 from ...core.errors import CallError, StudyError, find_name_fault, one_line
-from ...io import Template
+from ...core.labels import Labels
+from ...io import Location, Template
 from ...io.result_tables import PlainTable
 from ...io.tables import read_table
 from ...ratings.planning.designs import SHARED, AssignedReading, assign_readings
+from ..export.targets import Numbering
 from ..printing import grid, print_parts
 from ..result import Result, Tables, console_or_stdout, results_folder, summary_of
-from .tasks import TaskList, check_tasks, write_tasks
+from .tasks import TaskImages, TaskList, check_tasks, write_tasks
 
 HEADER = ("rater", "order", "case", "kind")
 PAIRS = ("rater", "other_rater", "cases")
@@ -49,10 +51,12 @@ class Assignment(Result):
         ``assignment`` (the readings), ``pairs`` (how many cases every two raters have in common).
     notes : tuple of str
         What to know about the design.
-    tasks : {"labelstudio"}, optional
-        The tool for which a list of tasks is written.
-    images : mapping of str to str
-        The file names of the images, by case, where they are known.
+    tasks : {"cvat", "labelstudio"}, optional
+        The tool for which tasks are written.
+    images : TaskImages
+        The images, as far as they are known.
+    label_names : tuple of str
+        Names of what is marked, as far as they were given.
     """
 
     command: ClassVar[str] = "assign"
@@ -62,12 +66,13 @@ class Assignment(Result):
     tables: Tables[PlainTable]
     notes: tuple[str, ...]
     tasks: TaskList | None = None
-    images: Mapping[str, str] = field(default_factory=dict)
+    images: TaskImages = field(default_factory=TaskImages)
+    label_names: tuple[str, ...] = ()
 
     def write_more(self, folder: Path) -> list[Path]:
-        """Write the list of tasks, if one was asked for."""
+        """Write tasks, if they were asked for."""
         each = [(one.rater, one.order, one.case) for one in self.readings]
-        return [write_tasks(folder, each, self.images)] if self.tasks else []
+        return write_tasks(folder, self.tasks, each, self.images, self.label_names) if self.tasks else []
 
     def describe(self) -> str:
         """What was assigned, in one line."""
@@ -104,6 +109,7 @@ def assign(
     per_case: int | None = None,
     shared: int = 0,
     tasks: TaskList | None = None,
+    labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
     out: str | Path | None = None,
     seed: int = 0,
 ) -> Assignment:
@@ -124,8 +130,11 @@ def assign(
         How many raters read a case; by default all.
     shared : int
         How many cases are read by all raters.
-    tasks : {"labelstudio"}, optional
-        Also write a list of tasks for this tool. Whom a task is for stands in the column ``asked`` of its data.
+    tasks : {"cvat", "labelstudio"}, optional
+        Also write tasks for this tool: for CVAT a backup of a task for each rater, with the images; for Label Studio a
+        list, in which the column ``asked`` says whom a task is for.
+    labels : Labels, mapping of int to str, or iterable of int, optional
+        What is marked: ``{1: "tumour"}``. CVAT tasks have these labels, and no others.
     out : str or Path, optional
         Folder for the results, written to ``out/assign/``; by default nothing is written.
     seed : int
@@ -156,8 +165,8 @@ def assign(
     <Assignment: 72 readings: 30 cases, 4 raters; tables: assignment, pairs>
     """
     check_tasks(tasks)
-    found = _find_cases(cases)
-    names, raters = list(found), _names("rater", ask)
+    images = _find_cases(cases)
+    names, raters = list(images.names), _names("rater", ask)
     if len(names) * len(raters) > MOST:
         raise CallError(
             f"{len(names)} cases of {len(raters)} raters are more than {MOST} readings; assign them in parts"
@@ -169,26 +178,31 @@ def assign(
         PlainTable("assignment", HEADER, [(one.rater, one.order, one.case, one.kind) for one in readings]),
         PlainTable("pairs", PAIRS, [(*pair, count) for pair, count in pairs.items()]),
     ))  # fmt: skip
-    notes = tuple(_notes(list(pairs.values()), per_case, shared))
-    result = Assignment(settings, readings, made, notes, tasks, found)
+    marks = Numbering.of(Labels.of(labels)).names if labels is not None else ()
+    notes = _notes(list(pairs.values()), per_case, shared)
+    if tasks == "cvat" and not marks:
+        notes.append("the tasks have no labels: name them (--labels 1=NAME), or add them in CVAT")
+    result = Assignment(settings, readings, made, tuple(notes), tasks, images, marks)
     with results_folder(out, "assign") as folder:
         if folder is not None:
             result.write_into(folder)
     return result
 
 
-def _find_cases(cases: Sequence[str] | str | Path) -> dict[str, str]:
-    """The cases of a list, a template or a table, and the file names of their images, or their names."""
+def _find_cases(cases: Sequence[str] | str | Path) -> TaskImages:
+    """The cases of a list, a template or a table, with their images or, where these are not known, their names."""
+    files: dict[str, Location] = {}
     if not isinstance(cases, str | Path):
-        return {name: name for name in _names("case", cases)}
-    if "{" in str(cases):
+        found = {name: name for name in _names("case", cases)}
+    elif "{" in str(cases):
         matches = Template(str(cases), require=("case",)).find()
-        found = {match.fields["case"]: match.location.path.name for match in matches}
+        files = {match.fields["case"]: match.location for match in matches}
+        found = {name: location.path.name for name, location in files.items()}
     else:
         found = {name: name for name in read_table(cases, "case")}
     if not found:
         raise StudyError(f"{cases}: names no case")
-    return dict(sorted(found.items(), key=lambda item: natural_key(item[0])))
+    return TaskImages(dict(sorted(found.items(), key=lambda item: natural_key(item[0]))), files)
 
 
 def _names(what: str, given: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from ...core.errors import few
 from ...exchange.readings import Reading, ReadingSet
+from ...study.reading_dates import find_doubtful_dates
 from .masks import Drawn
 
 SAYING = ("Label Studio", "LabelMe")
@@ -20,6 +21,7 @@ def notes_of(
     """What to know of an import; ``elsewhere`` where images stay where they are."""
     yield from unseen_marks_note(drawn)
     yield from unmarked_note(readings.reads)
+    yield from date_notes(readings.reads)
     same = identical_masks(reads, drawn)
     if same:
         pair, count = same.most_common(1)[0]
@@ -62,6 +64,11 @@ def unmarked_note(reads: Iterable[Reading]) -> Iterator[str]:
     blank = [f"{read.rater} in {read.case}" for read in reads if read.status == "empty" and read.tool not in SAYING]
     if blank:
         yield f"no mark of {few(blank, 3)}: counted as read and found empty (--blank unread, if nobody opened them)"
+
+
+def date_notes(reads: Iterable[Reading]) -> Iterator[str]:
+    """Say which readings have dates that cannot be right."""
+    return find_doubtful_dates((read.case, read.rater, read.started) for read in reads)
 
 
 def _read_by_one(readings: ReadingSet) -> Iterator[str]:

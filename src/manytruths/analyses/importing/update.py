@@ -39,7 +39,7 @@ from .ledger import (
 )
 from .masks import RANK, Drawn
 from .merging import merge_tables, merge_toml
-from .notes import identical_masks, unmarked_note, unseen_marks_note
+from .notes import date_notes, identical_masks, unmarked_note, unseen_marks_note
 from .tables import KEYS, tables_of, write_pictures
 
 HEADER = (
@@ -555,7 +555,9 @@ class _Update:
         if known - here:
             yield f"not in these files, and as they were: {few(sorted(known - here), SHOWN)}"
         yield from unseen_marks_note(masks)
-        yield from unmarked_note([c.read for c in changes if c.takes and c.read is not None])
+        taken = [change.read for change in changes if change.takes and change.read is not None]
+        yield from unmarked_note(taken)
+        yield from date_notes(taken)
         yield from self._copies(changes)
 
     def _copies(self, changes: Sequence[Change]) -> Iterator[str]:

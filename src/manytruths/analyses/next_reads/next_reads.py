@@ -28,9 +28,10 @@ from ...raters.broken_masks import MaskReview, pixel_name
 from ...ratings.planning.asking import CaseReadings, ReadingPlan, ReadingToAsk, plan_readings
 from ...ratings.planning.pilot import ConsensusChange, change_by_more_raters
 from ...study import Case, Progress, Study
+from ...study.reading_dates import find_doubtful_dates, read_dates
 from ...study.suspicions import find_suspicions, review_reading
-from ..assigning.tasks import TaskList, check_tasks, write_tasks
-from ..importing.layout import image_names
+from ..assigning.tasks import TaskImages, TaskList, check_tasks, write_tasks
+from ..export.targets import Numbering
 from ..printing import grid, print_parts
 from ..result import Result, StudySource, Tables, console_or_stdout, open_raters, results_folder, summary_of
 
@@ -45,6 +46,19 @@ FEWEST_RATERS = 3
 """Raters of a case from which it can be told what more of them would change."""
 MANY = 5
 """Readings of one rater that are worth a note where they are most of a plan."""
+NO_MASK = "unread", "unfinished", "not_evaluable"
+"""Why a reading does not count whose rater and case belong to the study all the same."""
+STATES = {
+    "done": ("done",) * 2,
+    "edit": ("an edit of another rater's", "edits of other raters'"),
+    "unfinished": ("unfinished",) * 2,
+    "not_evaluable": ("not evaluable",) * 2,
+    "excluded": ("left out of the study",) * 2,
+    "rater_excluded": ("of a rater who is left out",) * 2,
+    "other_session": ("of another session",) * 2,
+    "void": ("without a rated pixel",) * 2,
+}
+"""What is said of readings that need not be asked for, of one and of several."""
 TIMED = 3
 """Readings with a duration that the pace of a rater needs."""
 
@@ -83,6 +97,10 @@ class NextReads(Result):
         ``next`` (the readings, best first), ``cases`` and ``raters`` (what the order rests on), ``changes``.
     notes : tuple of str
         What to know about the plan.
+    states : mapping of str to int
+        How many readings of those who may be asked are ``done``, ``open``, or neither, and why.
+    label_names : tuple of str
+        Names of what is marked, for tasks of CVAT.
     """
 
     command: ClassVar[str] = "next"
@@ -95,6 +113,8 @@ class NextReads(Result):
     doubt: Note | None
     tables: Tables[DataTable]
     notes: tuple[str, ...]
+    states: Mapping[str, int]
+    label_names: tuple[str, ...]
 
     @cached_property
     def claims(self) -> Claims:
@@ -115,15 +135,17 @@ class NextReads(Result):
         return self.plan.readings
 
     def write_more(self, folder: Path) -> list[Path]:
-        """Write the list of tasks, if one was asked for."""
+        """Write tasks, if they were asked for."""
         if not self.settings.tasks:
             return []
-        files = {case.name: case.image.path.name for case in self.study if case.image is not None}
         each = [(one.rater, order, one.case) for order, one in enumerate(self.readings, start=1)]
-        return [write_tasks(folder, each, files | image_names(self.study))]
+        return write_tasks(folder, self.settings.tasks, each, TaskImages.of(self.study), self.label_names)
 
     def describe(self) -> str:
-        """What was planned, in one line."""
+        """What was planned, in one line; where nothing is open, what became of every reading."""
+        if not self.plan.open:
+            whose = f" by {few(self.settings.ask)}" if self.settings.ask else ""
+            return f"no reading{whose} is open: {_say_states(self.states)}"
         raters = {reading.rater for reading in self.readings}
         cases = {reading.case for reading in self.readings}
         return (
@@ -134,7 +156,7 @@ class NextReads(Result):
     def summary(self) -> dict[str, Any]:
         """Arguments, counts and notes."""
         return summary_of(
-            "next", (self._changes_table,), settings=self.settings, open=self.plan.open,
+            "next", (self._changes_table,), settings=self.settings, open=self.plan.open, states=dict(self.states),
             readings=len(self.readings), notes=list(self.notes),
         )  # fmt: skip
 
@@ -186,8 +208,9 @@ def next_reads(
         Whom to ask; by default every rater of the study.
     most : int, optional
         The most readings that one rater is asked for.
-    tasks : {"labelstudio"}, optional
-        Also write a list of tasks for this tool. Whom a task is for stands in the column ``asked`` of its data.
+    tasks : {"cvat", "labelstudio"}, optional
+        Also write tasks for this tool: for CVAT a backup of a task for each rater, with the images; for Label Studio a
+        list, in which the column ``asked`` says whom a task is for.
     out : str or Path, optional
         Folder for the results, written to ``out/next/``; by default nothing is written.
     jobs : int
@@ -239,7 +262,7 @@ def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progre
     described = {case.name: found for case, found in study.map(describe_case, jobs=jobs, progress=progress)}
     cases = [replace(found.readings, closed=frozenset(closed[name])) for name, found in described.items()]
     known = {case.name for case in cases}
-    unread = {one.case for one in study.unused if one.why == "unread"} - known
+    unread = {one.case for one in study.unused if one.why in NO_MASK} - known
     cases += [CaseReadings(name, closed=frozenset(closed.get(name, ()))) for name in sorted(unread, key=natural_key)]
     raters = _raters(study)
     if settings.ask is not None and (wrong := [name for name in settings.ask if name not in raters]):
@@ -258,9 +281,11 @@ def _plan(study: Study, settings: NextReadsSettings, jobs: int, progress: Progre
     raters_table = _raters_table(cases, raters, plan, times, minutes)
     changes_table = _changes_table(changes)
     made: Tables[DataTable] = Tables((_readings_table(plan), _cases_table(cases, plan), raters_table, changes_table))
-    notes = tuple(_notes(plan, settings, cases, times, alike))
+    notes = (*_notes(plan, settings, cases, times, alike), *_date_notes(study))
     item = pixel_name(max((found.axes for found in described.values()), default=2))
-    return NextReads(study, settings, plan, changes, item, doubt, made, notes)
+    states = _count_states(study, cases, settings.ask or raters)
+    names = Numbering.of(next(iter(tables.values())).labels).names if settings.tasks == "cvat" and tables else ()
+    return NextReads(study, settings, plan, changes, item, doubt, made, notes, states, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,9 +328,40 @@ def _closed(study: Study) -> dict[str, set[str]]:
     return closed
 
 
+def _count_states(study: Study, cases: Sequence[CaseReadings], raters: Sequence[str]) -> Counter[str]:
+    """How many readings of these raters are done, open or neither, by state."""
+    why = {(one.case, one.column.name): one.why for one in study.unused if one.why != "unread"}
+    edits = {(case.name, column.name) for case in study for column in case.edits}
+    states = Counter[str]()
+    for case in cases:
+        for rater in raters:
+            at = case.name, rater
+            if rater in case.raters:
+                states["done"] += 1
+            elif rater not in case.closed:
+                states["open"] += 1
+            else:
+                # a mask that counts and yet has no rater rated no pixel
+                states["edit" if at in edits else why.get(at, "void")] += 1
+    return states
+
+
+def _say_states(states: Mapping[str, int]) -> str:
+    """``all 40 are done``, or ``of 40, 38 are done, 1 is unfinished and 1 is not evaluable``."""
+    total, done = sum(states.values()), states.get("done", 0)
+    if done == total:
+        return f"all {total} are done"
+    parts = [
+        f"{count} {'is' if count == 1 else 'are'} {STATES[state][count > 1]}"
+        for state in STATES
+        if (count := states.get(state, 0))
+    ]
+    return f"of {total}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}"
+
+
 def _raters(study: Study) -> tuple[str, ...]:
     """Raters with masks, and those who have read nothing yet."""
-    more = {one.column.name for one in study.unused if one.why in ("unread", "unfinished", "not_evaluable")}
+    more = {one.column.name for one in study.unused if one.why in NO_MASK}
     return tuple(sorted({*study.rater_names, *more}, key=natural_key))
 
 
@@ -320,6 +376,13 @@ def _read_times(study: Study) -> dict[str, list[float]]:
         if rater is not None and seconds and row.get("status", "") != "unfinished" and float(seconds) > 0:
             times[rater].append(float(seconds) / 60)
     return times
+
+
+def _date_notes(study: Study) -> Iterable[str]:
+    """Dates of the reading log that cannot be right; durations do not depend on them."""
+    if not study.options.reads or study.coded:
+        return ()
+    return find_doubtful_dates(read_dates(study.options.reads))
 
 
 def _paces(raters: Iterable[str], times: Mapping[str, Sequence[float]]) -> dict[str, float]:
@@ -400,12 +463,10 @@ def _notes(
     times: Mapping[str, Sequence[float]],
     alike: bool,
 ) -> Iterable[str]:
-    if not plan.open:
-        yield "nothing is left to ask for: every rater has read every case"
-    elif plan.open < settings.budget:
+    if 0 < plan.open < settings.budget:
         left = "1 reading is" if plan.open == 1 else f"{plan.open} readings are"
         yield f"the budget is {settings.budget}, and {left} open: the plan has all of them"
-    elif len(plan.readings) < settings.budget:
+    elif plan.open and len(plan.readings) < settings.budget:
         yield f"--most {settings.most} leaves {len(plan.readings)} of a budget of {settings.budget} readings"
     who = settings.ask or tuple(plan.relative_distances)
     for rater, load in Counter(reading.rater for reading in plan.readings).most_common(1):
