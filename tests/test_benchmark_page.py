@@ -13,7 +13,7 @@ from benchmarks.results import read
 
 
 def test_the_page_is_made_from_what_is_kept() -> None:
-    assert page.PAGE.read_text(encoding="utf-8") == page.page(read(page.KEPT))
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(read(page.KEPT)), "run python -m benchmarks.page"
 
 
 def test_a_run_is_kept_beside_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
