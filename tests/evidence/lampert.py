@@ -438,8 +438,8 @@ def tables() -> Iterator[Table]:
         {
             "Excl-0.5-GT": (
                 "Ranking 2, also under the authors' own map (`gt_excl_05.png`), which equals ours in every pixel. Of "
-                "votes ≥ 1 to ≥ 7 of the ten raters who remain (below), the union alone gives the printed ranking. The text "
-                "calls Excl-0.5 essentially the same as SIMPLE, which is printed under ranking 2."
+                "votes ≥ 1 to ≥ 7 of the ten raters who remain (below), the union alone gives the printed ranking. "
+                "The text calls Excl-0.5 essentially the same as SIMPLE, which is printed under ranking 2."
             )
         },
         exclusions,
