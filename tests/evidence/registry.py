@@ -59,7 +59,7 @@ Basis = Literal["data", "typed", "images", "reconstruction", "arithmetic"]
 BASES: dict[Basis, str] = {
     "data": "the data set, from the data folder",
     "typed": "the example, or a formula",
-    "images": "published images, compared pixel by pixel: what is wanted is 0",
+    "images": "published images, pixel by pixel",
     "reconstruction": "a reconstruction of the example, which was published as a figure",
     "arithmetic": "other numbers that were printed",
 }
