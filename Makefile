@@ -5,7 +5,7 @@ BIN := .venv/bin
 # modules that are compiled are kept: each process of the tests would compile them again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all bench bench-page claims coverage masks evidence docs lint clean
+.PHONY: demo test test-all bench bench-page claims coverage masks evidence docs lint dist pythons lowest licences clean
 
 demo: .venv/installed
 	$(BIN)/manytruths demo
@@ -71,5 +71,29 @@ docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
+.venv/release: .venv/installed requirements/release.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
+	touch $@
+
+# the wheel and the source distribution, built and checked, in dist/
+dist: .venv/release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/cffconvert --validate --infile CITATION.cff
+
+# the wheel and the newest of what it needs, in an empty environment of each Python that is here; then the demo
+pythons: dist
+	$(BIN)/python -m tests.fresh_environments dist/*.whl
+
+# the wheel with the lowest versions that pyproject.toml allows; then the demo and some tests
+lowest: dist
+	$(BIN)/python -m tests.fresh_environments --lowest dist/*.whl
+
+# the licences of what the package and its extras need, by their metadata, written to THIRD_PARTY.md
+licences: .venv/tested
+	$(BIN)/python -m tests.licences
+
 clean:
-	rm -rf .venv manytruths-demo manytruths-out docs/_build
+	rm -rf .venv manytruths-demo manytruths-out docs/_build dist

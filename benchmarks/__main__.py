@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import (
     adjudication,
+    audit,
     boundaries,
     consensus,
     engine,
@@ -24,6 +25,7 @@ from . import (
     outlines,
     polygons,
     probabilistic,
+    progress,
     ranking,
     reliability,
     report,
@@ -52,7 +54,9 @@ JOBS = (
     | scaling.JOBS
     | outlines.JOBS
     | adjudication.JOBS
+    | audit.JOBS
     | probabilistic.JOBS
+    | progress.JOBS
     | next_reads.JOBS
 )
 

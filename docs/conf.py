@@ -13,7 +13,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import gallery_tools  # noqa: E402
+import notebook_page  # noqa: E402
 import option_tables  # noqa: E402
+import reference_list  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx import addnodes  # noqa: E402
 
@@ -150,6 +152,8 @@ def demo_report(app, problem):
 
 def write_options(app):
     option_tables.write_options_page(HERE)
+    reference_list.write_references_page(HERE)
+    notebook_page.write_notebook_page(HERE)
 
 
 def setup(app):

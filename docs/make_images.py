@@ -10,6 +10,7 @@ import adjudication_pictures
 import learning_pages
 import numpy as np
 import paper_pages
+import progress_pictures
 from PIL import Image
 
 import manytruths as mt
@@ -124,6 +125,7 @@ def main() -> None:
     learning(folder)
     paper_pages.main([])
     adjudication_pictures.adjudication_screens(folder)
+    progress_pictures.progress_screens(folder)
     picture = overview()
     picture.save(folder / "overview.png", optimize=True)
     with tempfile.TemporaryDirectory() as made:

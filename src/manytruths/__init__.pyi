@@ -45,6 +45,7 @@ from .agreement import (
 from .analyses.adjudicated.adjudicated import Adjudicated, adjudicated
 from .analyses.agree.agree import Agreement, agree
 from .analyses.assigning.assign import Assignment, assign
+from .analyses.audit.audit import Audit, audit
 from .analyses.check import Check, check
 from .analyses.evaluate.evaluate import Evaluation, evaluate
 from .analyses.export.export import export
@@ -55,6 +56,7 @@ from .analyses.importing.imported import ImportedStudy
 from .analyses.modalities import ModalityComparison, compare_modalities
 from .analyses.next_reads.next_reads import NextReads, next_reads
 from .analyses.plan.plan import Plan, plan
+from .analyses.progress.progress import StudyProgress, progress
 from .analyses.rank.rank import RankResult, rank
 from .analyses.reliability.masks import MaskReliability
 from .analyses.reliability.reliability import Reliability, reliability
@@ -236,6 +238,7 @@ from .ratings import (
 )
 from .ratings.tables import read_ratings
 from .reporting import Report, report
+from .reporting.progress_page import ProgressPage, progress_page
 from .shape import (
     BoundaryMatch,
     OutlineMask,
@@ -279,6 +282,7 @@ __all__ = [
     "Agreement",
     "AgreementCurve",
     "Assignment",
+    "Audit",
     "BinnedForecasts",
     "BlandAltman",
     "BoundaryMatch",
@@ -354,6 +358,7 @@ __all__ = [
     "Plan",
     "Plurality",
     "PooledBoundaryScores",
+    "ProgressPage",
     "RankResult",
     "Ranking",
     "Rasch",
@@ -392,6 +397,7 @@ __all__ = [
     "Staple",
     "Study",
     "StudyError",
+    "StudyProgress",
     "Surface",
     "SurfaceDistances",
     "Tallies",
@@ -414,6 +420,7 @@ __all__ = [
     "agree",
     "agreement_curve",
     "assign",
+    "audit",
     "balanced_accuracy",
     "bias_index",
     "bin_forecasts",
@@ -528,6 +535,8 @@ __all__ = [
     "prevalence",
     "prevalence_index",
     "prevalence_range",
+    "progress",
+    "progress_page",
     "rank",
     "rank_by_reference",
     "rank_scores",

@@ -26,7 +26,8 @@ FUNCTIONS = {
     "reliability": mt.reliability, "mrmc": mt.compare_modalities, "plan": mt.plan, "report": mt.report,
     "import": mt.import_study, "tally": mt.share_tallies,
     "export nnunet": mt.export, "export monai": mt.export, "export coco": mt.export, "export dicomseg": mt.export,
-    "adjudicate": mt.adjudicate, "assign": mt.assign, "next": mt.next_reads,
+    "adjudicate": mt.adjudicate, "assign": mt.assign, "next": mt.next_reads, "progress": mt.progress,
+    "audit": mt.audit,
 }  # fmt: skip
 FIRST = {"study", "scores", "data", "tool", "paths", "cases"}
 """Parameters that commands take without a name."""
@@ -116,9 +117,11 @@ def test_only_what_is_random_has_a_seed_and_only_what_resamples_a_number_of_resa
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_keywords_in_python_are_the_options(command):
     known = {*inspect.signature(FUNCTIONS[command]).parameters, *inspect.signature(mt.Study.open).parameters}
+    if command == "progress":
+        known |= {*inspect.signature(mt.progress_page).parameters}
     asked = {argument.names[0].removeprefix("--").replace("-", "_") for argument in options(command)}
-    # --engine names what executor= is
-    assert asked - known <= {"quiet", "open", "engine"}
+    # --engine names what executor= is, and --for what rater= is
+    assert asked - known <= {"quiet", "open", "engine", "for"}
     if command not in ("export nnunet", "export monai", "export coco", "export dicomseg"):
         own = {*inspect.signature(FUNCTIONS[command]).parameters} - FIRST
         assert own - asked <= {"progress", "opening_errors", "settings"}

@@ -86,7 +86,7 @@ def altered(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": FORMAT + 1}, f"has another format \\({FORMAT + 1}\\); use the version of manytruths that wrote it"),
+        ({"format": FORMAT + 1}, f"newer version of manytruths \\(version {FORMAT + 1} of the format"),
         ({"recipe": {"network": "vnet"}}, "no network 'vnet'"),
         ({"recipe": {"width": 5}}, "the network cannot be loaded"),
         ({"recipe": {"strange": 1}}, "the network cannot be loaded"),

@@ -60,3 +60,24 @@ def test_sessions_and_what_is_known_about_raters_are_not_told(rng):
     under = code_study(study, Codes.of(study))
     assert {column.session for column in under.columns} == {"1", "2"}
     assert not under.properties
+
+
+def test_no_code_is_the_name_of_somebody_else(rng):
+    masks = {"p1": {r: rng.random((8, 8)) < 0.4 for r in ("R1", "R2", "R07", "anna")}}
+    for _ in range(20):
+        codes = Codes.of(mt.Study.from_arrays(masks), kinds=("rater",)).names["rater"]
+        assert not {int(code[1:]) for code in codes.values()} & {1, 2, 7}
+        assert len(set(codes.values())) == 4
+
+
+def test_one_rater_keeps_their_name_among_others_under_codes(rng):
+    study = named(rng)
+    kept, everybody = Codes.of_others(study, "Dr. B")
+    under = code_study(study, kept)
+    assert "Dr. B" in under.rater_names
+    assert not {"Dr. A", "Dr. C"} & set(under.rater_names)
+    assert [case.name for case in under] == [case.name for case in study]
+    # the key has a code for each, the same in the next page
+    again, same = Codes.of_others(study, "Dr. A", everybody)
+    assert same.names["rater"] == everybody.names["rater"]
+    assert again.names["rater"]["Dr. C"] == kept.names["rater"]["Dr. C"]

@@ -14,6 +14,7 @@ import msgspec
 from ..core.errors import FormatError, InputError, few, find_name_fault, one_line
 from ..io.decision_log import DecisionLog, log_name, merge, read_logs, same_study
 from ..io.files import check_regular_file
+from ..io.format_versions import check_format_version
 from ..study import Progress, Study, logged
 from .adjudicate import INDEX, LONGEST_NAME, AdjudicationRun, _ordered, _wait
 from .blocks import LAYOUT
@@ -103,8 +104,7 @@ def read_saved(path: Path) -> Returned | None:
         raise FormatError(f"{path}: is no JSON; take the file as it was saved") from None
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         return None
-    if whole.get("version") != 1:
-        raise FormatError(f"{path}: was saved by a newer version; install it to merge the file")
+    check_format_version(path, whole.get("version"), 1)
     calls, name = whole.get("calls"), whole.get("adjudicator")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         raise FormatError(f"{path}: has no list of calls; take the file as the page has saved it")

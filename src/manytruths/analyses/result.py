@@ -27,6 +27,8 @@ from .paper_tables.wide import paper_tables, settings_of
 
 OUT = Path("manytruths-out")
 """Where commands write by default."""
+SAID = 6
+"""Sentences that a notebook shows unfolded."""
 
 
 T = TypeVar("T", bound=DataTable)
@@ -159,17 +161,37 @@ class Result(ABC):
         return f"<{type(self).__name__}: {self.describe()}; tables: {tables}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a line, the notes, and the tables and charts to be opened."""
+        """What a notebook shows: a line, what is said, notes, the charts, the first of them open, and the tables."""
+        head = f"<p><b>{escape(type(self).__name__)}</b>: {escape(self.describe())}</p>"
+        said = show_claims(self.claims.made)
         notes = "".join(f"<li>{escape(str(note))}</li>" for note in self.notes)
-        tables = "".join(
-            f"<details><summary>{escape(name)} ({len(table)} rows)</summary>{table._repr_html_()}</details>"
-            for name, table in self.tables.items()
-        )
-        charts = "".join(
-            f"<details><summary>{escape(name)}</summary>{svg}</details>" for name, svg in self.charts.items()
-        )
-        head = f"<b>{escape(type(self).__name__)}</b>: {escape(self.describe())}"
-        return f"<div>{head}<ul>{notes}</ul>{tables}{charts}</div>"
+        folded = f"<details><summary>notes ({len(self.notes)})</summary><ul>{notes}</ul></details>" if notes else ""
+        return f"<div>{head}{said}{folded}{show_charts(self.charts)}{show_tables(self.tables)}</div>"
+
+
+def show_claims(made: Claims) -> str:
+    """What is said as HTML, the later sentences folded."""
+    first, more = Claims(made[:SAID]), Claims(made[SAID:])
+    folded = f"<details><summary>{len(more)} more sentences</summary>{more._repr_html_()}</details>" if more else ""
+    return (first._repr_html_() if first else "") + folded
+
+
+def show_tables(tables: Mapping[str, DataTable]) -> str:
+    """Tables as HTML, to be opened; wide ones are scrolled."""
+    return "".join(
+        f"<details><summary>table {escape(name)} ({len(table)} rows)</summary>"
+        f'<div style="overflow-x:auto">{table._repr_html_()}</div></details>'
+        for name, table in tables.items()
+    )
+
+
+def show_charts(charts: Mapping[str, str]) -> str:
+    """Charts as HTML on white, as their ink is dark whatever the theme of the notebook; the first is open."""
+    return "".join(
+        f"<details{'' if i else ' open'}><summary>chart {escape(name)}</summary>"
+        f'<div style="background:#fff;overflow-x:auto;width:fit-content;max-width:100%">{svg}</div></details>'
+        for i, (name, svg) in enumerate(charts.items())
+    )
 
 
 @contextmanager

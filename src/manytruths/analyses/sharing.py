@@ -25,6 +25,7 @@ from ..core.tally import Tally
 from ..fusion.result import first_readings
 from ..io import write_csv
 from ..io.tally_files import (
+    FORMAT,
     SUFFIX,
     VERSION,
     About,
@@ -401,7 +402,7 @@ def _about(
         for s in suspicions
     )  # fmt: skip
     return About(
-        VERSION, f"manytruths {manytruths.__version__}", centre, names.coded, least, len(study),
+        FORMAT, VERSION, f"manytruths {manytruths.__version__}", centre, names.coded, least, len(study),
         None if labels is None else tuple(zip(labels.values, labels.names, strict=True)),
         options.background, options.foreground, options.void, options.region, options.exchangeable, options.edited,
         bool(study.algorithms) and not options.probability, any(case.references for case in study),

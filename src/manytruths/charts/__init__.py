@@ -6,6 +6,7 @@ Arrays and numbers come in; Pillow images (overlays) and SVG text (charts, see :
 from .bars import bars, rater_difference_chart, strip
 from .colours import colour_map, count_colours, rater_colours
 from .complexity import complexity_plane, histograms
+from .coverage import coverage_bars, coverage_grid
 from .curves import curve, line_chart
 from .groups import group_chart, reader_slopes
 from .overlays import best_slice, contour_overlay, heat_overlay, montage, sorted_masks
@@ -13,9 +14,11 @@ from .pairs import dendrogram, matrix
 from .rankings import rank_blobs, rank_table, rank_whiskers, significance_map
 from .sizes import bland_altman_chart, size_strips, slope_chart
 from .svg import Chart
+from .times import TimeSeries, rater_panels, time_chart
 
 __all__ = [
     "Chart",
+    "TimeSeries",
     "bars",
     "best_slice",
     "bland_altman_chart",
@@ -23,6 +26,8 @@ __all__ = [
     "complexity_plane",
     "contour_overlay",
     "count_colours",
+    "coverage_bars",
+    "coverage_grid",
     "curve",
     "dendrogram",
     "group_chart",
@@ -36,10 +41,12 @@ __all__ = [
     "rank_whiskers",
     "rater_colours",
     "rater_difference_chart",
+    "rater_panels",
     "reader_slopes",
     "significance_map",
     "size_strips",
     "slope_chart",
     "sorted_masks",
     "strip",
+    "time_chart",
 ]

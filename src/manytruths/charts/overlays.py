@@ -220,13 +220,25 @@ def contour_overlay(
             raise GridError(
                 f"{name}'s mask is {canvas.size_text(mask.shape)} but {first}'s is {canvas.size_text(shape)}"
             )
-    scale = Scale.of(shape)
-    picture = canvas.background(image, shape, scale, coloured=coloured)
     chosen = list(colours) if colours else rater_colours(len(arrays))
-    _paint_outlines(picture, [_outline(scale.most(mask)) for mask in arrays.values()], chosen)
+    picture = outline_panel(image, list(arrays.values()), chosen, Scale.of(shape), coloured=coloured)
     return canvas.frame_picture(
         picture, canvas.legend(list(arrays), chosen, canvas.letter_size(picture), picture.shape[0]), title, subtitle
     )
+
+
+def outline_panel(
+    image: NDArray[Any] | None,
+    masks: Sequence[NDArray[np.bool_]],
+    colours: Sequence[Colour],
+    scale: Scale,
+    *,
+    coloured: bool = False,
+) -> Picture:
+    """The picture alone, without anything around it: outlines over the image in grey, or ``coloured`` as it is."""
+    picture = canvas.background(image, masks[0].shape, scale, coloured=coloured)
+    _paint_outlines(picture, [_outline(scale.most(mask)) for mask in masks], colours)
+    return picture
 
 
 def _outline(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -47,6 +47,8 @@ METHOD_NAMES = {
 def method_name(method: str, raters: int = 0) -> str:
     """The name of a consensus method in a sentence; a vote of half of two raters is their union."""
     name, _, rest = method.partition(":")
+    if name == "staple" and rest:
+        return f"STAPLE as {itk_name(rest)} has it"
     if name != "vote":
         return METHOD_NAMES.get(name, name.upper())
     names = {
@@ -57,6 +59,16 @@ def method_name(method: str, raters: int = 0) -> str:
         "all": INTERSECTION,
     }
     return names.get(rest) or f"the {percentage(rest)} vote"
+
+
+def itk_name(like: str) -> str:
+    """The program that ``like`` names.
+
+    >>> itk_name("itk"), itk_name("itk@2.5.6"), itk_name("itk@main")
+    ('SimpleITK 2.5.7', 'SimpleITK 2.5.6', 'ITK since July 2026')
+    """
+    version = like.partition("@")[2] or "2.5.7"
+    return "ITK since July 2026" if version == "main" else f"SimpleITK {version}"
 
 
 def half_vote(raters: int) -> str:

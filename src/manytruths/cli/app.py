@@ -9,9 +9,9 @@ from .adjudication_commands import adjudicate
 from .exchange_commands import export, import_study
 from .learning_commands import predict, train
 from .options import ARGUMENTS, COMMON
-from .running_commands import assign, next_reads
+from .running_commands import assign, next_reads, study_progress
 from .simulation_commands import demo, phantom
-from .study_commands import agree, check, evaluate, fuse, report, tally
+from .study_commands import agree, audit, check, evaluate, fuse, report, tally
 from .table_commands import mrmc, plan, rank, reliability
 
 app = App(
@@ -28,8 +28,8 @@ app = App(
 )
 PANELS = {
     "Start": "demo check report",
-    "Analyse": "agree fuse evaluate rank reliability mrmc plan",
-    "Run": "assign next",
+    "Analyse": "agree fuse audit evaluate rank reliability mrmc plan",
+    "Run": "assign next progress",
     "Settle": "adjudicate",
     "Exchange": "import export tally",
     "Learn": "train predict phantom",
@@ -41,6 +41,7 @@ for _command in (
     report,
     agree,
     fuse,
+    audit,
     evaluate,
     rank,
     reliability,
@@ -57,6 +58,7 @@ app.command(tally)
 app.command(import_study, name="import")
 app.command(assign)
 app.command(next_reads, name="next")
+app.command(study_progress, name="progress")
 for _row, (_panel, _names) in enumerate(PANELS.items()):
     _group = Group(_panel, sort_key=_row)
     for _column, _name in enumerate(_names.split()):

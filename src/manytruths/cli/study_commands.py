@@ -378,6 +378,38 @@ def evaluate(
     return 0
 
 
+def audit(
+    template: Source = ".",
+    /,
+    *more: More,
+    study: ReferenceOptions | None = None,
+    output: RunOptions | None = None,
+    level_sets: Annotated[bool, in_method] = True,
+    pictures: Pictures = True,
+) -> int:
+    """Find what made a published consensus (--reference) of the raters' masks.
+
+    For example: manytruths audit "masks/{rater}/{case}.png" --reference "published/{case}.png". Votes, STAPLE, SIMPLE,
+    single raters and others, with and without each rater, are compared with it pixel by pixel; the nearest are listed,
+    those that make the same masks together, and what differs is drawn.
+
+    Parameters
+    ----------
+    level_sets
+        Fit level sets where nothing else is the consensus; they take longest.
+    """
+    import manytruths as mt
+
+    output = output or RunOptions()
+    opened = (study or ReferenceOptions()).open(template, *more)
+    with working(opened, output.engine, output.jobs, output.quiet) as bar:
+        result = mt.audit(
+            opened, level_sets=level_sets, pictures=pictures, out=output.out, jobs=output.jobs, progress=bar
+        )
+    present(result, output.out, quiet=output.quiet)
+    return 0
+
+
 def tally(
     template: Source = ".",
     /,

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError, InputError
+from ..io.format_versions import check_format_version
 from .descriptors import STATISTICS, Complexity, rater_note
 
 Values = NDArray[np.float64]
@@ -65,9 +66,7 @@ class Stored:
         given = fields.get("manytruths") if isinstance(fields, dict) else None
         if given != cls.kind:
             raise InputError(f"a {cls.kind} is read from the text of to_json(); got {given or type(fields).__name__}")
-        if fields.get("version") != VERSION:
-            version = fields.get("version")
-            raise InputError(f"this {cls.kind} has version {version}; read it with the release that wrote it")
+        check_format_version(f"this {cls.kind}", fields.get("version"), VERSION, InputError)
         try:
             return msgspec.convert(fields, cls)
         except msgspec.ValidationError as error:

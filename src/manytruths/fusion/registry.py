@@ -20,6 +20,7 @@ from .level_set import check_length_penalty, lsml, lsmlp
 from .result import Consensus
 from .simple import check_alpha, simple
 from .staple import Prior, Unanimous, staple
+from .staple_itk import check_like
 from .staple_map import staple_map
 from .vote import check_threshold, plurality, vote, vote_without_outliers
 
@@ -194,7 +195,7 @@ def _need_decisions(*_: object, **__: object) -> Consensus:
 
 register("vote", vote, argument="threshold", example="vote:0.5", check=check_threshold)
 register("excl", vote_without_outliers, argument="threshold", example="excl:0.5", check=check_threshold)
-register("staple", staple)
+register("staple", staple, argument="like", check=check_like)
 register("simple", simple, argument="alpha", check=check_alpha)
 register("plurality", plurality)
 register(

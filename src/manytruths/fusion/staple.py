@@ -16,12 +16,8 @@ Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.100
 Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606 (consensus items). doi:10.1109/TMI.2012.2197406
 
 ``like="itk"`` follows ITK where it differs from the papers. ``itk::STAPLEImageFilter`` (two labels) starts from vote
-fractions, holds the mean vote as prior, and stops when no rate moves more than 1e-7.
-``itk::MultiLabelSTAPLEImageFilter`` starts from the vote instead: with N_j[g, k] the items that rater j gave the label
-g and the vote the label k, its first E-step takes N_j[g, k] / Σ_k N_j[g, k] for the rates (the chance of k given g, not
-of g given k), and it stops when no rate moves more than 1e-5. Items whose vote is tied have no k: ITK writes them past
-the end of their row, where N_j[g + 1, 0] lies, and so must we, as the start decides between local maxima. Items that
-the first rates deem impossible are left out of the first M-step.
+fractions, holds the mean vote as prior, and stops when no rate moves more than 1e-7, in every version.
+``itk::MultiLabelSTAPLEImageFilter`` starts from the vote, and depends on its version: :mod:`.staple_itk`.
 
 Rohlfing T, Russakoff DB, Maurer CR. IEEE Trans Med Imaging 2004;23:983–994. doi:10.1109/TMI.2004.830803
 """
@@ -39,9 +35,9 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally, check_tally
-from ..core.undefined import divide
-from .em import PLAIN, Decisions, Fit, Values, fit_em, log, log_joint
+from .em import PLAIN, Decisions, Fit, Values, fit_em
 from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
+from .staple_itk import Itk, fit_single, parse_like, single_notes, start_like_itk
 
 if TYPE_CHECKING:
     from .staple_errors import RateErrors
@@ -133,7 +129,7 @@ def staple(
     tally: Tally,
     prior: Prior = "prevalence",
     *,
-    like: Literal["itk"] | None = None,
+    like: str | None = None,
     unanimous: Literal["keep", "exclude"] = "keep",
     map_prior: tuple[float, ...] | None = None,
     tol: float = 1e-7,
@@ -154,9 +150,12 @@ def staple(
         π: the mean vote, as in ITK; the share of items that any rater marked (shared among several labels by their
         votes); the mean of W after each step (Dawid and Skene's model); a number; or one number per label. All but
         ``"estimated"`` stay fixed.
-    like : {"itk"}, optional
-        Reproduce ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``, which
-        fixes start, prior and tolerance; the first counts one iteration less.
+    like : str, optional
+        ``"itk"`` reproduces ``itk::STAPLEImageFilter`` or, for more than two labels,
+        ``itk::MultiLabelSTAPLEImageFilter`` of SimpleITK 2.5.7, which fixes start, prior and tolerance; the first
+        counts one iteration less. ``"itk@2.5.6"`` names another version of SimpleITK (before 2.5.7 several labels are
+        counted in 32-bit floats, which goes wrong where a label has more than 16.7 million votes), and ``"itk@main"``
+        ITK since July 2026, which leaves out tied votes at the start.
     unanimous : {"keep", "exclude"}
         With ``"exclude"``, items on which two or more raters all agree are taken as what they say, and rates and prior
         come from the others.
@@ -201,7 +200,10 @@ def staple(
     if not decisions.counts.any():
         return make_result(tally, _nothing_fitted(tally), agreed, options)
     start = starting_prior(decisions, tally, prior)
-    begin = itk_start(tally, decisions, start) if like == "itk" else decisions.share
+    itk = options.itk
+    if itk is not None and itk.single and len(tally.labels) > 2:
+        return make_result(tally, fit_single(tally, decisions, itk, options.tol, options.max_iter), agreed, options)
+    begin = decisions.share if itk is None else start_like_itk(tally, decisions, start, itk)
     fit = fit_em(decisions, begin, start, options.estimate, pseudo, options.tol, options.max_iter, plain=options.plain)
     return make_result(tally, fit, agreed, options)
 
@@ -211,7 +213,7 @@ class StapleOptions:
     """The arguments of :func:`staple`."""
 
     prior: Prior | str = "prevalence"
-    like: Literal["itk"] | None = None
+    like: str | None = None
     unanimous: Unanimous = "keep"
     map_prior: tuple[float, ...] | None = None
     tol: float = 1e-7
@@ -222,23 +224,21 @@ class StapleOptions:
         cls,
         tally: Tally,
         prior: Prior | str = "prevalence",
-        like: Literal["itk"] | None = None,
+        like: str | None = None,
         unanimous: Unanimous = "keep",
         map_prior: tuple[float, ...] | None = None,
         tol: float = 1e-7,
         max_iter: int | None = None,
     ) -> StapleOptions:
         """With ITK's own where it is asked for."""
-        if like == "itk":
+        if parse_like(like) is not None:
             tol, max_iter = 1e-7 if len(tally.labels) == 2 else 1e-5, MAX_ITER_OF_ITK if max_iter is None else max_iter
         return cls(prior, like, unanimous, map_prior, tol, MAX_ITER if max_iter is None else max_iter)
 
     def __post_init__(self) -> None:
-        if self.like not in (None, "itk"):
-            raise CallError(f"like is None or 'itk'; got {self.like!r}")
-        if self.like == "itk" and (self.prior != "prevalence" or self.unanimous != "keep" or self.map_prior):
+        if self.itk is not None and (self.prior != "prevalence" or self.unanimous != "keep" or self.map_prior):
             raise CallError(
-                "like='itk' has the prior 'prevalence', keeps unanimous items and has no map_prior; got "
+                f"like={self.like!r} has the prior 'prevalence', keeps unanimous items and has no map_prior; got "
                 f"{self.prior!r}, {self.unanimous!r}, {self.map_prior!r}: leave them out, or leave out like="
             )
         if self.unanimous not in ("keep", "exclude"):
@@ -247,9 +247,14 @@ class StapleOptions:
             raise CallError(f"max_iter must be at least 1; got {self.max_iter!r}")
 
     @property
+    def itk(self) -> Itk | None:
+        """The version of ITK that is followed."""
+        return parse_like(self.like)
+
+    @property
     def plain(self) -> int:
         """Iterations before EM is accelerated, which ITK does not do."""
-        return self.max_iter if self.like == "itk" else PLAIN
+        return PLAIN if self.itk is None else self.max_iter
 
     @property
     def estimate(self) -> bool:
@@ -308,34 +313,6 @@ def _marked(decisions: Decisions, tally: Tally, mean: Values) -> Values:
     return np.insert(share * marks / marks.sum() if share else marks, ground, 1 - share)
 
 
-def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
-    """W before the first M-step."""
-    if len(tally.labels) == 2:
-        return decisions.share
-    joint = log_joint(decisions, _rates_of_the_vote(tally, decisions), log(prior))
-    top = joint.max(axis=1, keepdims=True)
-    weight = np.exp(joint - np.where(np.isneginf(top), 0, top))
-    total = weight.sum(axis=1, keepdims=True)
-    return np.nan_to_num(divide(weight, total))
-
-
-def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
-    """(raters, truth, given): N[g, k] / Σ_k N[g, k]."""
-    won = tally.votes == tally.votes.max(axis=1, initial=0)[:, None]
-    clear = won.sum(axis=1, keepdims=True) == 1
-    cells = _cells(won & clear, decisions)
-    if tally.labels.background is not None:
-        next_value = np.diff(tally.labels.values) == 1
-        cells[:, 0, 1:] += np.where(next_value, _cells(~clear, decisions)[:, 0, :-1], 0)
-    total = cells.sum(axis=1, keepdims=True)
-    return np.nan_to_num(divide(cells, total))
-
-
-def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:
-    """(raters, columns of ``chosen``, given) items."""
-    return decisions.table.sums(chosen * decisions.counts[:, None])
-
-
 def read_decisions(tally: Tally, options: StapleOptions, *, dense: bool = False) -> tuple[Decisions, NDArray[np.bool_]]:
     """What EM sees, and which patterns are settled beforehand."""
     decisions = Decisions.of(tally, dense=dense)
@@ -377,6 +354,7 @@ def make_result(
     weight = np.where(agreed[:, None], _vote_shares(tally), fit.weight) if agreed.any() else fit.weight
     two, steps = len(tally.labels) == 2, len(fit.history)
     notes = (table_notes(tally) if notes is None else notes) + ([SLOTS] if tally.exchangeable else [])
+    notes += single_notes(tally, options.itk)
     convergence = "converged" if fit.moved <= options.tol else "stopped"
     if not steps:
         convergence = "all agree"
@@ -394,7 +372,7 @@ def make_result(
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,
         log_likelihood=fit.history,
-        iterations=steps - int(options.like == "itk" and two),
+        iterations=steps - int(options.itk is not None and two),
         options=options,
     )
 

@@ -214,10 +214,19 @@ def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def subject_values(tables: Tallies, values: ArrayLike) -> Values:
     """(cases, …) values to (subjects, …): the mean of a subject's cases that are defined, NaN where none is."""
+    return means_by_subject([tables.subjects[case] for case in tables], values)
+
+
+def means_by_subject(subjects: Sequence[str], values: ArrayLike) -> Values:
+    """The same with the subject of every case; subjects in the order in which they come.
+
+    >>> means_by_subject(["p", "q", "p"], [0.5, 1.0, 0.7])
+    array([0.6, 1. ])
+    """
     by_case = np.asarray(values, np.float64)
-    subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
-    owner = [subjects[tables.subjects[case]] for case in tables]
-    total, known = np.zeros((2, len(subjects), *by_case.shape[1:]))
+    places = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
+    owner = [places[subject] for subject in subjects]
+    total, known = np.zeros((2, len(places), *by_case.shape[1:]))
     np.add.at(total, owner, np.nan_to_num(by_case))
     np.add.at(known, owner, ~np.isnan(by_case))
     return divide(total, known)

@@ -29,6 +29,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..core.errors import CallError, InputError, WriteError, one_line
+from .format_versions import check_format_version
 
 FOLDER = "manytruths-adjudication"
 """Where logs are by default, in the current folder."""
@@ -36,12 +37,15 @@ ACTIONS = ("open", "look", "show", "decide", "undo", "rule", "skip", "second", "
 CLOSED = frozenset(ACTIONS) - {"open", "show", "reopen"}
 """What cannot be appended to a log that was finished."""
 PACK_FORMAT = "manytruths-log"
+PACK_VERSION = 1
 PAGE_FORMAT = "manytruths-decisions"
 """What the one-file page saves: calls, which have to be replayed."""
 LARGEST_PACK = 1 << 29
 WAIT = 2.0
 """Seconds to wait for a lock on the file."""
 
+APPLICATION = int.from_bytes(b"mtlg")
+"""The format in the header of the file, from version 2 on."""
 MIGRATIONS = (
     """
     CREATE TABLE log (
@@ -57,6 +61,7 @@ MIGRATIONS = (
     CREATE TRIGGER log_stays BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'a log is never changed'); END;
     CREATE TRIGGER log_remains BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'a log is never removed'); END;
     """,
+    f"PRAGMA application_id = {APPLICATION};\n",
 )
 """What makes each version of the schema from the one before; the version is how many were applied."""
 
@@ -309,8 +314,7 @@ def read_pack(pack: bytes | str | Path) -> tuple[LogContent, ...]:
         raise LogError(f"{shown}: was saved by the page; read it with manytruths adjudicate STUDY --merge FILE")
     if kind != PACK_FORMAT:
         raise LogError(f"{shown}: is no pack of logs; one is written by manytruths adjudicate --pack")
-    if document.get("version", 0) > 1:
-        raise LogError(f"{shown}: was written by a newer version of manytruths; update this one")
+    check_format_version(shown, document.get("version"), PACK_VERSION, LogError)
     try:
         contents = tuple(_from_pack(log) for log in document["logs"])
     except (KeyError, TypeError, ValueError, RecursionError):
@@ -349,7 +353,7 @@ def pack(paths: Sequence[str | Path]) -> bytes:
     ]
     if not logs:
         raise LogError(f"{', '.join(map(str, paths))}: holds no log of decisions")
-    return canonical({"format": PACK_FORMAT, "version": 1, "logs": logs}).encode("utf-8", "surrogatepass")
+    return canonical({"format": PACK_FORMAT, "version": PACK_VERSION, "logs": logs}).encode("utf-8", "surrogatepass")
 
 
 def merge(folder: str | Path, packs: Sequence[bytes | str | Path], *, study: str) -> tuple[Path, ...]:
@@ -557,12 +561,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _check_version(path: Path, connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise LogError(
-            f"{path}: was written by a newer version of manytruths (schema {version}, this one knows "
-            f"{len(MIGRATIONS)}); update manytruths, or read it where it was written"
-        )
-    return int(version)
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application not in (0, APPLICATION):
+        raise LogError(f"{path}: is a database, but no log of decisions")
+    return check_format_version(path, version, len(MIGRATIONS), LogError) if version else 0
 
 
 def _prepared(path: Path, content: LogContent) -> sqlite3.Connection:

@@ -55,11 +55,9 @@ Files = dict[str, tuple[str, Signature | None]]
 
 @cache
 def code_version() -> str:
-    """The version of this package; of one under development, with a digest of its code."""
+    """The version of this package with a digest of its code, which is edited between releases."""
     from .. import __version__
 
-    if "dev" not in __version__:
-        return __version__
     digest, root = hashlib.blake2b(digest_size=8), Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
@@ -241,11 +239,22 @@ def keep_record(case: str, key: str, files: Sequence[Path], stage: Path, payload
     """Keep the result of a case; it is written with the next few seconds of work."""
     assert _waiting is not None
     sums = file_sums(stage, sorted(path.relative_to(stage).as_posix() for path in files))
-    head = {"case": case, "key": key, "size": len(payload), "checksum": _checksum(payload), "files": sums}
-    _waiting.records += [json.dumps(head).encode() + b"\n", payload]
+    _waiting.records += [_head(case, key, payload, sums), payload]
     _waiting.bytes += len(payload)
     if time.process_time() - _waiting.since >= SECONDS or _waiting.bytes >= BYTES:
         _write_log(_waiting)
+
+
+def _head(case: str, key: str, payload: bytes, files: Mapping[str, str]) -> bytes:
+    head = {"case": case, "key": key, "size": len(payload), "checksum": _checksum(payload), "files": dict(files)}
+    return json.dumps(head).encode() + b"\n"
+
+
+def write_records(log: Path, records: Mapping[str, tuple[str, bytes]]) -> None:
+    """Write a new log of records that need no files: the key and the pickled result of each case."""
+    with open(log, "xb") as stream:
+        for case, (key, payload) in records.items():
+            stream.writelines((_head(case, key, payload, {}), payload))
 
 
 def _write_log(waiting: _Waiting) -> None:

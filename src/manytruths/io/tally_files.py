@@ -21,11 +21,13 @@ from ..core.columns import ROLES, Role, natural_key
 from ..core.errors import CallError, FormatError, ManytruthsError, StudyError, find_name_fault
 from ..core.tally import Tally
 from .files import check_regular_file
+from .format_versions import check_format_version
 from .writing import atomic
 
 SUFFIX = ".tally"
-VERSION = 1
-"""Of the format; a change that an older release would misread makes it grow."""
+FORMAT = "manytruths-tallies"
+VERSION = 2
+"""Of the format; a change that an older release would misread makes it grow. Version 1 was named by one key."""
 MOST_BYTES = 1 << 28
 """Largest size of an unpacked file: one that promises more is an attack, or should be several."""
 MOST_ITEMS = 2**53
@@ -76,8 +78,8 @@ class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The study: what its tables mean, and what all cases share."""
 
-    manytruths_tallies: int
-    """The version of the format."""
+    format: str
+    version: int
     written_by: str
     centre: str
     coded: bool
@@ -233,12 +235,12 @@ def read_tally_file(path: Path | str) -> tuple[About, list[TalliedCase]]:
     """The study and the cases of a tally file; refuses one that was cut or altered."""
     content = _unpack(path)
     first, _, _ = content.partition(b"\n")
-    _check_version(path, first)
+    stated = _check_version(path, first)
     text, found = content[:-_LAST], content[-_LAST:]
     if found != _SUM + hashlib.sha256(text).hexdigest().encode() + b"\n":
         raise FormatError(f"{path}: its content does not fit its checksum: it was cut or altered; {_AGAIN}")
     try:
-        about = msgspec.json.decode(first, type=About)
+        about = msgspec.convert(stated, About)
         _check_names(_names(about))
         return about, list(_cases(text, len(first) + 1, about))
     except (msgspec.MsgspecError, ManytruthsError, ValueError) as error:
@@ -283,21 +285,18 @@ def _unpack(path: Path | str) -> bytes:
     return b"".join(parts)
 
 
-def _check_version(path: Path | str, first: bytes) -> None:
-    """Refuse the file of another version before anything else of it is looked at."""
-
-    class Version(msgspec.Struct):
-        manytruths_tallies: int
-
+def _check_version(path: Path | str, first: bytes) -> dict[str, Any]:
+    """The first line as the newest version has it; a newer file is refused before anything else of it is looked at."""
     try:
-        version = msgspec.json.decode(first, type=Version).manytruths_tallies
-    except msgspec.MsgspecError:
-        raise FormatError(f"{path}: is no tally file; write one with 'manytruths tally'") from None
-    if version != VERSION:
-        raise FormatError(
-            f"{path}: is of format version {version}, and this release reads version {VERSION}; install the release of "
-            "manytruths that wrote it, or a newer one"
-        )
+        stated = msgspec.json.decode(first, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        stated = {}
+    if isinstance(version := stated.pop("manytruths_tallies", None), int):
+        stated = {"format": FORMAT, "version": version, **stated}
+    if stated.get("format") != FORMAT:
+        raise FormatError(f"{path}: is no tally file; write one with 'manytruths tally'")
+    check_format_version(path, stated.get("version"), VERSION)
+    return stated
 
 
 def _cases(content: bytes, start: int, about: About) -> Iterator[TalliedCase]:

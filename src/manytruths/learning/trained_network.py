@@ -20,6 +20,7 @@ import manytruths
 
 from ..core.errors import CallError, FormatError, InputError, ManytruthsError
 from ..io import Location, Template, atomic, read_image, safe_name, write_map
+from ..io.format_versions import check_format_version
 from ..study import Progress
 from .frames import Scaling, reduce_image
 from .networks import NETWORKS, build_network
@@ -127,10 +128,7 @@ class TrainedNetwork:
         content = load(Path(path), device)
         if not isinstance(content, dict) or "recipe" not in content or "state" not in content:
             raise FormatError(f"{path}: is not a network of manytruths; give a network.pt that train wrote")
-        if content.get("format") != FORMAT:
-            raise FormatError(
-                f"{path}: has another format ({content.get('format')}); use the version of manytruths that wrote it"
-            )
+        check_format_version(path, content.get("format"), FORMAT)
         try:
             recipe = _read_recipe(content["recipe"])
             net = recipe.build().to(device)

@@ -159,7 +159,7 @@ def rater_dependence(
     at = None if reference is None else tally.position(reference)
     if at is not None and at in tally.raters:
         raise CallError(f"{reference} is one of the raters: their own errors cannot be seen against it")
-    same = PairMatrix("same_label", tally.rater_names, _same_label(tally))
+    same = PairMatrix("same_label", tally.rater_names, same_labels(tally))
     copies = _above(same, copy)
     parts = {tally.labels.names[m]: tally.only(tally.labels.names[m]) for m in tally.labels.marks}
     parts = parts or {"": tally.foreground()}
@@ -169,14 +169,14 @@ def rater_dependence(
 
 def possible_copies(tally: Tally, copy: float = COPY) -> tuple[PossibleCopy, ...]:
     """Pairs of raters who give the same label to so large a share that one mask may be a copy of the other."""
-    return _above(PairMatrix("same_label", tally.rater_names, _same_label(tally)), copy)
+    return _above(PairMatrix("same_label", tally.rater_names, same_labels(tally)), copy)
 
 
 def _above(same: PairMatrix, copy: float) -> tuple[PossibleCopy, ...]:
     return tuple(PossibleCopy(a, b, value) for a, b, value in same.pairs() if value > copy)
 
 
-def _same_label(tally: Tally) -> Values:
+def same_labels(tally: Tally) -> Values:
     """For every two raters, of the items not of the most frequent label for both, the share with the same label."""
     tables, most = contingency(tally), int((tally.counts @ tally.votes).argmax())
     alike = np.trace(tables, axis1=-2, axis2=-1)

@@ -67,14 +67,23 @@ class LayeredCase:
         return np.asarray(count_votes(self.table)[self.maps[0]])
 
 
-def layer_case(reading: Reading, fusing: CaseMaps, plan: MapOptions, *, responses: bool = True) -> LayeredCase:
-    """Make the joint table of all masks, its map, and all layers.
+def layer_case(
+    reading: Reading,
+    fusing: CaseMaps | None,
+    plan: MapOptions,
+    *,
+    responses: bool = True,
+    beside: Mapping[Column, Array] | None = None,
+) -> LayeredCase:
+    """Make the joint table of all masks, its map, and all layers; ``beside`` are further reference standards.
 
     Predicted probabilities can reveal as much as the image: they are left out where images are not shown.
     """
     case, options = reading.case, reading.case.options
     masks, predictions = dict(reading.masks), {} if options.probability else reading.predictions
-    references = reading.references | {consensus_column(method): array for method, array in fusing.decided.items()}
+    decided = {} if fusing is None else fusing.decided
+    references = reading.references | {consensus_column(method): array for method, array in decided.items()}
+    references |= beside or {}
     table = tally(
         masks, predictions=predictions, references=references, labels=case.labels, void=options.void,
         foreground=options.foreground, raters="exchangeable" if options.exchangeable else None,
@@ -82,7 +91,8 @@ def layer_case(reading: Reading, fusing: CaseMaps, plan: MapOptions, *, response
     everybody = {**masks, **predictions, **references}
     codes = paint(np.arange(len(table.counts)), everybody, table, void=options.void, foreground=options.foreground)
     maps, layers = [codes], list(_pattern_layers(table))
-    more = [*_ranking_layer(reading, plan), *_consensus_layers(reading, fusing, table, codes)]
+    more = list(_ranking_layer(reading, plan))
+    more += [] if fusing is None else _consensus_layers(reading, fusing, table, codes)
     more += _response_layers(reading) if responses else []
     for layer, map in more:
         layers.append(layer if map is None else replace(layer, map=len(maps)))
@@ -396,13 +406,13 @@ def thumbnail(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> str:
 
 def draw_thumbnail(image: Array | None, heat: Array, most: int, plan: ViewPlan) -> str:
     """A heatmap over an image, as a data URL."""
-    rows, columns = _square_around(heat > 0)
+    rows, columns = square_around(heat > 0)
     ground, cut = None if image is None else image[rows, columns], heat[rows, columns]
     drawn = heat_panel(ground, cut, most, True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1))
     return data_url(encode_picture(drawn, None, plan.thumbnail, 55))
 
 
-def _square_around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
+def square_around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
     """A square around what was marked, with a margin; the whole image where nothing was."""
     if not marked.any():
         return slice(None), slice(None)

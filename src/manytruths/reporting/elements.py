@@ -41,6 +41,8 @@ class Chart:
     name: str
     svg: str
     caption: str
+    tall: bool = False
+    """Whether it may be higher than a screen, and then scrolls."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ class Cases:
 
     table: PageTable
     key: ColourKey | None = None
+    large: bool = False
+    """Whether the pictures are large enough to tell outlines apart."""
 
 
 Block = PageTable | Chart | Beside | Paragraphs | Text | Cases

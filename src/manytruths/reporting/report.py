@@ -15,7 +15,7 @@ import manytruths
 from ..analyses.agree.case import MEASURES, MapOptions, parse_measures
 from ..analyses.agree.groups import find_groups, parse_by
 from ..analyses.paper_tables.formats import parse_formats, write_formats
-from ..analyses.result import StudySource, Tables, console_or_stdout, open_study, summary_of
+from ..analyses.result import StudySource, Tables, console_or_stdout, open_study, show_tables, summary_of
 from ..analyses.tables import Settings
 from ..claims.claim import Claims
 from ..claims.sentences import counted, plain_text, spell_intervals
@@ -108,11 +108,7 @@ class Report:
         """What a notebook shows: a link to the page, its first sentences, and the tables to be opened."""
         link = f'<a href="{quote(self.path.as_posix())}" target="_blank">{escape(str(self.path))}</a>'
         sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.lead)
-        tables = "".join(
-            f"<details><summary>{escape(name)} ({len(table)} rows)</summary>{table._repr_html_()}</details>"
-            for name, table in self.tables.items()
-        )
-        return f"<div><b>Report</b>: {link}{sentences}{tables}</div>"
+        return f"<div><b>Report</b>: {link}{sentences}{show_tables(self.tables)}</div>"
 
 
 def report(

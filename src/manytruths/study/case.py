@@ -319,7 +319,8 @@ class Case:
         return inside
 
     def _beside(self, what: str, source: Sources, grid: Grid | None) -> Array:
-        shown = str(next(iter(source.values())) if isinstance(source, Mapping) else source)
+        first = next(iter(source.values())) if isinstance(source, Mapping) else source
+        shown = str(first) if isinstance(first, Location) else "the array"
         with about(f"case {self.name}, {what}"):
             grid = grid if self.counted is None else None
             return self._load(source, None if grid is None else Target(grid, "the masks"), shown).mask.array

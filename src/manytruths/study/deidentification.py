@@ -40,6 +40,17 @@ class Codes:
         }
         return cls({kind: _assign_codes(old.get(kind, {}), names[kind], LETTERS[kind]) for kind in kinds})
 
+    @classmethod
+    def of_others(cls, study: Study, rater: str, before: Codes | None = None) -> tuple[Codes, Codes]:
+        """Codes for all raters but one, who keeps their name as cases and subjects do; and those of all raters."""
+        coded = cls.of(study, before, ("rater",))
+        kept: dict[Kind, Mapping[str, str]] = {
+            "case": {case.name: case.name for case in study},
+            "subject": {subject: subject for subject in study.subjects},
+            "rater": {**coded.names["rater"], rater: rater},
+        }
+        return cls(kept), coded
+
     def rows(self) -> list[tuple[str, str, str]]:
         """Kind, code, name, in the order of the codes: the key."""
         return [
@@ -66,8 +77,11 @@ def _columns(study: Study) -> set[Column]:
 
 
 def _assign_codes(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[str, str]:
-    fresh = [name for name in names if name not in old]
-    taken = {int(code[1:]) for code in old.values() if code[1:].isdecimal()}
+    every = list(names)
+    fresh = [name for name in every if name not in old]
+    # nobody's code is the name of another
+    spoken = [*old.values(), *(name for name in every if name.startswith(letter))]
+    taken = {int(code[1:]) for code in spoken if code[1:].isdecimal()}
     free = [n for n in range(1, len(fresh) + len(taken) + 1) if n not in taken][: len(fresh)]
     SystemRandom().shuffle(free)
     digits = len(str(len(fresh) + len(old)))

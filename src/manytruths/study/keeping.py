@@ -76,12 +76,17 @@ def open_ledger(work: Callable[..., object]) -> Ledger | None:
     kept = kept_folder()
     if kept is None:
         return None
-    # by their metadata, since importing SciPy takes a while
-    versions = (code_version(), sys.version, version("numpy"), version("scipy"))
-    settings = fingerprint(versions, [_described(work)])
+    settings = describe_work(work)
     folder = kept / settings[:16]
     folder.mkdir(parents=True, exist_ok=True)
     return Ledger(kept.parent, folder, settings, uuid.uuid4().hex[:8], read_logs(folder))
+
+
+def describe_work(work: Callable[..., object]) -> str:
+    """A digest of the code, and of what is done with which settings."""
+    # by their metadata, since importing SciPy takes a while
+    versions = (code_version(), sys.version, version("numpy"), version("scipy"))
+    return fingerprint(versions, [_described(work)])
 
 
 def _described(work: Callable[..., object]) -> object:
@@ -120,7 +125,7 @@ def work_or_load(
 def case_key(case: Case, settings: str, files: Sequence[Files]) -> str:
     """Of everything that the result of a case depends on."""
     others = [getattr(case, item.name) for item in fields(case) if item.name not in ("options", "spread")]
-    return fingerprint((settings, _options(case.options), repr(others)), map(digest_files, files))
+    return fingerprint((settings, describe_options(case.options), repr(others)), map(digest_files, files))
 
 
 def sign_case(case: Case) -> list[Files] | None:
@@ -141,5 +146,6 @@ def _sign(made_from: Iterable[Location | None]) -> list[Files] | None:
     return signed
 
 
-def _options(options: Options) -> str:
+def describe_options(options: Options) -> str:
+    """All options that a result of a case may depend on."""
     return repr([getattr(options, option.name) for option in fields(options) if option.name not in NO_EFFECT])

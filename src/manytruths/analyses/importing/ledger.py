@@ -15,13 +15,15 @@ from ...core.errors import FormatError
 from ...exchange.readings import Reading, ReadingSet, Status
 from ...io import write_json
 from ...io.files import check_regular_file
+from ...io.format_versions import check_format_version
 from ...io.results import file_digest
 from ...shape.grid import Grid
 from .layout import LEDGER, Layout, on_disk
 from .masks import Drawn, Overlap
 
-SCHEMA = 1
-"""Of the file; a change that an update would notice makes it grow."""
+FORMAT = "manytruths-import"
+VERSION = 2
+"""Of the file; a change that an update would notice makes it grow. Version 1 had no format."""
 FOLDERS = ("masks", "ranks", "images")
 """Where the files lie whose digests are kept."""
 Key = tuple[str, str, str]
@@ -142,7 +144,8 @@ class Ledger:
     """The same of ``study.toml``."""
     updates: int = 0
     """How often the study was updated."""
-    schema_version: int = SCHEMA
+    format: str = FORMAT
+    version: int = VERSION
 
     def readings_in(self, folder: Path) -> ReadingSet:
         """All readings without their marks."""
@@ -155,6 +158,14 @@ class Ledger:
     def write(self, folder: Path) -> None:
         """Write the ledger of a study."""
         write_json(folder / LEDGER, self)
+
+
+class _Stated(msgspec.Struct):
+    """What a ledger says of its version."""
+
+    version: int | None = None
+    schema_version: int = 0
+    """In version 1."""
 
 
 def key_of(read: Reading | RecordedReading, layout: Layout) -> Key:
@@ -172,11 +183,12 @@ def read_ledger(folder: Path) -> Ledger:
         )
     check_regular_file(path)
     try:
-        ledger = msgspec.json.decode(path.read_bytes(), type=Ledger)
+        content = path.read_bytes()
+        stated = msgspec.json.decode(content, type=_Stated)
+        check_format_version(path, stated.schema_version if stated.version is None else stated.version, VERSION)
+        ledger = msgspec.json.decode(content, type=Ledger)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FormatError(f"{path}: is damaged ({error}); import anew with --replace") from None
-    if ledger.schema_version != SCHEMA:
-        raise FormatError(f"{path}: is of another version of manytruths; import anew with --replace")
     for name in ledger.files:
         parts = PurePosixPath(name).parts
         if len(parts) < 2 or parts[0] not in FOLDERS or ".." in parts:

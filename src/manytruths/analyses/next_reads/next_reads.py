@@ -23,11 +23,11 @@ from ...core.tally import Tallies, Tally
 from ...core.undefined import Note
 from ...fusion.vote import mean_label_dice
 from ...io.result_tables import DataTable, PlainTable, Row, Table
-from ...io.tables import read_rows
 from ...raters.broken_masks import MaskReview, pixel_name
 from ...ratings.planning.asking import CaseReadings, ReadingPlan, ReadingToAsk, plan_readings
 from ...ratings.planning.pilot import ConsensusChange, change_by_more_raters
 from ...study import Case, Progress, Study
+from ...study.read_times import read_times
 from ...study.reading_dates import find_doubtful_dates, read_dates
 from ...study.suspicions import find_suspicions, review_reading
 from ..assigning.tasks import TaskImages, TaskList, check_tasks, write_tasks
@@ -368,13 +368,10 @@ def _raters(study: Study) -> tuple[str, ...]:
 def _read_times(study: Study) -> dict[str, list[float]]:
     """Durations of readings in minutes by rater, from the reading log."""
     times = defaultdict[str, list[float]](list)
-    if not study.options.reads or study.coded:
-        return times
     names = {compose_name(rater): rater for rater in _raters(study)}
-    for _, row in read_rows(study.options.reads, ("case", "rater")):
-        seconds, rater = row.get("seconds", ""), names.get(compose_name(row["rater"]))
-        if rater is not None and seconds and row.get("status", "") != "unfinished" and float(seconds) > 0:
-            times[rater].append(float(seconds) / 60)
+    for (_, rater, _), row in read_times(study).items():
+        if rater in names and row.seconds and row.status != "unfinished":
+            times[names[rater]].append(row.seconds / 60)
     return times
 
 

@@ -27,6 +27,7 @@ export function isVisible(view, choices, who) {
   if (chosen !== undefined) return chosen;
   // outlines hide the map of an overview; they are for its places
   if (view.shown) return false;
+  if (view.drawn) return view.drawn.includes(view.columns.indexOf(who));
   if (who.role === "rater") return fewRaters(view) && isFirstReading(view, who);
   return who.role === "algorithm" && view.columns.filter((other) => other.role === who.role).length === 1;
 }

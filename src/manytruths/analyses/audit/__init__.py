@@ -1,0 +1,1 @@
+"""The command ``audit``: what made a published consensus."""
