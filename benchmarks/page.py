@@ -81,7 +81,10 @@ def _lower(item: tuple[str, set[str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("|", r"\|").replace("*", r"\*") if not text.startswith("**") else text
+    """As it is printed: no column, no emphasis, no dash of two hyphens."""
+    if text.startswith("**"):
+        return text
+    return text.replace("|", r"\|").replace("*", r"\*").replace("--", r"\-\-")
 
 
 if __name__ == "__main__":
