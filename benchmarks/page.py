@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,10 +82,10 @@ def _lower(item: tuple[str, set[str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """As it is printed: no column, no emphasis, no dash of two hyphens."""
+    """As it is printed: no column, no emphasis; a call with an option is code."""
     if text.startswith("**"):
         return text
-    return text.replace("|", r"\|").replace("*", r"\*").replace("--", r"\-\-")
+    return re.sub(r"\S+ --\S+", r"`\g<0>`", text.replace("|", r"\|").replace("*", r"\*"))
 
 
 if __name__ == "__main__":
