@@ -61,7 +61,7 @@ def progress_screens(to: Path) -> None:
         result = mt.progress(running_study(Path(made) / "study"), today=TODAY)
         pages = {
             # of pale grounds, and of thin coloured lines
-            "progress": (mt.progress_page(result, to=made).path, CURATOR, Image.Quantize.MEDIANCUT),
+            "progress": (mt.progress_page(result, to=made).path, CURATOR, Image.Quantize.MAXCOVERAGE),
             "progress-rater": (mt.progress_page(result, to=made, rater=LARGER).path, OWN, Image.Quantize.FASTOCTREE),
         }
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
