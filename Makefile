@@ -5,7 +5,7 @@ BIN := .venv/bin
 # modules that are compiled are kept: each process of the tests would compile them again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all bench claims coverage masks docs lint dist pythons lowest licences clean
+.PHONY: demo test test-all bench bench-page claims coverage masks evidence docs lint dist pythons lowest licences clean
 
 demo: .venv/installed
 	$(BIN)/manytruths demo
@@ -46,6 +46,11 @@ lint: .venv/tested
 bench: .venv/tested
 	$(BIN)/python -m benchmarks
 
+# the same, kept in docs/benchmarks.json, and written to docs/benchmarks.md; wants a quiet machine
+bench-page: .venv/tested
+	$(BIN)/python -m benchmarks --json docs/benchmarks.json
+	$(BIN)/python -m benchmarks.page
+
 # how often each claim is made where it is false: writes the tables of docs/claims.md, in some 20 minutes
 claims: .venv/tested
 	$(BIN)/python -m tests.simulations.claims
@@ -57,6 +62,10 @@ coverage: .venv/tested
 # how many broken masks check finds, and false alarms, written to docs/masks.md; takes some minutes
 masks: .venv/tested
 	$(BIN)/python -m tests.simulations.masks
+
+# published numbers beside ours, written to docs/evidence.md; needs the data sets (MANYTRUTHS_DATA)
+evidence: .venv/tested
+	$(BIN)/python -m tests.evidence
 
 docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt

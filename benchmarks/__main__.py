@@ -1,8 +1,13 @@
-"""``python -m benchmarks [JOB …]``: every job at its real size; wrong answers fail, missed figures are printed."""
+"""``python -m benchmarks [--json FILE] [JOB …]``: every job at its real size.
+
+Wrong answers fail, missed figures are printed. With ``--json`` the results of each job are kept in a file, beside those
+of jobs that ran before: :mod:`benchmarks.page` makes the page of it.
+"""
 
 from __future__ import annotations
 
-import sys
+import argparse
+from pathlib import Path
 
 from . import (
     adjudication,
@@ -28,6 +33,7 @@ from . import (
     sizes,
     surfaces,
 )
+from .results import Run
 
 JOBS = (
     foundation.JOBS
@@ -55,14 +61,25 @@ JOBS = (
 )
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("jobs", nargs="*", metavar="JOB")
+    chosen = parser.parse_args()
+    unknown = sorted(set(chosen.jobs) - set(JOBS))
+    if unknown:
+        parser.error(f"no job {', '.join(unknown)}; there are {', '.join(JOBS)}")
     missed = 0
-    for name in arguments or list(JOBS):
+    for name in chosen.jobs or list(JOBS):
+        run = Run()
         for result in JOBS[name]():
             print(result, flush=True)
+            run.results.append(result)
             missed += not result.met
+        if chosen.json:
+            run.keep(chosen.json, name)
     print("every figure met" if not missed else f"{missed} missed")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -9,6 +9,7 @@ from pathlib import Path
 import adjudication_pictures
 import learning_pages
 import numpy as np
+import paper_pages
 import progress_pictures
 from PIL import Image
 
@@ -122,6 +123,7 @@ def main() -> None:
     folder = Path(__file__).parent / "images"
     folder.mkdir(exist_ok=True)
     learning(folder)
+    paper_pages.main([])
     adjudication_pictures.adjudication_screens(folder)
     progress_pictures.progress_screens(folder)
     picture = overview()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
+from evidence.gordon import ellipses
 from manytruths import (
     CallError,
     Tally,
@@ -18,10 +19,6 @@ from manytruths import (
     vote,
 )
 
-ELLIPSES = [
-    (0.48, 0.487, 0.364, 0.11, -0.114), (0.559, 0.517, 0.161, 0.076, 0.47), (0.382, 0.554, 0.084, 0.179, 0.472),
-    (0.562, 0.458, 0.147, 0.048, 0.656), (0.528, 0.478, 0.034, 0.154, -1.515),
-]  # fmt: skip
 TABLE_1 = {
     "whole": ([1.00, 0.48, 0.44, 0.31, 0.24], [0.94, 0.99, 0.98, 1.00, 1.00]),
     "modified_background": ([1.00, 0.67, 0.26, 0.46, 0.36], [0.68, 0.97, 0.86, 1.00, 1.00]),
@@ -31,16 +28,6 @@ TABLE_2 = {
     "whole": {gordon_f: LARGE, balanced_accuracy: LARGE, soft_accuracy: ACCURATE},
     "modified_background": {gordon_f: SMALL, balanced_accuracy: SMALL, soft_accuracy: ACCURATE},
 }
-
-
-def ellipses(side: int) -> list[np.ndarray]:
-    y, x = (np.mgrid[:side, :side] + 0.5) / side
-    masks = []
-    for cx, cy, a, b, angle in ELLIPSES:
-        u = (x - cx) * np.cos(angle) + (y - cy) * np.sin(angle)
-        v = (y - cy) * np.cos(angle) - (x - cx) * np.sin(angle)
-        masks.append((u / a) ** 2 + (v / b) ** 2 <= 1)
-    return masks
 
 
 @pytest.fixture(scope="module", params=[160, 256, 512])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,30 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import manytruths as mt
-
-WRIGHT = np.array(
-    [[494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427],
-     [490, 397, 512, 401, 470, 611, 415, 431, 638, 429, 420, 633, 275, 492, 165, 372, 421]], float).T  # fmt: skip
-MINI = np.array(
-    [[512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451],
-     [525, 415, 508, 444, 500, 625, 460, 390, 642, 432, 420, 605, 227, 467, 268, 370, 443]], float).T  # fmt: skip
-"""Peak expiratory flow rate (l/min) of 17 people, twice with each meter (Bland & Altman 1986, table I;
-doi:10.1016/S0140-6736(86)90837-8): the same numbers as ``bland.altman.PEFR`` of R's BlandAltmanLeh."""
-SYSTOLIC = np.genfromtxt(Path(__file__).parent / "systolic.csv", delimiter=",", skip_header=1)
-"""Systolic blood pressure of 85 people, three times by observer J and by machine S (Bland & Altman 1999,
-doi:10.1177/096228029900800204, table 1): the same numbers as ``sbp`` of R's MethComp."""
-CARDIAC = """
-1 7.83 6.57 1 7.42 5.62 1 7.89 6.90 1 7.12 6.57 1 7.88 6.35 2 6.16 4.06 2 7.26 4.29 2 6.71 4.26 2 6.54 4.09 3 4.75 4.71
-3 5.24 5.50 3 4.86 5.08 3 4.78 5.02 3 6.05 6.01 3 5.42 5.67 4 4.21 4.14 4 3.61 4.20 4 3.72 4.61 4 3.87 4.68 4 3.92 5.04
-5 3.13 3.03 5 2.98 2.86 5 2.85 2.77 5 3.17 2.46 5 3.09 2.32 5 3.12 2.43 6 5.92 5.90 6 6.42 5.81 6 5.92 5.70 6 6.27 5.76
-7 7.13 5.09 7 6.62 4.63 7 6.58 4.61 7 6.93 5.09 8 4.54 4.72 8 4.81 4.61 8 5.11 4.36 8 5.29 4.20 8 5.39 4.36 8 5.57 4.20
-9 4.48 3.17 9 4.92 3.12 9 3.97 2.96 10 4.22 4.35 10 4.65 4.62 10 4.74 3.16 10 4.44 3.53 10 4.50 3.53 11 6.78 7.20
-11 6.07 6.09 11 6.52 7.00 11 6.42 7.10 11 6.41 7.40 11 5.76 6.80 12 5.06 4.50 12 4.72 4.20 12 4.90 3.80 12 4.80 3.80
-12 4.90 4.20 12 5.10 4.50
-"""
-"""Subject, and two measurements of cardiac ejection at a time (Bland & Altman 1999, table 4; 2007, table 1)."""
-SUBJECT, RV, IC = np.array(CARDIAC.split(), float).reshape(-1, 3).T
-
+from evidence.measurements import IC, MINI, RV, SUBJECT, SYSTOLIC, WRIGHT
 
 HALF = 0.5 + 1e-9
 """Of a unit in the last digit: what rounding changes at most."""

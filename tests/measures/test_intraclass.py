@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import manytruths as mt
+from evidence.measurements import SHROUT
 from manytruths.measures.variance_components import _fit_reml, fit_sizes
 
 KINDS = ("1", "A,1", "C,1", "k", "A,k", "C,k")
-SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
 
 
 def made(n, k, rater):

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import manytruths as mt
-
-X = [7, 8.3, 10.5, 9, 5.1, 8.2, 10.2, 10.3, 7.1, 5.9]
-Y = [7.9, 8.2, 9.6, 9, 6.5, 7.3, 10.2, 10.6, 6.3, 5.2]
-"""The example of NCSS's manual of Deming regression, with error variances 4 to 1."""
+from evidence.measurements import X, Y
 
 
 def test_published_deming():
