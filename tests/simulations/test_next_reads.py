@@ -14,10 +14,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOME.is_dir(), reason="no
 
 @pytest.mark.parametrize(("panels", "alike"), [(tiles, False), (lambda data: nodules(data, 6), True)])
 def test_next_is_ahead_of_other_orders(panels, alike):
-    found = compare(panels(HOME), orders(alike), 6)
+    cases = panels(HOME)
+    found = compare(cases, orders(cases, alike), 6)
     ahead = {name: interval(found["next"] - values)[0] for name, values in found.items()}
     assert ahead["any open reading"] > 0
     for name in ("fewest readings first", "most disputed first"):
         assert found["next"].mean() > found[name].mean()
+    if alike:  # with few tiles it takes more runs to tell
+        assert found["next"].mean() > found["means of cases alike are known"].mean() - 0.01
     assert found["oracle"].mean() > found["next"].mean()
     assert not np.isnan(found["next"]).any()
