@@ -31,7 +31,7 @@ FUNCTIONS = {
 }  # fmt: skip
 FIRST = {"study", "scores", "data", "tool", "paths", "cases"}
 """Parameters that commands take without a name."""
-FOREIGN = {"--nthreads", "--verify", "--no-deps", "--help", "--version", "--debug"}
+FOREIGN = {"--nthreads", "--verify", "--no-deps", "--json", "--help", "--version", "--debug"}
 """Options of every command, and of other programs that the documentation names."""
 
 

@@ -69,9 +69,9 @@ def find_onset(marked: Sequence[bool], times: Sequence[float]) -> Onset | None:
 
     Examples
     --------
-    >>> found = find_onset([False] * 20 + [True] * 20, range(40))
+    >>> found = find_onset([False] * 30 + [True] * 30, range(60))
     >>> found.before, found.marked_after, found.first, found.last, found.p_value < 0.01
-    (20, 20, 20, 20, True)
+    (30, 30, 30, 30, True)
     """
     n, sums = len(marked), [0, *accumulate(map(int, marked))]
     points = [k for k in range(1, n) if times[k] > times[k - 1]]
