@@ -144,7 +144,7 @@ REFERENCES = _read_references()
 def cite(*cited: str) -> str:
     """The citation that follows a name: `` [Fleiss 1971; Gwet 2008]``; empty without references."""
     unknown = [reference for reference in cited if reference not in REFERENCES]
-    assert not unknown, unknown
+    assert not unknown, f"cited in formulas.csv, without an entry in references.bib: {', '.join(unknown)}"
     return f" [{'; '.join(dict.fromkeys(cited))}]" if cited else ""
 
 
