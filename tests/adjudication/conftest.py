@@ -17,8 +17,9 @@ from study_folders import write_nifti
 PLAIN = {"practice": 0, "controls": 0, "repeats": 0, "double": 0, "quiet": True}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Closed with the module: in its event loop nothing else could start one, such as the browser of another folder."""
     with chromium() as started:
         yield started
 
