@@ -398,3 +398,11 @@ def test_a_study_of_few_readings_is_told_without_claims():
     assert not result.alarms
     empty = mt.progress(mt.Study.from_arrays({"p1": {"A": a * 0, "B": a * 0}}), today=TODAY)
     assert not empty.claims.of("progress.agreement").made
+
+
+@pytest.mark.parametrize(("count", "why"), [(9, " with fewer than ten"), (12, ": it is the same in all")])
+def test_why_there_is_no_interval_of_cases_alike(count, why):
+    a, b = [[1, 1, 1, 0]], [[1, 1, 0, 0]]
+    found = mt.progress(mt.Study.from_arrays({f"p{k:02}": {"A": a, "B": b} for k in range(count)}))
+    said = f"So far, two raters overlap by a mean Dice of 0.80 over {count} cases (no interval{why})."
+    assert str(found.claims.of("progress.agreement").made[0]) == said

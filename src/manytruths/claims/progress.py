@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..core.undefined import Note
+from ..core.undefined import Note, Undefined, code
 from ..inference.drift_tests import MOST_RATERS
 from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_RATERS
@@ -315,10 +315,14 @@ def _consider_so_far(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
         return
     labels = "" if facts.overlap == "dice" else ", on average over labels"
     text = "So far, two raters overlap by a mean Dice of {} over {}{}{}."
-    few = "" if has_interval(row) else f" (no interval with fewer than {number_word(MIN_SUBJECTS)})"
+    none = ""
+    if not has_interval(row):
+        alike = isinstance(row.low, Undefined) and code(row.low) == "no_spread"
+        why = ": it is the same in all" if alike else f" with fewer than {number_word(MIN_SUBJECTS)}"
+        none = f" (no interval{why})"
     log.consider(
         SO_FAR,
-        compose(text, table.quote(row, telling_digits(row.value)), counted(row.n or 0, facts.subject), labels, few),
+        compose(text, table.quote(row, telling_digits(row.value)), counted(row.n or 0, facts.subject), labels, none),
     )
 
 
