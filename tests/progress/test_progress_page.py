@@ -213,6 +213,11 @@ def test_the_command_says_where_pages_are_and_who_is_not_there(made, capsys):
     for name in ("Zebulon", "Quirinus"):
         assert (made / f"third/progress-{name}.html").is_file()
     assert "do not send progress_key.csv along" in told
-    assert status([*given, "--for", "Zebulun"]) == 2
+    refused = ["progress", str(made / "other"), "--out", str(made / "fourth"), "--for", "Zebulun"]
+    assert status(refused) == 2
     assert "is it Zebulon?" in capsys.readouterr().err.replace("\n", " ")
+    (made / "assignment.csv").write_text("rater,case\nNewcomer,c001\n")
+    assert status([*refused[:-1], "Newcomer", "--assignment", str(made / "assignment.csv")]) == 2
+    assert "has read nothing yet" in capsys.readouterr().err.replace("\n", " ")
+    assert not (made / "fourth").exists()
     assert set(RATERS) == {row["name"] for row in table(made / "third/progress_key.csv")}

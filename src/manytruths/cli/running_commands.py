@@ -134,8 +134,16 @@ def study_progress(
     """
     import manytruths as mt
 
+    from ..analyses.progress.coverage import known_raters, read_plan
+    from ..reporting.progress_page.page import check_page_rater
+
     output = output or RunOptions()
     opened = (study or StudyOptions()).open(template)
+    named = parse_names(raters) or ()
+    if named:
+        plan = read_plan(assignment, opened)[0] if assignment is not None else {}
+        for rater in named:
+            check_page_rater(opened, rater, known_raters(opened, plan))
     with working(opened, output.engine, output.jobs, output.quiet) as bar:
         result = mt.progress(
             opened, assignment=assignment, calibration=parse_names(calibration) if calibration is not None else None,
@@ -143,7 +151,7 @@ def study_progress(
             level=level, progress=bar,
         )  # fmt: skip
     pages = [mt.progress_page(result, to=output.out, title=title)]
-    for rater in parse_names(raters) or ():
+    for rater in named:
         page = mt.progress_page(result, to=output.out, rater=rater, examples=examples, show_images=show_images)
         pages.append(page)
     present(result, output.out, quiet=output.quiet)

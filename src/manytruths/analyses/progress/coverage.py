@@ -122,7 +122,7 @@ def read_plan(path: str | Path, study: Study) -> tuple[Plan, tuple[str, ...]]:
     """An assignment as ``manytruths assign`` writes it, and what is odd about it; a column ``due`` has dates."""
     cases = {compose_name(case.name): case.name for case in study}
     cases |= {compose_name(one.case): one.case for one in study.unused if compose_name(one.case) not in cases}
-    raters = {compose_name(name): name for name in _raters(study)}
+    raters = {compose_name(name): name for name in known_raters(study)}
     plan: dict[tuple[str, str], Planned] = {}
     for line, row in read_rows(path, ("rater", "case")):
         order, due = row.get("order", ""), row.get("due", "")
@@ -150,10 +150,10 @@ def read_plan(path: str | Path, study: Study) -> tuple[Plan, tuple[str, ...]]:
     return plan, tuple(notes)
 
 
-def _raters(study: Study) -> list[str]:
+def known_raters(study: Study, plan: Plan | None = None) -> tuple[str, ...]:
     """Raters with readings, and those who were asked for some."""
-    more = {one.column.name for one in study.unused if one.why != "rater_excluded"}
-    return sorted({*study.rater_names, *more}, key=natural_key)
+    logged = {one.column.name for one in study.unused if one.why != "rater_excluded"}
+    return tuple(sorted({*study.rater_names, *logged, *(rater for _, rater in plan or ())}, key=natural_key))
 
 
 def find_calibration(names: Sequence[str] | None, plan: Plan, study: Study) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def find_cells(
 ) -> Coverage:
     """All readings, none of which is late yet."""
     unused = {(one.case, one.column): one.why for one in study.unused if one.why != "rater_excluded"}
-    raters = sorted({*_raters(study), *(rater for _, rater in plan)}, key=natural_key)
+    raters = known_raters(study, plan)
     cases = {case.name: case for case in study}
     names = sorted({*cases, *(case for case, _ in unused), *(case for case, _ in plan)}, key=natural_key)
     others: dict[str, list[tuple[Column, str]]] = {}
@@ -199,7 +199,7 @@ def find_cells(
                 logged = bool(plan) or (case is not None and bool(case.statuses))
                 status = "unread" if planned else "not_asked" if logged else "missing"
                 cells.append(Cell(name, rater, "", status, planned))
-    return Coverage(tuple(cells), tuple(names), tuple(raters), calibration, bool(plan), notes)
+    return Coverage(tuple(cells), tuple(names), raters, calibration, bool(plan), notes)
 
 
 def _statuses(case: Case | None, found: CaseProgress | None) -> Iterator[tuple[Column, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -17,6 +18,7 @@ from ...core.columns import closest_name
 from ...core.errors import CallError
 from ...io import safe_name, write_csv, write_text
 from ...study.deidentification import Codes, read_key
+from ...study.study import Study
 from ..elements import Section, colour_names, spell_section
 from ..page import page_html
 from . import curator, feedback
@@ -121,7 +123,9 @@ def progress_page(
     path = _page_path(Path(to), rater)
     if rater is None:
         return _write_page(result, path, title)
-    _check_rater(result, rater)
+    check_page_rater(result.study, rater, result.coverage.raters)
+    if rater not in result.readings:
+        raise _nothing_read(rater)
     return _write_feedback(result, path, rater, examples, show_images, title)
 
 
@@ -134,15 +138,20 @@ def _page_path(to: Path, rater: str | None) -> Path:
     return to / ("progress.html" if rater is None else f"progress-{safe_name(rater)}.html")
 
 
-def _check_rater(result: StudyProgress, rater: str) -> None:
-    if result.study.options.exchangeable:
+def check_page_rater(study: Study, rater: str, known: Sequence[str]) -> None:
+    """Whether there can be a page for the rater; ``known`` are all who read something or were asked to."""
+    if study.options.exchangeable:
         raise CallError("raters are exchangeable: nobody knows whose readings are whose, so that no rater has a page")
-    if rater not in result.coverage.raters:
-        close = closest_name(rater, list(result.coverage.raters))
-        hint = f"is it {close}?" if close else f"raters are {', '.join(result.coverage.raters)}"
+    if rater not in known:
+        close = closest_name(rater, list(known))
+        hint = f"is it {close}?" if close else f"raters are {', '.join(known)}"
         raise CallError(f"rater (--for) {rater!r} is not in the study; {hint}")
-    if rater not in result.readings:
-        raise CallError(f"rater (--for) {rater!r} has read nothing yet: there is nothing to show")
+    if rater not in study.rater_names:
+        raise _nothing_read(rater)
+
+
+def _nothing_read(rater: str) -> CallError:
+    return CallError(f"rater (--for) {rater!r} has read nothing yet: there is nothing to show")
 
 
 def _write_page(result: StudyProgress, path: Path, title: str) -> ProgressPage:
