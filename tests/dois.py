@@ -16,6 +16,8 @@ FOLDERS = ("src", "docs", "examples", "benchmarks", "paper", "tests")
 KINDS = (".py", ".pyi", ".md", ".rst", ".bib", ".cff", ".toml", ".js", ".html")
 WRITTEN = ("docs/_build", "docs/gallery", "docs/references.md", "docs/notebook.md", "docs/api/generated")
 """What a build of the documentation writes."""
+EXAMPLES = ("CONTRIBUTING.md", "tests/dois.py", "tests/test_references.py")
+"""What has DOIs that are not in the list: a worked example adds one to it."""
 DOI = re.compile(r"10\.\d{4,9}/[^\s\"'`\]{}|\\]+")
 WELL_FORMED = re.compile(r"10\.\d{4,9}/[-._;()/:<>a-zA-Z0-9]+")
 PAIRS = (("(", ")"), ("<", ">"))
@@ -60,7 +62,7 @@ def find_dois() -> Iterator[Place]:
     files = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in KINDS]
     for path in [*sorted(ROOT.glob("*.md")), ROOT / "CITATION.cff", *files]:
         name = path.relative_to(ROOT).as_posix()
-        if name.startswith(WRITTEN) or name in ("tests/dois.py", "tests/test_references.py"):
+        if name.startswith(WRITTEN) or name in EXAMPLES:
             continue
         text = path.read_text(encoding="utf-8")
         for found in DOI.finditer(text):

@@ -17,7 +17,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (Add [^\n]+)\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE))
 STEP = re.compile(
     r"(?:(?P<same>In the same file)|(?:In|A new file,)\s+`(?P<path>[^`]+)`)"
-    r"(?:, (?P<end>at the end)|, below `(?P<anchor>[^`]+)`)?:\n\n```\w+\n(?P<code>.*?)```",
+    r"(?:,\s+(?P<end>at the end)|,\s+below\s+`(?P<anchor>[^`]+)`)?:\n\n```\w+\n(?P<code>.*?)```",
     re.DOTALL,
 )
 
@@ -69,15 +69,12 @@ def copy(tmp_path):
     """The checkout as a contributor has it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
-    for name in ("src", "tests", "docs"):
-        skipped = shutil.ignore_patterns("__pycache__", "_build", "gallery", "golden", "images", "learning")
-        shutil.copytree(ROOT / name, folder / name, ignore=skipped if name != "src" else skipped_caches)
-    for name in ("pyproject.toml", "conftest.py", "README.md"):
+    for name in ("src", "tests", "docs", "examples", "benchmarks", "paper"):
+        skipped = ("_build", "gallery", "golden", "images") if name in ("tests", "docs") else ()
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", *skipped))
+    for name in ("pyproject.toml", "conftest.py", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"):
         shutil.copy(ROOT / name, folder)
     return folder
-
-
-skipped_caches = shutil.ignore_patterns("__pycache__")
 
 
 def test_there_is_an_example_of_every_kind_of_addition():
@@ -91,8 +88,15 @@ def test_there_is_an_example_of_every_kind_of_addition():
 @pytest.mark.parametrize("title", SECTIONS)
 def test_the_example_works(title, copy):
     environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "CI": "true"}
+    changed = list[str]()
     for step in steps_of(SECTIONS[title]):
         apply(step, copy)
+        changed += [step.path] if step.path.endswith((".py", ".pyi")) else []
+    for tidy in (["check", "--fix"], ["format", "--check"], ["check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *tidy, *changed], cwd=copy, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
     for command in commands_of(SECTIONS[title]):
         words = re.findall(r'"[^"]*"|\S+', command)
         program, *rest = [word.strip('"') for word in words]
@@ -107,8 +111,7 @@ def test_the_example_works(title, copy):
 def test_without_its_steps_the_commands_of_an_example_fail(copy):
     """So that the test above cannot pass by itself: the statistic is not there before."""
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    *others, registry = (step for step in steps_of(SECTIONS["Add a statistic"]))
-    assert others
+    (registry,) = (step for step in steps_of(SECTIONS["Add a statistic"]) if step.path.endswith("_registry.py"))
     apply(registry, copy)
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", registry.path]
     assert (

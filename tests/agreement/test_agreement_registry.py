@@ -11,14 +11,47 @@ import manytruths as mt
 from manytruths import CallError, Labels, agreement
 from panels import VOID, panels
 
-ANY_NUMBER = {
-    "case_condition", "fleiss_kappa", "gwet_ac1", "heatmap_score", "krippendorff_alpha", "negative_agreement", "pabak",
-    "percent_agreement", "positive_agreement", "prevalence_index", "smyth_bound", "unanimous",
+PROMISES = {
+    "bias_index": "pair symmetric background 0..1 zero",
+    "case_condition": "",
+    "cohen_kappa": "pair symmetric alike -1..1 one",
+    "dice": "pair symmetric background 0..1 one",
+    "fleiss_kappa": "alike ..1 one",
+    "gwet_ac1": "alike -1..1 one",
+    "heatmap_score": "0..1 one",
+    "iou": "pair symmetric background 0..1 one",
+    "krippendorff_alpha": "alike ..1 one",
+    "negative_agreement": "background 0..1 one",
+    "npv": "pair mirrored background 0..1 one",
+    "pabak": "alike -1..1 one",
+    "percent_agreement": "alike 0..1 one",
+    "positive_agreement": "background 0..1 one",
+    "ppv": "pair mirrored background 0..1 one",
+    "prevalence_index": "background 0..1",
+    "sensitivity": "pair mirrored background 0..1 one",
+    "smyth_bound": "alike 0..1 zero",
+    "specificity": "pair mirrored background 0..1 one",
+    "unanimous": "0..1 one",
+    "volume_difference": "pair symmetric background 0..2 zero",
+    "weighted_kappa": "pair symmetric -1..1 one",
+}
+"""What each statistic of a tally promises.
+
+``pair``: it is of two raters (others take any number); ``symmetric``: they may change places; ``mirrored``: places
+changed, it is the one of MIRRORED. ``background``: it refuses labels without a background (0). ``alike``: all labels
+count alike, so that permuting them changes nothing. ``0..1``: its range. ``one``, ``zero``: what full agreement has.
+"""
+MIRRORED = {"sensitivity": "ppv", "ppv": "sensitivity", "specificity": "npv", "npv": "specificity"}
+RANGES = {"0..1": (0, 1), "0..2": (0, 2), "-1..1": (-1, 1), "..1": (-math.inf, 1)}
+"""Alpha may fall below −1 in tiny samples (its expected disagreement is drawn without replacement), and so may Fleiss'
+kappa where items are rated once (they count for chance, not for agreement)."""
+NOBODY_MARKED = {
+    "bias_index": 0.0, "gwet_ac1": 1.0, "negative_agreement": 1.0, "npv": 1.0, "pabak": 1.0, "percent_agreement": 1.0,
+    "prevalence_index": 1.0, "smyth_bound": 0.0, "specificity": 1.0,
 }  # fmt: skip
-PAIR = {
-    "bias_index", "cohen_kappa", "dice", "iou", "npv", "ppv", "sensitivity", "specificity", "volume_difference",
-    "weighted_kappa",
-}  # fmt: skip
+"""Values where nobody marked anything; all others are undefined there."""
+SAME_WHEN_SWAPPED = {"bias_index", "prevalence_index", "weighted_kappa"}
+"""Labels are not alike for these, and yet the value stays when background and label change places."""
 VECTORS = {"agreement_curve", "contingency", "prevalence"}
 MAPS = {
     "dispute_heatmap",
@@ -32,33 +65,18 @@ NOT_STATISTICS = {
     "pairwise",
 }  # fmt: skip
 
-SYMMETRIC_PAIR = {"bias_index", "cohen_kappa", "dice", "iou", "volume_difference", "weighted_kappa"}
-MIRRORED = {"sensitivity": "ppv", "ppv": "sensitivity", "specificity": "npv", "npv": "specificity"}
-"""What each becomes when the two raters change places."""
-ANY_LABELS = {
-    "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "pabak", "percent_agreement", "smyth_bound",
-}  # fmt: skip
-"""All labels count alike: permuting them changes nothing."""
-NEED_BACKGROUND = {
-    "bias_index", "dice", "iou", "negative_agreement", "npv", "positive_agreement", "ppv", "prevalence_index",
-    "sensitivity", "specificity", "volume_difference",
-}  # fmt: skip
-UNIT = {
-    "bias_index", "dice", "heatmap_score", "iou", "negative_agreement", "npv", "percent_agreement",
-    "positive_agreement", "ppv", "prevalence_index", "sensitivity", "smyth_bound", "specificity", "unanimous",
-}  # fmt: skip
-AT_MOST_ONE = {"cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "pabak", "weighted_kappa"}
-FROM_MINUS_ONE = {"cohen_kappa", "gwet_ac1", "pabak", "weighted_kappa"}
-"""Alpha may fall below −1 in tiny samples (its expected disagreement is drawn without replacement), and so may
-Fleiss' kappa where items are rated once (they count for chance, not for agreement)."""
-UP_TO_TWO = {"volume_difference"}
-ONE_IN_FULL_AGREEMENT = (AT_MOST_ONE | {
-    "dice", "heatmap_score", "iou", "negative_agreement", "npv", "percent_agreement", "positive_agreement", "ppv",
-    "sensitivity", "specificity", "unanimous",
-})  # fmt: skip
-ZERO_IN_FULL_AGREEMENT = {"bias_index", "smyth_bound", "volume_difference"}
 
-SCALAR = (ANY_NUMBER | PAIR) - {"case_condition"}
+def promising(word):
+    """The statistics that promise it."""
+    return {name for name, words in PROMISES.items() if word in words.split()}
+
+
+OF_TALLIES = set(PROMISES)
+SCALAR = OF_TALLIES - {"case_condition"}
+PAIR = promising("pair")
+ANY_NUMBER = OF_TALLIES - PAIR
+ANY_LABELS = promising("alike")
+NEED_BACKGROUND = promising("background")
 
 
 def same(a: float, b: float) -> bool:
@@ -75,17 +93,21 @@ def of(name):
 
 
 def test_every_export_is_registered_once():
-    known = [ANY_NUMBER, PAIR, VECTORS, MAPS, NOT_STATISTICS]
+    known = [OF_TALLIES, VECTORS, MAPS, NOT_STATISTICS]
     exported = set(agreement.__all__)
     assert exported <= set().union(*known), "a statistic is exported that no test knows: sort it into the registry"
     assert sum(map(len, known)) == len(set().union(*known)), "a name is registered twice"
     assert set().union(*known) <= exported, "the registry names what is not exported"
 
 
-def test_the_properties_cover_every_scalar():
-    assert UNIT | AT_MOST_ONE | UP_TO_TWO == SCALAR
-    assert SYMMETRIC_PAIR | set(MIRRORED) == PAIR
-    assert ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT | {"prevalence_index"} == SCALAR
+def test_the_promises_are_complete():
+    for name in SCALAR:
+        words = set(PROMISES[name].split())
+        assert words <= {"pair", "symmetric", "mirrored", "background", "alike", "one", "zero", *RANGES}
+        assert len(words & set(RANGES)) == 1
+        assert len(words & {"one", "zero"}) == (name != "prevalence_index")
+    assert promising("symmetric") | promising("mirrored") == PAIR
+    assert promising("mirrored") == set(MIRRORED)
 
 
 def test_all_is_sorted():
@@ -101,7 +123,7 @@ def test_raters_may_come_in_any_order(name, panel, data):
     assert before == after if name == "case_condition" else same(before, after)
 
 
-@pytest.mark.parametrize("name", sorted(SYMMETRIC_PAIR | set(MIRRORED)))
+@pytest.mark.parametrize("name", sorted(PAIR))
 @settings(max_examples=20)
 @given(panel=panels(raters=(2, 2)))
 def test_two_raters_change_places(name, panel):
@@ -118,14 +140,11 @@ def test_labels_may_be_permuted(name, panel, data):
     assert same(of(name)(counted(panel)), of(name)(mt.tally(renamed, labels=panel.labels, void=VOID)))
 
 
-@pytest.mark.parametrize("name", sorted(SCALAR - ANY_LABELS - {"heatmap_score", "unanimous", "weighted_kappa"}))
+@pytest.mark.parametrize("name", sorted(SCALAR - ANY_LABELS))
 def test_the_others_do_tell_labels_apart(name):
     a, b = np.array([1] * 6 + [0] * 4), np.array([1] * 4 + [0] * 3 + [1] * 3)
     swapped = of(name)(mt.tally([1 - a, 1 - b]))
-    if name in {"bias_index", "prevalence_index"}:  # both are absolute differences
-        assert same(of(name)(mt.tally([a, b])), swapped)
-    else:
-        assert not same(of(name)(mt.tally([a, b])), swapped)
+    assert same(of(name)(mt.tally([a, b])), swapped) == (name in SAME_WHEN_SWAPPED)
 
 
 @pytest.mark.parametrize("name", sorted(NEED_BACKGROUND))
@@ -134,7 +153,7 @@ def test_background_is_needed(name):
         of(name)(mt.tally([[1, 2, 2], [1, 1, 2]], labels=[1, 2]))
 
 
-@pytest.mark.parametrize("name", sorted((ANY_NUMBER | PAIR) - NEED_BACKGROUND))
+@pytest.mark.parametrize("name", sorted(OF_TALLIES - NEED_BACKGROUND))
 def test_background_is_not_needed(name):
     of(name)(mt.tally([[1, 2, 2], [1, 1, 2]], labels=[1, 2]))
 
@@ -144,8 +163,8 @@ def test_background_is_not_needed(name):
 @given(panel=panels(raters=(2, 2)))
 def test_bounds(name, panel):
     value = of(name)(counted(panel))
-    low = 0 if name in UNIT | UP_TO_TWO else -1 if name in FROM_MINUS_ONE else -math.inf
-    assert math.isnan(value) or low - 1e-12 <= value <= (2 if name in UP_TO_TWO else 1) + 1e-12
+    ((low, high),) = (ends for word, ends in RANGES.items() if name in promising(word))
+    assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12
 
 
 @settings(max_examples=40)
@@ -155,13 +174,13 @@ def test_fleiss_of_two_raters_who_rated_everything_is_at_least_minus_one(panel):
     assert math.isnan(value) or value >= -1 - 1e-12
 
 
-@pytest.mark.parametrize("name", sorted(ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT))
+@pytest.mark.parametrize("name", sorted(promising("one") | promising("zero")))
 @settings(max_examples=20)
 @given(panel=panels(raters=(2, 2)))
 def test_full_agreement(name, panel):
     one = dict.fromkeys(("R1", "R2"), panel.masks["R1"])
     value = of(name)(mt.tally(one, labels=panel.labels, void=VOID))
-    assert math.isnan(value) or value == pytest.approx(1.0 if name in ONE_IN_FULL_AGREEMENT else 0.0, abs=1e-15)
+    assert math.isnan(value) or value == pytest.approx(1.0 if name in promising("one") else 0.0, abs=1e-15)
 
 
 @pytest.mark.parametrize("name", sorted(PAIR))
@@ -175,14 +194,10 @@ def test_pair_statistics_refuse_three_and_say_what_to_do(name):
 def test_nobody_marked_anything(name):
     # chance-free agreement about nothing is full; everything else has no value, and says why
     value = of(name)(mt.tally([[0, 0, 0], [0, 0, 0]], labels=[0, 1]))
-    defined = {
-        "bias_index": 0.0, "gwet_ac1": 1.0, "negative_agreement": 1.0, "npv": 1.0, "pabak": 1.0,
-        "percent_agreement": 1.0, "prevalence_index": 1.0, "smyth_bound": 0.0, "specificity": 1.0,
-    }  # fmt: skip
-    assert value == defined[name] if name in defined else len(mt.reason(value)) > len("undefined")
+    assert value == NOBODY_MARKED[name] if name in NOBODY_MARKED else len(mt.reason(value)) > len("undefined")
 
 
-@pytest.mark.parametrize("name", sorted(ANY_NUMBER | PAIR | VECTORS))
+@pytest.mark.parametrize("name", sorted(OF_TALLIES | VECTORS))
 def test_zeros_in_the_counts_change_nothing(name):
     table = mt.tally([[1, 1, 0, 0, 2], [1, 0, 0, 2, 2]])
     counts = table.counts.copy()
@@ -259,7 +274,7 @@ def test_exchangeable_raters_have_no_pairs_but_a_mean():
     assert mt.mean_pairwise(mt.sensitivity, table) == mt.mean_pairwise(mt.sensitivity, flipped)
 
 
-BATCHED = sorted(name for name in ANY_NUMBER | PAIR if hasattr(of(name), "batch"))
+BATCHED = sorted(name for name in OF_TALLIES if hasattr(of(name), "batch"))
 
 
 def test_what_resampling_can_read_all_at_once():
@@ -283,7 +298,7 @@ def test_the_mean_of_no_pairs():
     assert np.isnan(agreement.MeanPairwise(mt.dice).batch(table, table.counts[None])).all()
 
 
-@pytest.mark.parametrize("name", sorted((ANY_NUMBER | PAIR | VECTORS) - {"contingency"}))
+@pytest.mark.parametrize("name", sorted((OF_TALLIES | VECTORS) - {"contingency"}))
 def test_masks_in_place_of_a_tally_are_refused_with_what_to_do(name):
     masks = {"A": np.ones((2, 2)), "B": np.ones((2, 2))}
     with pytest.raises(CallError, match=f"{name} takes a Tally, not dict; make one with mt.tally"):
