@@ -7,6 +7,7 @@ of jobs that ran before: :mod:`benchmarks.page` makes the page of it.
 from __future__ import annotations
 
 import argparse
+import traceback
 from pathlib import Path
 
 from . import (
@@ -69,16 +70,24 @@ def main() -> None:
     unknown = sorted(set(chosen.jobs) - set(JOBS))
     if unknown:
         parser.error(f"no job {', '.join(unknown)}; there are {', '.join(JOBS)}")
-    missed = 0
+    missed, failed = 0, list[str]()
     for name in chosen.jobs or list(JOBS):
         run = Run()
-        for result in JOBS[name]():
-            print(result, flush=True)
-            run.results.append(result)
-            missed += not result.met
+        try:
+            for result in JOBS[name]():
+                print(result, flush=True)
+                run.results.append(result)
+                missed += not result.met
+        except Exception:
+            # the others still run: all of them take most of an hour
+            traceback.print_exc()
+            failed.append(name)
+            continue
         if chosen.json:
             run.keep(chosen.json, name)
     print("every figure met" if not missed else f"{missed} missed")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

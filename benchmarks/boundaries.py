@@ -61,7 +61,9 @@ def one_map() -> Iterator[Result]:
         scores = boundary_scores(found, truths)
         assert scores.counts.predicted[0] >= 5000, "too few pixels to be an image"
         job = f"boundaries, {SHAPE[1]}×{SHAPE[0]}, {scores.counts.predicted[0]} pixels, 5 truths"
-        yield at_most(job, "", best(lambda f=found, t=truths: boundary_scores(f, t), 3), 2, repr(scores.best), "s")
+        yield at_most(
+            job, "", best(lambda f=found, t=truths: boundary_scores(f, t), 3), 2, f"F = {scores.best.f:.3f}", "s"
+        )
         quick, slow = (
             best(lambda m=lines: match_boundaries(*m), 3),
             best(lambda m=lines, t=match: exact(m[0], m[1], t.tolerance), 3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,10 @@ HEAD = """# Benchmarks
 
 `make bench-page` runs every job (`python -m benchmarks --json docs/benchmarks.json`) and writes this page from what
 the run kept (`python -m benchmarks.page`). A job fails if its answer is not that of its peer. Most figures are ratios
-to a peer that was measured in the same run. Rows that missed what was wanted are shown as missed. The load is the
-mean number of busy processes over a minute, before and after the job: above the number of cores, other programs ran
-beside it, and times are longer than on a quiet machine. Kernels for a GPU have times of their own, on the page
-{doc}`learning`.
+to a peer that was measured in the same run: with ≥, its time over ours, with ≤ ours over its. Rows that missed what
+was wanted are shown as missed. The load is the mean number of busy processes over a minute, before and after the job:
+above the number of cores, other programs ran beside it, and times are longer than on a quiet machine. Kernels for a GPU
+have times of their own, on the page {doc}`learning`.
 """
 
 
@@ -44,8 +45,16 @@ def _rows(jobs: dict[str, Any]) -> Iterator[str]:
     for name in _in_order(jobs):
         for i, row in enumerate(jobs[name]["results"]):
             verdict = "met" if row["met"] else "**missed**"
-            cells = ("" if i else f"`{name}`", row["job"].strip(), row["peer"], f"{row['figure']:.2f}", row["wanted"])
+            figure = with_unit(row["figure"], row["wanted"])
+            cells = ("" if i else f"`{name}`", row["job"].strip(), row["peer"], figure, row["wanted"])
             yield f"| {' | '.join(_escape(cell) for cell in (*cells, verdict, row['times']))} |"
+
+
+def with_unit(figure: float, wanted: str) -> str:
+    """Three digits, and the unit of what is wanted."""
+    digits = max(0, 2 - math.floor(math.log10(abs(figure)))) if figure else 0
+    *_, unit = wanted.split()
+    return f"{figure:,.{digits}f} {unit}"
 
 
 def _runs(jobs: dict[str, Any]) -> Iterator[str]:

@@ -34,19 +34,21 @@ def test_a_run_is_kept_beside_others(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = page.page(jobs)
     assert "2 of 3 jobs, 3 figures, of which 1 missed what was wanted." in text
     assert "Not run yet: `third`." in text
-    assert r"| `first` | a job \| of two | peer \*1\* | 0.50 | ≤ 1 × | met | 2.0 s |" in text
-    assert "|  | its memory |  | 3.00 | ≤ 2 MB | **missed** |  |" in text
+    assert r"| `first` | a job \| of two | peer \*1\* | 0.500 × | ≤ 1 × | met | 2.0 s |" in text
+    assert "|  | its memory |  | 3.00 MB | ≤ 2 MB | **missed** |  |" in text
 
 
-def test_a_stopped_run_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     def wrong():
         yield at_most("right", "", 1, 2)
         raise AssertionError("another answer than its peer")
 
-    monkeypatch.setattr(runner, "JOBS", {"good": lambda: iter([at_most("good", "", 1, 2)]), "wrong": wrong})
+    jobs = {"wrong": wrong, "good": lambda: iter([at_most("good", "", 1, 2)])}
+    monkeypatch.setattr(runner, "JOBS", jobs)
     monkeypatch.setattr("sys.argv", ["benchmarks", "--json", str(tmp_path / "kept.json")])
-    with pytest.raises(AssertionError, match="another answer"):
+    with pytest.raises(SystemExit, match="failed: wrong"):
         runner.main()
+    assert "another answer than its peer" in capsys.readouterr().err
     assert list(read(tmp_path / "kept.json")) == ["good"]
 
 
