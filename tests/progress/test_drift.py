@@ -224,6 +224,13 @@ def test_the_range_holds_where_it_began(before, after):
     assert held / said > 0.92, "95% but for chance"
 
 
+@given(st.lists(st.booleans(), min_size=2, max_size=15))
+def test_the_range_of_a_series_that_is_its_own_mirror_lies_in_the_middle(half):
+    marked = [*half, *(not one for one in reversed(half))]
+    found = find_onset(marked, range(len(marked)))
+    assert found is None or found.first + found.last == len(marked)
+
+
 def test_readings_of_one_time_are_not_parted():
     found = find_onset([False, True, True, False] + [True] * 8, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
     assert found is not None

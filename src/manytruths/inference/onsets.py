@@ -101,10 +101,11 @@ def _range(weights: dict[int, float]) -> tuple[int, int]:
     """The ends of the points with the largest weights that have enough of it together."""
     most = max(weights.values())
     shares = {k: exp(weight - most) for k, weight in weights.items()}
-    total, held, chosen = sum(shares.values()), 0.0, list[int]()
-    for k in sorted(shares, key=lambda k: -shares[k]):
-        chosen.append(k)
-        held += shares[k]
+    total, held, least = sum(shares.values()), 0.0, 1.0
+    for least in sorted(shares.values(), reverse=True):
+        held += least
         if held >= HELD * total:
             break
+    # of points with the same weight, both or neither
+    chosen = [k for k, share in shares.items() if share >= least * (1 - 1e-9)]
     return min(chosen), max(chosen)
