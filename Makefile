@@ -75,13 +75,16 @@ docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
 	touch $@
 
-# the wheel and the source distribution, built and checked, in dist/
+# the wheel and the source distribution, built and checked, in dist/; the recipe is rendered and not built, which needs a channel
 dist: .venv/release
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/cffconvert --validate --infile CITATION.cff
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/tests.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(BIN)/python -m tests.recipe
 
 # the wheel and the newest of what it needs, in an empty environment of each Python that is here; then the demo
 pythons: dist
