@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rattler_build import Stage0Recipe, VariantConfig
-
 RECIPE = Path(__file__).parents[1] / "recipe" / "recipe.yaml"
 
 
 def main() -> None:
+    # a need of make dist, not of the tests
+    from rattler_build import Stage0Recipe, VariantConfig
+
     (variant,) = Stage0Recipe.from_file(RECIPE).render(VariantConfig())
     made = variant.recipe.to_dict()
     print(made["package"]["name"], made["package"]["version"], *made["requirements"]["run"], sep="\n  ")
