@@ -14,10 +14,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## (Add [^\n]+)\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE))
+SECTIONS = dict(re.findall(r"^## (Add [^\n]+)\n(.*?)(?=^## (?:Add|Before) )", PAGE, re.DOTALL | re.MULTILINE))
 STEP = re.compile(
     r"(?:(?P<same>In the same file)|(?:In|A new file,)\s+`(?P<path>[^`]+)`)"
-    r"(?:,\s+(?P<end>at the end)|,\s+below\s+`(?P<anchor>[^`]+)`)?:\n\n```\w+\n(?P<code>.*?)```",
+    r"(?:,\s+(?P<end>at the end)|,\s+below\s+(?P<ticks>``?)(?P<anchor>.+?)(?P=ticks))?:\n\n```\w+\n(?P<code>.*?)```",
     re.DOTALL,
 )
 

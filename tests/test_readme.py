@@ -38,3 +38,12 @@ def test_every_public_name_is_in_the_reference():
     pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.rst"))
     documented = set(re.findall(r"^\.\. auto(?:function|class|exception|data):: (\w+)", pages, re.MULTILINE))
     assert set(manytruths.__all__) - documented == set()
+
+
+def test_every_public_function_is_in_the_overview_of_its_page():
+    for path in (ROOT / "docs" / "api").glob("*.rst"):
+        page = path.read_text(encoding="utf-8")
+        documented = set(re.findall(r"^\.\. autofunction:: (\w+)", page, re.MULTILINE)) & set(manytruths.__all__)
+        overview = re.findall(r"^\.\. autosummary::\n(?:   :.*\n)*\n((?:   \S+\n)+)", page, re.MULTILINE)
+        if overview:
+            assert documented - set("".join(overview).split()) == set(), path.name

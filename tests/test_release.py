@@ -20,7 +20,7 @@ def test_the_version_is_the_same_everywhere():
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     assert re.search(r"^version: (\S+)$", text("CITATION.cff"), re.MULTILINE)[1] == version
     assert re.search(r'^  version: "(\S+)"$', text("recipe/recipe.yaml"), re.MULTILINE)[1] == version
-    assert re.search(r"^## (\S+)", text("CHANGELOG.md"), re.MULTILINE)[1] == version
+    assert re.search(r"^## (\d\S*)", text("CHANGELOG.md"), re.MULTILINE)[1] == version
     assert f"`manytruths` {version} needs" in text("THIRD_PARTY.md")
     assert f"manytruths-{version}-py3-none-any.whl" in text("README.md")
     assert f"is supported: {version}." in text("SECURITY.md")
