@@ -99,11 +99,8 @@ def cases() -> dict[str, Masks]:
 
 
 QUICK = {
-    "votes >= 3 of 7", "rater R3 alone", "votes >= 4 of 6, without R2", "votes >= 3 of 4, without R1, R4 and R6",
-    "votes >= 3 of the raters who are no outliers", "SIMPLE, alpha 1.5, Dice", "STAPLE, prior the mean vote",
-    "STAPLE, prior 0.3", "STAPLE, prior the mean vote, within the union",
-    "STAPLE, prior the mean vote, cropped to the bounding box", "votes >= 5 of 7, dilated by 2 (4 neighbours)",
-    "LSML, length penalty 2",
+    "votes >= 3 of 7", "votes >= 4 of 6, without R2", "SIMPLE, alpha 1.5, Dice", "STAPLE, prior the mean vote",
+    "votes >= 5 of 7, dilated by 2 (4 neighbours)",
 }  # fmt: skip
 
 
@@ -189,6 +186,7 @@ def test_nothing_reproduces_it() -> None:
     assert "in 1 of 2 cases nothing differs. As it stands, it is not what made it." in claim.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     {
@@ -327,6 +325,7 @@ def test_many_raters_are_not_left_out() -> None:
     assert any("of 24 raters none is left out" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_large_images_and_tally_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By pattern all is the same; what asks where pixels lie is left out, and said to be."""
     made = hard("staple")
@@ -373,6 +372,7 @@ def fissure() -> mt.Audit:
     return mt.audit(mt.Study.from_arrays({"fissure": masks}, references={"fissure": published}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "method"),
     {
@@ -386,6 +386,7 @@ def test_published_consensus(name: str, method: str) -> None:
     assert found.groups[1].different > 0
 
 
+@pytest.mark.slow
 def test_published_staple_needs_a_fixed_prior() -> None:
     facts = fissure().facts["staple"]
     ((low, high),) = facts.ranges
@@ -396,6 +397,7 @@ def test_published_staple_needs_a_fixed_prior() -> None:
     assert "with the mean vote as prior, 8,146 pixels would differ" in claim.text
 
 
+@pytest.mark.slow
 def test_published_without_outliers_says_whom_it_leaves_out() -> None:
     assert fissure().facts["excl_05"].outliers == ("A1", "A4", "A11")
     assert set(fissure().facts["excl_05"].unused) == {"A1", "A4", "A11"}
@@ -403,6 +405,7 @@ def test_published_without_outliers_says_whom_it_leaves_out() -> None:
     assert "(A1, A4 and A11 are left out)" in claim.text
 
 
+@pytest.mark.slow
 def test_published_level_set_is_not_reproduced_and_a_level_set_is_nearest() -> None:
     """The authors' program is not at hand; its settings are not published."""
     found = next(audit for audit in fissure().references if audit.name == "lsml")

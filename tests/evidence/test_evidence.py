@@ -12,7 +12,15 @@ TABLES = all_tables()
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda t: f"{t.source}: {t.title}")
+SLOW = ("Lampert 2016", "Yang 2023")
+"""Sources with images."""
+
+
+@pytest.mark.parametrize(
+    "table",
+    [pytest.param(t, marks=pytest.mark.slow) if t.source in SLOW else t for t in TABLES],
+    ids=lambda t: f"{t.source}: {t.title}",
+)
 def test_the_page_is_what_a_fresh_run_gives(table: Table) -> None:
     rows = table.rows()
     assert {row.name for row in rows if not row.comes_out} == set(table.tried)

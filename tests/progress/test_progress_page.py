@@ -178,6 +178,7 @@ def test_names_cannot_become_elements_or_scripts(tmp_path):
         assert html.unescape("&lt;img src=x") in html.unescape(page)
 
 
+@pytest.mark.slow
 def test_a_thousand_cases_stay_below_five_megabytes(tmp_path):
     rng = np.random.default_rng(0)
     few = [rng.random((6, 6)) < 0.5 for _ in range(40)]
