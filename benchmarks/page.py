@@ -44,16 +44,16 @@ def _rows(jobs: dict[str, Any]) -> Iterator[str]:
     yield "| job | what | peer | figure | wanted | | times |\n|---|---|---|---|---|---|---|"
     for name in _in_order(jobs):
         for i, row in enumerate(jobs[name]["results"]):
-            verdict = "met" if row["met"] else "**missed**"
+            verdict = "" if not row["wanted"] else "met" if row["met"] else "**missed**"
             figure = with_unit(row["figure"], row["wanted"])
             cells = ("" if i else f"`{name}`", row["job"].strip(), row["peer"], figure, row["wanted"])
             yield f"| {' | '.join(_escape(cell) for cell in (*cells, verdict, row['times']))} |"
 
 
 def with_unit(figure: float, wanted: str) -> str:
-    """Three digits, and the unit of what is wanted."""
+    """Three digits, and the unit of what is wanted; where nothing is, it is a ratio."""
     digits = max(0, 2 - math.floor(math.log10(abs(figure)))) if figure else 0
-    *_, unit = wanted.split()
+    unit = wanted.split(maxsplit=2)[2] if wanted else "×"
     return f"{figure:,.{digits}f} {unit}"
 
 

@@ -63,8 +63,10 @@ def after_new_readings() -> Iterator[Result]:
         yield at_most(f"{job}, {NEW} of them new", "", taken.seconds, 10, unit="CPU s", times=f"{taken.wall:.1f} s")
         yield at_most("  its memory", "", taken.memory, 1000, unit="MB")
         cost([*command, f"{root}/anew"])
-        names = [path.name for path in (root / "anew/progress").iterdir() if path.name != "run.json"]
-        same = filecmp.cmpfiles(root / "out/progress", root / "anew/progress", names, shallow=False)[0]
+        anew = root / "anew/progress"
+        files = (path.relative_to(anew) for path in anew.rglob("*") if path.is_file())
+        names = [str(name) for name in files if name.name != "run.json"]
+        same = filecmp.cmpfiles(root / "out/progress", anew, names, shallow=False)[0]
         assert sorted(same) == sorted(names), "other results than without a store"
 
 
