@@ -22,7 +22,7 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 ROOT = Path(__file__).parent
-FEWER = 40
+FEWER = 20
 """Examples of Hypothesis without the slow tests; otherwise it tries 100."""
 CACHES = {
     ".git", ".venv", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache",

@@ -147,6 +147,7 @@ def test_a_fixed_prior_that_is_none_of_the_usual() -> None:
     assert f"a fixed prior of {np.ceil(low * 1000) / 1000:.3f} to {np.floor(high * 1000) / 1000:.3f}" in claim.text
 
 
+@pytest.mark.slow
 def test_a_rater_who_was_not_used_is_said_only_where_the_data_tell() -> None:
     result = mt.audit(study_of(cases(), MADE["votes >= 4 of 6, without R2"]))
     (claim,) = result.claims.of("audit.unused").made

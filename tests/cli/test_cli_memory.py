@@ -38,6 +38,7 @@ def large(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_it_takes_and_what_to_do(jobs, large, tmp_path):
     given = f"{large}/pair/{{rater}}/{{case}}.png' --images '{large}/images/{{case}}.png' --jobs {jobs}"

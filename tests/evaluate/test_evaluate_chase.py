@@ -9,6 +9,8 @@ import pytest
 from data_folder import data
 from study_folders import table
 
+pytestmark = pytest.mark.slow
+
 SHARED = ("dice", "iou", "cohen_kappa", "volume_difference")
 LESIONS = ("lesion_sensitivity", "lesion_precision", "lesion_f1", "lesion_pq", "lesion_sq", "lesion_rq")
 JUDGED = (*SHARED, "sensitivity", "specificity", "ppv", *LESIONS)

@@ -43,7 +43,7 @@ def everything_said(evaluation: mt.Evaluation, report: mt.Report) -> str:
     return " ".join((console.export_text(), page, tables, *map(str, evaluation.claims)))
 
 
-@pytest.mark.parametrize("cases", [2, 20])
+@pytest.mark.parametrize("cases", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_careless_rater_makes_no_place_for_an_algorithm(tmp_path: Any, cases: int) -> None:
     """Worse than four of five raters, better than the fifth; and of two cases nothing is called better."""
     study = write_study(tmp_path, cases)

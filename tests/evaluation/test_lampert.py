@@ -22,6 +22,8 @@ from manytruths import (
 )
 from manytruths.evaluation.responses import IndexedMasks, count_indexed_responses, index_masks
 
+pytestmark = pytest.mark.slow
+
 DETECTORS = ("2D-GWLC", "Gauss", "C-S", "Top-Hat")
 RATERS = tuple(f"A{i}" for i in range(1, 14))
 ORDERS = {

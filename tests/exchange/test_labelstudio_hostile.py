@@ -32,7 +32,7 @@ def shape(kind, **value):
         (polygon([(1, 1), (2, 2), (3, 1e12)]), "beyond"),
         (polygon([(1, 1), (2, 2), (3, None)]), "damaged"),
         (polygon([(1, 1), (2, 2), (3, 3, 3)]), "damaged"),
-        (lambda: polygon([(1, 1)] * 1_000_000), "1000000 points"),
+        pytest.param(lambda: polygon([(1, 1)] * 1_000_000), "1000000 points", marks=pytest.mark.slow),
         (polygon(value={"points": None}), "has no points"),
         (polygon(value={"points": "1,1 2,2"}), "damaged"),
         (polygon(value={"polygonlabels": 3}), "damaged"),

@@ -44,6 +44,7 @@ def test_a_consensus_gives_no_effective_number(study):
     assert "too low where raters share errors" in texts[2]
 
 
+@pytest.mark.slow
 def test_a_given_reference_gives_the_effective_number(study):
     """The number above was printed before, whatever reference was given."""
     folder, template, given, effective = study

@@ -8,6 +8,8 @@ import pytest
 from data_folder import data
 from study_folders import Run, files, pixels, run, table, untidy, value
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = {
     "vote-0.5": "gt_05",
     "vote-0.75": "gt_075",

@@ -122,6 +122,7 @@ def test_single_precision_pixel_by_pixel(seed: int) -> None:
     assert staple(mt.tally(masks), like="itk@2.5.6").confusion == pytest.approx(rates, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_sums_in_single_precision() -> None:
     """Beside numbers added one after the other: a sum loses what is small beside it, and stays at 2²⁴."""
     rng = np.random.default_rng(0)

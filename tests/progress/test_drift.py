@@ -117,7 +117,9 @@ def test_what_was_seen_stays_seen():
     assert len(set(first)) == 1
 
 
-@pytest.mark.parametrize(("raters", "missing"), [(3, 0.0), (5, 0.0), (5, 0.3), (12, 0.0)])
+@pytest.mark.parametrize(
+    ("raters", "missing"), [(3, 0.0), (5, 0.0), (5, 0.3), pytest.param(12, 0.0, marks=pytest.mark.slow)]
+)
 def test_nobody_is_named_where_nobody_drifts(raters, missing):
     rng = np.random.default_rng(raters)
     named = 0

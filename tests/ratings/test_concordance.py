@@ -167,6 +167,7 @@ def compare(found, ratings, chance, accuracy, partial):
     assert found.by_label == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(rated(), st.sampled_from(["none", "linear", "quadratic"]), st.data())
 def test_against_a_loop_over_pairs(ratings, partial, data):

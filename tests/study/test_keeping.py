@@ -134,7 +134,9 @@ def logs(out):
     return sorted(out.rglob(f"{KEPT}/*/*.log"))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [agree, *(pytest.param(c, marks=pytest.mark.slow) for c in COMMANDS if c is not agree)]
+)
 def test_goes_on_where_it_stopped(study, loaded, command):
     """Everything that commands keep of a case can be read back, and makes the same files."""
     command(study, study / "whole")
@@ -148,7 +150,8 @@ def test_goes_on_where_it_stopped(study, loaded, command):
     assert not list(study.rglob("*.log"))
 
 
-@pytest.mark.parametrize("command", [agree, pytest.param(report, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [agree, report])
 def test_interrupted_again_and_again_by_several_processes(study, command):
     command(study, study / "whole")
     for count in (1, 3, 4):

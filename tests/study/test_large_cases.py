@@ -67,7 +67,16 @@ def opened(root, kind, **options):
 
 
 @pytest.mark.parametrize("labels", [pytest.param(1, marks=pytest.mark.slow), 3])
-@pytest.mark.parametrize("options", [{}, {"region": "union"}, {"void": 3}, {"roi": True}, {"foreground": "any"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"void": 3},
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in ({}, {"region": "union"}, {"roi": True}, {"foreground": "any"})
+        ),
+    ],
+)
 def test_agree_and_fuse_by_tile_equal_those_in_memory(tmp_path, small_tiles, labels, options):
     root = write(tmp_path, {f"p{case}": masks_of(case, labels=labels) for case in range(2)})
     if "roi" in options:
