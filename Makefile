@@ -88,7 +88,6 @@ dist: .venv/release
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/cffconvert --validate --infile CITATION.cff
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/tests.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(BIN)/python -m tests.recipe
 
 # the wheel and the newest of what it needs, in an empty environment of each Python that is here; then the demo
