@@ -1,6 +1,7 @@
 # make demo and make test want nothing but Python 3.11 or later and make.
 PYTHON ?= python3
 BIN := .venv/bin
+TOOLS = .venv/tools/$(notdir $(BIN))
 
 # modules that are compiled are kept: each process of the tests would compile them again
 unexport PYTHONDONTWRITEBYTECODE
@@ -76,27 +77,29 @@ docs: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-.venv/release: .venv/installed requirements/release.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
+# apart, since they ask for other versions than the tests
+.venv/tools/ready: .venv/installed requirements/release.txt
+	$(BIN)/python -m venv .venv/tools
+	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
 	touch $@
 
 # the wheel and the source distribution, built and checked, in dist/; the recipe is rendered and not built, which needs a channel
-dist: .venv/release
+dist: .venv/tools/ready
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist
-	$(BIN)/twine check --strict dist/*
-	$(BIN)/check-wheel-contents dist/*.whl
-	$(BIN)/cffconvert --validate --infile CITATION.cff
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/tests.yml
-	$(BIN)/python -m tests.recipe
+	$(TOOLS)/python -m build --outdir dist
+	$(TOOLS)/twine check --strict dist/*
+	$(TOOLS)/check-wheel-contents dist/*.whl
+	$(TOOLS)/cffconvert --validate --infile CITATION.cff
+	$(TOOLS)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/tests.yml
+	$(TOOLS)/python -m tests.recipe
 
 # the wheel and the newest of what it needs, in an empty environment of each Python that is here; then the demo
 pythons: dist
-	$(BIN)/python -m tests.fresh_environments dist/*.whl
+	$(TOOLS)/python -m tests.fresh_environments dist/*.whl
 
 # the wheel with the lowest versions that pyproject.toml allows; then the demo and some tests
 lowest: dist
-	$(BIN)/python -m tests.fresh_environments --lowest dist/*.whl
+	$(TOOLS)/python -m tests.fresh_environments --lowest dist/*.whl
 
 # the licences of what the package and its extras need, by their metadata, written to THIRD_PARTY.md
 licences: .venv/tested
