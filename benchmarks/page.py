@@ -41,13 +41,17 @@ def _head(jobs: dict[str, Any]) -> Iterator[str]:
 
 def _rows(jobs: dict[str, Any]) -> Iterator[str]:
     yield "\n## Figures\n"
-    yield "| job | what | peer | figure | wanted | | times |\n|---|---|---|---|---|---|---|"
+    yield "| job | what, and its peer | figure | wanted | times |\n|---|---|---|---|---|"
     for name in _in_order(jobs):
         for i, row in enumerate(jobs[name]["results"]):
-            verdict = "" if not row["wanted"] else "met" if row["met"] else "**missed**"
-            figure = with_unit(row["figure"], row["wanted"])
-            cells = ("" if i else f"`{name}`", row["job"].strip(), row["peer"], figure, row["wanted"])
-            yield f"| {' | '.join(_escape(cell) for cell in (*cells, verdict, row['times']))} |"
+            what = "; ".join(filter(None, (row["job"].strip(), row["peer"])))
+            figure, wanted = (
+                text.replace(" ", "\xa0") for text in (with_unit(row["figure"], row["wanted"]), row["wanted"])
+            )
+            cells = ["" if i else f"`{name}`", *(_escape(text) for text in (what, figure, wanted, row["times"]))]
+            if not row["met"]:
+                cells[3] += ", **missed**"
+            yield f"| {' | '.join(cells)} |"
 
 
 def with_unit(figure: float, wanted: str) -> str:
@@ -91,10 +95,8 @@ def _lower(item: tuple[str, set[str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """As it is printed: no column, no emphasis; a call with an option is code."""
-    if text.startswith("**"):
-        return text
-    return re.sub(r"\S+ --\S+", r"`\g<0>`", text.replace("|", r"\|").replace("*", r"\*"))
+    """As it is printed: no column, no emphasis; a call with options is code."""
+    return re.sub(r"\S+(?: --[\w-]+(?: none)?)+", r"`\g<0>`", text.replace("|", r"\|").replace("*", r"\*"))
 
 
 if __name__ == "__main__":
