@@ -406,3 +406,15 @@ def test_why_there_is_no_interval_of_cases_alike(count, why):
     found = mt.progress(mt.Study.from_arrays({f"p{k:02}": {"A": a, "B": b} for k in range(count)}))
     said = f"So far, two raters overlap by a mean Dice of 0.80 over {count} cases (no interval{why})."
     assert str(found.claims.of("progress.agreement").made[0]) == said
+
+
+def test_why_nothing_is_told_of_the_width():
+    a, b = [[1, 1, 1, 0]], [[1, 1, 0, 0]]
+    alike = mt.Study.from_arrays({f"p{k:02}": {"A": a, "B": b} for k in range(12)})
+    (claim,) = mt.progress(alike).claims.of("progress.width")
+    assert (claim.why_not.code, claim.why_not) == ("no_spread", "Dice is the same in all 12 cases")
+    cases = {f"p{k:02}": {"A": a, "B": a if k % 3 else b} for k in range(12)}
+    twice = mt.Study.from_arrays(cases, subjects={f"p{k:02}": f"s{k // 2}" for k in range(12)})
+    (claim,) = mt.progress(twice).claims.of("progress.width")
+    assert claim.why_not.code == "too_few_subjects"
+    assert claim.why_not == "it takes ten patients of which Dice is known, and there are six"

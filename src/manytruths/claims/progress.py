@@ -9,6 +9,7 @@ from ..core.undefined import Note, Undefined, code
 from ..inference.drift_tests import MOST_RATERS
 from ..inference.intervals import MIN_SUBJECTS
 from ..inference.rater_tests import FEWEST_RATERS
+from ..io.result_tables import Row
 from .claim import ClaimKind, ClaimLog
 from .numbers import TableIndex, has_interval, is_defined, telling_digits
 from .sentences import Cell, Sentence, case_links, compose, counted, join_parts, label_words, number_word, spell_count
@@ -242,8 +243,6 @@ class ProgressFacts:
     subject: str
     raters: tuple[str, ...]
     width: float
-    so_far: int
-    """Subjects with a Dice."""
     asked: bool
     """Whether it is known who was asked for what."""
     pace: Pace
@@ -262,7 +261,7 @@ def consider_progress(log: ClaimLog, tables: Mapping[str, TableIndex], facts: Pr
     _consider_coverage(log, tables["statuses"], facts)
     _consider_pace(log, facts.pace)
     _consider_so_far(log, tables["agreement"], facts)
-    _consider_width(log, tables["width"], facts)
+    _consider_width(log, tables["width"], tables["agreement"].row(facts.overlap), facts)
     for kind, measure in ((DRIFT_SIZE, "size"), (DRIFT_DISTANCE, "distance")):
         _consider_drift(log, kind, measure, tables["drift"], facts)
     _consider_copies(log, tables["copies"], facts)
@@ -326,15 +325,18 @@ def _consider_so_far(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> 
     )
 
 
-def _consider_width(log: ClaimLog, table: TableIndex, facts: ProgressFacts) -> None:
+def _consider_width(log: ClaimLog, table: TableIndex, mean: Row | None, facts: ProgressFacts) -> None:
     rows = [
         table.row(f"{facts.overlap}_{name}", "mean", facts.width)
         for name in ("width", "subjects_needed", "more_subjects")
     ]
     width, _, more = rows
     if width is None or more is None:
-        why = Note("too_few_subjects", f"it takes {number_word(MIN_SUBJECTS)} {facts.subject}s of which Dice is known, "
-                                       f"and there are {facts.so_far}")  # fmt: skip
+        n = mean.n or 0 if mean is not None else 0
+        why = Note("no_spread", f"Dice is the same in all {counted(n, facts.subject)}")
+        if n < MIN_SUBJECTS:
+            few = f"it takes {number_word(MIN_SUBJECTS)} {facts.subject}s of which Dice is known, and there "
+            why = Note("too_few_subjects", f"{few}{'is' if n == 1 else 'are'} {number_word(n)}")
         log.consider(WIDTH, (WIDTH.says,), why_not=why)
         return
     if width.value <= facts.width:

@@ -341,9 +341,8 @@ def summarise(
         drifts.table, copies_table, renamed_table, onsets_table, width, suspicions_table(suspicions),
     ))  # fmt: skip
     asked = bool(study.options.reads) or coverage.planned
-    so_far = int(np.count_nonzero(~np.isnan(panel.by_case())))
     facts = ProgressFacts(
-        panel.overlap, subject_word(study), panel.raters, settings.dice_width, so_far, asked, _pace(coverage, calendar),
+        panel.overlap, subject_word(study), panel.raters, settings.dice_width, asked, _pace(coverage, calendar),
         drifts.found, copies, renamed, onsets, _untested(study, panel, calendar, drifts.subjects), _untimed(calendar),
     )  # fmt: skip
     told = [*coverage.notes, *calendar.notes, *_notes(study, coverage)]
