@@ -416,6 +416,15 @@ def test_published_level_set_is_not_reproduced_and_a_level_set_is_nearest() -> N
     assert "None of" in claim.text
 
 
+@pytest.mark.slow
+def test_the_nearest_setting_of_the_level_set_that_the_docs_name() -> None:
+    """The nearest of ``python -m tests.simulations.level_sets``."""
+    folder = data("fissure")
+    masks = {p.parent.name: np.asarray(Image.open(p)) > 0 for p in sorted((folder / "raters").glob("*/fissure.png"))}
+    published = np.asarray(Image.open(folder / "published" / "gt_lsml.png")) > 0
+    assert np.count_nonzero(mt.lsml(masks, 0.5, prior=0.7).hard != published) == 6752
+
+
 # -- files and the command ---------------------------------------------------------------------------
 
 
